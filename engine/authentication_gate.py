@@ -166,7 +166,10 @@ class AuthenticationGate:
                 self._connection.on_frame = self._client.take
 
     def _begin(self) -> None:
-        """Bound what an authentication may send, and its time."""
+        """Bound the size and the time of an authentication.
+
+        An unauthenticated client must not hold memory or a connection for long.
+        """
         authentication = self._authentication
         bound = FrameBound(authentication.receive_bytes_max, self._too_large)
         self._connection.bound_frames(bound)

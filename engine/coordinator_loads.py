@@ -43,7 +43,7 @@ class CoordinatorLoads:
     """The loads of one topic's partitions that go on now."""
 
     def __init__(self, topic: str, turns: LoopTurns, log: logging.Logger) -> None:
-        """`log` gets what cannot be read."""
+        """`log` gets the errors of partitions that cannot be read."""
         self._topic = topic
         self._turns = turns
         self._log = log
@@ -92,10 +92,10 @@ class CoordinatorLoads:
         records_of: Callable[[int], Iterable[R]],
         apply: Callable[[T, R], object],
     ) -> T | None:
-        """Read a partition, again and again until it can be read; None if the load ends before.
+        """Read a partition, and retry until it succeeds; None if the load ends before.
 
-        Each reading fills what `begin` returns by `apply`, with one item of `records_of` after the
-        other, in turns of the loop.
+        Each attempt fills the object that `begin` returns: `apply` is called with one item of
+        `records_of` after the other, in turns of the loop.
         """
         while self.is_current(load):
             loaded = begin()

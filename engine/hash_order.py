@@ -71,9 +71,10 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
 def partitions_in_hash_order(
     partitions: Iterable[TopicPartition], *, are_hosted: bool = False
 ) -> list[TopicPartition]:
-    """Return partitions that are all different in the order of a Scala hash map of them.
+    """Return distinct partitions in the order of a Scala hash map.
 
-    `are_hosted`: the keys are a broker's objects for them, which have a hash of their own.
+    `are_hosted`: the keys are a broker's partition objects, which have a hash of their own.
+
     Source: TopicPartition.hashCode, kafka.cluster.Partition.hashCode.
     """
     listed = list(partitions)
@@ -110,9 +111,10 @@ def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: in
 def partitions_in_immutable_order(
     partitions: Iterable[TopicPartition], *, have_topic_ids: bool = False
 ) -> list[TopicPartition]:
-    """Return partitions that are all different in the order of an immutable map of them.
+    """Return distinct partitions in the order of Scala's immutable map.
 
     `have_topic_ids`: the keys have topic ids too, which are all zero.
+
     Source: TopicPartition.hashCode, TopicIdPartition.hashCode.
     """
     listed = list(partitions)
@@ -128,9 +130,11 @@ def by_topic_in_hash_order(
     partitions: Iterable[TopicPartition],
     in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]] = partitions_in_hash_order,
 ) -> dict[str, list[TopicPartition]]:
-    """Return partitions that are all different by topic, as Scala groups those of a map.
+    """Return distinct partitions by topic, as Scala's groupBy orders those of a map.
 
-    Those of each topic are in a map of that kind, which `in_order` tells, topics in a tree.
+    The partitions of each topic are in a map of the kind that `in_order` stands for, topics in a
+    tree.
+
     Source: scala.collection.IterableOps.groupBy.
     """
     topics: dict[str, list[TopicPartition]] = {}
@@ -174,10 +178,10 @@ def in_java_hash_order(names: Iterable[str]) -> list[str]:
 
 
 def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[str]:
-    """Return names that are all different in the order of a concurrent map they were put into.
+    """Return distinct names in the order of a Java concurrent map they were inserted into.
 
-    `held_count` is how many names the map has held at most; those that are gone are taken for such
-    that did not change the order of others as it grew.
+    `held_count` is the most names that the map has ever held; removed names are assumed not to have
+    changed the order of others as the map grew.
 
     Differs: chains of eight and more, which Java turns into trees, are in order of arrival too.
     """
@@ -199,7 +203,7 @@ def _grown(table: list[list[str]]) -> list[list[str]]:
 
 
 def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
-    """Return the names of a chain whose hash lacks a bit, and those that have it."""
+    """Split a chain by a bit of the hash, as Java does when a table doubles."""
     is_high = [bool(_improved_hash(name) & bit) for name in chain]
     run = len(chain)
     while run and is_high[run - 1] == is_high[-1]:
@@ -222,10 +226,12 @@ def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
 def partitions_in_java_hash_order(
     partitions: Iterable[TopicPartition], *, are_computed: bool = False
 ) -> list[TopicPartition]:
-    """Return partitions that are all different in the order of a Java hash map of them.
+    """Return distinct partitions in the order of a Java hash map.
 
-    `are_computed`: they were added by `compute`, which puts a key before others of its chain, not
-    by `put`. Source: TopicPartition.hashCode, HashMap.compute.
+    `are_computed`: they were added by `compute`, which puts a key before others of its chain, and
+    not by `put`.
+
+    Source: TopicPartition.hashCode, HashMap.compute.
     """
     listed = list(partitions)
     if are_computed:
@@ -253,7 +259,7 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
 
 
 def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
-    """Yield names that are all different in the order of Scala's immutable set of them.
+    """Yield distinct names in the order of Scala's immutable set.
 
     Up to four stay in the order given, more are in an immutable hash set.
     """
@@ -261,9 +267,10 @@ def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
 
 
 def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
-    """Yield names that are all different in the order of Scala's immutable hash set of them.
+    """Yield distinct names in the order of Scala's immutable hash set.
 
     Only sets of more than `SMALL_MAP_MAX` are of this kind; smaller ones stay in the order given.
+
     Source: scala.collection.immutable.HashSet.
     """
     return _in_tree([(immutable_set_hash(name), name) for name in names])
@@ -296,9 +303,9 @@ def _finished(number: int) -> int:
 
 
 def _in_slots(hashed: Iterable[tuple[int, _Key]], capacity: int) -> list[_Key]:
-    """Return keys, given with their hashes, by their slots in an open table made for `capacity`.
+    """Return keys in the order of their slots in an open-addressed table for `capacity`.
 
-    It is doubled, and filled again in the order of its slots, once more than half is taken.
+    The table is doubled, and filled again in slot order, once more than half is used.
     """
     mask = (1 << max(capacity - 1, 0).bit_length()) - 1 | 7
     slots: dict[int, tuple[int, _Key]] = {}
@@ -323,7 +330,7 @@ def _claim_slot(slots: dict[int, tuple[int, _Key]], key: tuple[int, _Key], mask:
 
 
 def java_chains(size: int) -> int:
-    """Return how many chains a Java hash map has that has held so many keys at most."""
+    """Return the table size of a Java hash map that has held at most `size` keys."""
     chains = _CHAINS_MIN
     while size > chains * 3 // 4:
         chains *= 2

@@ -23,7 +23,7 @@ new_tuple: Final = tuple.__new__
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Return partitions grouped as requests want them."""
+    """Return partitions grouped by topic: requests of Kafka list partitions within topics."""
     grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         grouped.setdefault(partition.topic, []).append(partition)

@@ -201,7 +201,7 @@ def parse_topic_partition(name: str) -> TopicPartition:
 
 
 def parse_partition_directory(name: str) -> PartitionDirectory:
-    """Return what a directory of a log directory is; raises UnknownDirectoryName."""
+    """Parse the name of a directory in a log directory; raises UnknownDirectoryName."""
     for kind in (DirectoryKind.DELETE, DirectoryKind.FUTURE, DirectoryKind.STRAY):
         if not name.endswith(kind.value):
             continue
@@ -220,7 +220,7 @@ _KINDS = {kind.value: kind for kind in FileKind}
 
 
 def parse_segment_file(name: str) -> SegmentFileName:
-    """Return what a file of a partition directory is; raises UnknownFileName."""
+    """Parse the name of a file in a partition directory; raises UnknownFileName."""
     rest, state = name, FileState.LIVE
     for suffix, candidate in _CHANGE_SUFFIXES:
         if name.endswith(suffix):

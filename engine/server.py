@@ -139,7 +139,8 @@ class RequestServer:
     ) -> Listener:
         """Serve clients on an address, until `close`; the errors are the network's.
 
-        `on_client` is called with each before anything of it is taken: it may have it authenticate.
+        `on_client` is called with each connection before any of its frames is read: it may require
+        authentication first.
         """
 
         def accept(connection: Connection) -> None:
@@ -181,6 +182,13 @@ class _Slot:
     def __init__(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> None:
+        """Reserve the place of a response: Kafka sends responses in the order of the requests.
+
+        `promise` is that of the response, None for a response that exists already. `request` is
+        None for
+
+        a place that belongs to no Kafka request, as in authentication.
+        """
         #: That of its response, None where it is there at once.
         self.promise = promise
         #: None for what is no request: the answer to a client that is not known yet.
@@ -281,7 +289,7 @@ class ClientConnection:
     def _take_fast(self, frame: memoryview, began_ns: int) -> bool:
         """Serve a frame on the fast path of its API; False with nothing done.
 
-        Where something can be denied to the client, it asks what the session was granted.
+        If the client can be denied operations, the fast path checks the session's grants itself.
         """
         try:
             (api,) = _api_of(frame)
@@ -316,7 +324,10 @@ class ClientConnection:
     def _reserve(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> _Slot:
-        """Return a new slot behind the others; a connection with too many is paused."""
+        """Return a new response slot after the others; a connection with too many is paused.
+
+        Slots keep responses in the order of their requests.
+        """
         slot = _Slot(promise, request)
         self._slots.append(slot)
         if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
@@ -352,7 +363,7 @@ class ClientConnection:
         self._fault(row, error)
 
     def respond(self, content: bytes) -> None:
-        """Send a response after those that are still owed."""
+        """Send a response after those of earlier requests."""
         if not self._slots:
             self._connection.send((content,), None)
             return
@@ -430,7 +441,10 @@ class ClientConnection:
             self._answer(row, exchange, handled, opened)
 
     def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
-        """Count a request without a response; raise what ends its connection, report a fault."""
+        """Count a request that failed without a response; close its connection or report a fault.
+
+        The connection is closed by raising the error: a malformed request, or CloseConnection.
+        """
         request.errors = getattr(error, "errors", _NO_ERRORS)
         self._metrics.end(request, self._now_ns())
         if isinstance(error, WireError | CloseConnection):
@@ -438,7 +452,7 @@ class ClientConnection:
         self._fault(row, error)
 
     def _begin_size(self, number: int) -> Callable[[int], None]:
-        """Return what notes the size of a request; count that if it is deprecated."""
+        """Return the function that notes a request's size; count a deprecated version."""
         session = self._session
         names = session.client_software_name, session.client_software_version
         return self._metrics.begin_size(number, *names)
@@ -482,7 +496,7 @@ class ClientConnection:
     def _answer(
         self, row: ApiRow, exchange: Exchange, handled: Handled, request: OpenRequest
     ) -> None:
-        """Send a response, or keep its place among those that are owed."""
+        """Send a response, or reserve its place after those of earlier requests."""
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
             handled = _result_of(handled)
         if isinstance(handled, Promise):
@@ -608,7 +622,7 @@ def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
 
 
 def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
-    """Return the error codes of a response, None for the most frequent one of its API."""
+    """Return the error codes of a response, None for the most frequent ones of its API."""
     if response is None:
         return _NO_ERRORS
     if isinstance(response, bytes):

@@ -132,7 +132,7 @@ def _report_usage(error: Any) -> int:
 
 
 def _settle_output() -> None:
-    """Flush output after an error; the interpreter would report a failure in its own format."""
+    """Flush output after an error; the interpreter would report a failure in its own words."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -140,7 +140,10 @@ def _settle_output() -> None:
 
 
 def _nowhere() -> object:
-    """Return a stream for the buffered text, which the interpreter flushes at its end."""
+    """Return stdout with its file descriptor on /dev/null, for text that cannot be written.
+
+    The interpreter flushes the buffered text at its end, and would fail again.
+    """
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
     return stdout
@@ -167,7 +170,11 @@ def entry() -> NoReturn:
 
 
 def own_process() -> int:
-    """Run the command of this process, which is only there for it; return its exit code."""
+    """Run the command for which this process was started; return its exit code.
+
+    Such a process may skip garbage collection and the interpreter's shutdown, unlike one that calls
+    kctl as a library.
+    """
     exits.OwnProcess.is_own = True
     # What is imported lives as long as the process: there is nothing to collect.
     gc.disable()
@@ -188,16 +195,16 @@ def own_process() -> int:
 
 
 def _collect_from_here() -> None:
-    """Collect garbage from here on, without a look at what the command was imported with."""
+    """Enable garbage collection; objects of the imports are frozen, and never scanned."""
     if exits.OwnProcess.is_own:
         gc.freeze()
         gc.enable()
 
 
 def _end_process(code: int) -> NoReturn:
-    """End without the end of the interpreter, which frees one object after the other for 20 ms.
+    """End the process without the interpreter's shutdown, which takes 20 ms to free objects.
 
-    Not where something waits for that end: registered calls, threads, profilers, warnings.
+    The shutdown runs if something waits for it: registered calls, threads, profilers, warnings.
     """
     threads = sys.modules.get("threading")
     is_awaited = (
@@ -219,9 +226,9 @@ def _end_process(code: int) -> NoReturn:
 
 
 def _end_in_order_on_sigterm() -> None:
-    """End a command on SIGTERM as on Ctrl-C: its processes and files are removed with it.
+    """Make SIGTERM end a command as Ctrl-C does, so that its processes and files are removed.
 
-    Where a shell has the process ignore it, it is still ignored.
+    A SIGTERM that the calling shell set to be ignored is still ignored.
     """
     signals = _signals()
 

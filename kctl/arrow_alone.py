@@ -29,7 +29,7 @@ class _NoPandas(MetaPathFinder):
 
 
 def keep_pandas_out() -> None:
-    """Let pyarrow look for pandas and find none, unless others may need it in this process."""
+    """Import pyarrow without pandas, unless other code in this process may need pandas."""
     if not exits.OwnProcess.is_own or _PANDAS in sys.modules:
         return
     refusing = _NoPandas()

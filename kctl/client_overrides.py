@@ -60,7 +60,7 @@ class ClientOverrides(NamedTuple):
 
 
 def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
-    """Return the settings of `-X` options, the last one of a key; `own_keys` are the command's.
+    """Return the settings of `-X` options, the last one for each key; `own_keys` are the command's.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
@@ -87,10 +87,9 @@ def _key_in(argument: str) -> str:
 
 
 def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a file, or of `-X`, with others before them, however each is spelt.
+    """Return the settings of a file with those of `-X` above them, however a key is spelt.
 
-    Else a file's JAAS line would count before `sasl.username`, as Java's keys do before those of
-    librdkafka.
+    Otherwise a file's JAAS line would override `sasl.username`: Java's keys precede librdkafka's.
     """
     kept = dict(in_file)
     for keys in _ONE_OF:

@@ -19,6 +19,6 @@ from kctl.render import Column, Row, write_rows
 def end_with(
     columns: Sequence[Column], rows: Iterable[Row], output: str, *, failures: int = 0
 ) -> int:
-    """Print the rows; returns the exit code for this number of failures."""
+    """Print the rows; return exit code 1 if there are failures, else 0."""
     write_rows(columns, rows, output, failures=failures)
     return exits.FAILED if failures else exits.OK

@@ -47,9 +47,9 @@ def complete(args: Sequence[str]) -> int:
 
 
 def can_be_offered(value: str) -> bool:
-    """Return whether a name is one line that steers no terminal, and is read as no option.
+    """Return True if a name is safe in a shell: printable, and not read as an option.
 
-    Servers may have any names; this filter selects those that are safe in a shell.
+    Servers may have topics and groups of any name.
     """
     return value.isprintable() and not value.startswith("-")
 

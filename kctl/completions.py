@@ -282,7 +282,7 @@ def _fish_values(kind: str) -> str:
 
 
 def _fish_condition(path: str) -> str:
-    """Return fish's condition for a command's words being there, for "" that there is none."""
+    """Return fish's condition that a command's words are typed; for "" that none is."""
     if not path:
         return "__fish_use_subcommand"
     return "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path.split())

@@ -48,7 +48,7 @@ def real_host() -> Host:
 def connect(options: ClusterOptions) -> KafkaClient:
     """Return a client, which connects at its first request.
 
-    Its requests pass the checks of `guard`, whose errors may come out of any of them. Errors:
+    Its requests pass the checks of `guard`, so each of them may raise its errors. Errors:
     NoCluster, NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
     """
     from engine.host.real import RealFiles
@@ -89,7 +89,7 @@ def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> 
 
 
 def cluster_named(client: KafkaClient) -> str:
-    """Return which cluster a client talks to, for a question: its id and its addresses.
+    """Return the id and addresses of a client's cluster as text, for a question.
 
     The errors are those of a request for metadata.
     """

@@ -30,7 +30,7 @@ class NoTerminal(EngineError):
 
 
 def show_rows() -> None:
-    """Flush the rows that were printed, so that the next notice comes after them.
+    """Flush the printed rows, so that the next notice on stderr comes after them.
 
     An error of stdout is raised when the command ends, not here.
     """

@@ -209,7 +209,7 @@ def _fields(profile: Profile) -> dict[str, str | bool]:
 def change_profiles(
     files: Files, path: str, change: Callable[[Profiles], Profiles | None]
 ) -> Profiles:
-    """Change the file of contexts under its lock; returns the contexts that are stored then.
+    """Change the file of contexts under its lock; return the contexts that are stored then.
 
     `change` gets the stored contexts, and returns None to leave them. Errors: those of `change`,
     BadContextFile, StorageError.
@@ -247,9 +247,9 @@ def choose(
     context: str | None = None,
     command_config: str | None = None,
 ) -> Choice:
-    """Return the cluster to talk to; raises NoCluster, NoSuchContext, BadContextFile.
+    """Return the cluster to connect to; raises NoCluster, NoSuchContext, BadContextFile.
 
-    The file of contexts is only read if a context is needed, `command_config` only where no flag
+    The file of contexts is read only if a context is needed, `command_config` only if no flag
     decides; its errors are those of `servers_in`.
     """
     path = profiles_path(environment)

@@ -47,7 +47,7 @@ def running_properties(environment: Mapping[str, str]) -> str | None:
 
 
 def admin_properties(path: str) -> str | None:
-    """Return those of the cluster in a directory; only one started with --secure has them."""
+    """Return the administrator's properties file of a cluster, None unless it is secured."""
     properties = f"{path}/{ADMIN_PROPERTIES}"
     if not os.path.exists(properties):
         return None

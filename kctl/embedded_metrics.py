@@ -13,9 +13,10 @@ from engine.timing.histogram import MetricValue
 def embedded_metrics(
     client: KafkaClient, data: DataDirectory, timeout_s: float
 ) -> dict[int, dict[str, MetricValue]]:
-    """Return the metrics of each broker that runs, by their names.
+    """Return the metrics of each running broker, by their names.
 
-    Waits for the turn of another command, too. Errors: those of `request_metrics` and of the turn.
+    Waits while another command uses the cluster's requests. Errors: those of `request_metrics` and
+    of the wait.
     """
 
     def pause(duration_ms: int) -> None:

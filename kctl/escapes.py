@@ -13,7 +13,7 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
     """Return the bytes of the escape sequence at a backslash, and the position after it.
 
-    `what` names the text in an error, as "a record format". Errors: UnreadableArgument.
+    `what` names the text in an error, for instance "a record format". Errors: UnreadableArgument.
     """
     letter = text[position + 1 : position + 2]
     if letter == "x":

@@ -59,8 +59,8 @@ class Guard:
 def enter(command_path: str, parameters: Mapping[str, object]) -> None:
     """Check the guards for a command with these values of its options.
 
-    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of
-    the cluster's resolution.
+    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of the cluster's
+    resolution.
     """
     Guard.command, Guard.confirmed = command_path, frozenset()
     Guard.may_change = effect_of(command_path).changes_something(parameters)
@@ -228,7 +228,7 @@ def _check_reading(command: str, call: Call) -> None:
 def _guarded_ids() -> dict[str, tuple[str, Profile]]:
     """Return guarded contexts by cluster id, a read-only one before others of its cluster.
 
-    Those that were confirmed are left out, but no name opens a read-only one.
+    Confirmed contexts are left out, but no confirmation opens a read-only one.
     """
     profiles = _profiles()
     guarded = [(name, p) for name, p in sorted(profiles.by_name.items()) if p.is_guarded]

@@ -44,7 +44,7 @@ class InputLines(NamedTuple):
 def input_lines(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[InputLines | None]:
-    """Yield lines as they come; None when none came within `patience_ms` (its None: any time).
+    """Yield lines as they arrive; None if none arrived within `patience_ms` (None: no limit).
 
     Errors: LineTooLong. KeyboardInterrupt is raised after the lines that have been read.
     """

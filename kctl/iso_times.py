@@ -44,7 +44,7 @@ def parse_time_ms(text: str, now_ms: int | None = None) -> int:
 
 
 def age_ms(text: str) -> int | None:
-    """Return how long ago `-1h` is, None for a text of another form."""
+    """Return the age in ms that a text like `-1h` means, None for a text of another form."""
     if text[:1] != "-" or not text[1:-1].isdecimal() or text[-1] not in _UNITS_MS:
         return None
     count = read_whole(text[1:-1])

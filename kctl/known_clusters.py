@@ -24,7 +24,7 @@ _FOLDER = "clusters"
 
 
 def _note_path(environment: Mapping[str, str], path: str) -> str:
-    """Return where a data directory is noted: a file by its hash, so that none is shared."""
+    """Return the path of a data directory's note: named by a hash, so that none is shared."""
     from hashlib import sha256
 
     return f"{data_home(environment)}/{_FOLDER}/{sha256(path.encode()).hexdigest()[:32]}"
@@ -66,10 +66,10 @@ def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
 def cluster_at(
     files: Files, environment: Mapping[str, str], addresses: Mapping[int, str]
 ) -> DataDirectory | None:
-    """Return the embedded cluster, of those that are remembered, that has brokers of these ids.
+    """Return the known embedded cluster that runs brokers with these ids and addresses.
 
-    One of the addresses at least is of a broker that runs; a cluster does not forget one that has
-    died at once. Others' brokers may be in it: then it is none of ours.
+    At least one address must be of a running broker; metadata still lists a broker that has just
+    died. None if other brokers are in it: then it is none of our clusters.
     """
     from engine.cluster.data_directory import ClusterState, DataDirectory
 

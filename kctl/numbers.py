@@ -46,7 +46,7 @@ def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX
 
 
 def read_whole(text: str) -> int | None:
-    """Return the number of ASCII digits, None for any other text and for hundreds of them."""
+    """Return the number in ASCII digits, None for any other text and for hundreds of digits."""
     # Python reads no number of more than some thousand digits, and no option takes one.
     is_number = re.fullmatch(r"[+-]?0*[0-9]{1,30}", text, re.ASCII)
     return int(text) if is_number else None
@@ -58,7 +58,7 @@ def shortened(text: str) -> str:
 
 
 def with_ranges(command: Any) -> Any:
-    """Return a Typer command whose numbers, and those of its children, have their ranges."""
+    """Return a Typer command whose numeric options, and its children's, have bounds."""
     for child in getattr(command, "commands", {}).values():
         with_ranges(child)
     for parameter in command.params:
@@ -73,7 +73,10 @@ def with_ranges(command: Any) -> Any:
 
 
 def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
-    """Return the bounds of a number, both inclusive: its own, or those of its field."""
+    """Return the inclusive bounds of a numeric option: given by the option, else by its field.
+
+    The field is the one of a request that the number ends in: int16, int32 or int64.
+    """
     lowest, highest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
     if highest is None and is_whole:
         is_long, is_factor = parameter.name in _LONG_NAMES, parameter.name in _FACTOR_NAMES

@@ -145,7 +145,7 @@ class OffsetLookup:
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
     def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
-        """Return the brokers' responses for a time, or for one of the negative numbers."""
+        """Return the brokers' responses for a timestamp, or for a sentinel below 0; cached."""
         if timestamp not in self._known:
             results = list_offsets(
                 self._client,

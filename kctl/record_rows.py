@@ -75,9 +75,9 @@ def record_row(
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
 ) -> tuple[dict[str, object], dict[str, Sequence[object]]]:
-    """Return the rows of a run: the fields that all of them share, and the columns that vary.
+    """Return the rows of a run: the fields that all share, and the columns that vary.
 
-    They are those that `record_row` makes of each record.
+    They equal the rows that `record_row` makes of each record.
     """
     from kctl.render.bulk import Numbers, Texts
 
@@ -127,7 +127,7 @@ def texts_of(
 
 
 def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
-    """Return bytes as text, and how they are encoded in it."""
+    """Return bytes as text, and the encoding that was used (UTF-8 or base64)."""
     if raw is None:
         return None, None
     try:

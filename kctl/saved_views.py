@@ -103,7 +103,7 @@ class ViewStore:
 
 
 def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:
-    """Return the columns of a view that is not saved yet.
+    """Return the columns of a view that is not saved yet; runs its query without rows.
 
     Errors: ViewExists, WrongViewName, and those of its query.
     """
@@ -116,7 +116,7 @@ def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> Que
 def answered(
     queries: LogQueries, store: ViewStore, statement: str, max_rows: int
 ) -> QueryResult | None:
-    """Return the rows of a statement, the columns of a view that it saves, None if it removes one.
+    """Return a statement's rows, the columns of a view that it saves, None after a drop.
 
     Errors: StatementRefused, those of a query and of `ViewStore.apply`.
     """

@@ -113,10 +113,10 @@ def select_topics(
 def add_similar_topic_hints(
     client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]
 ) -> None:
-    """Set the hint of each UNKNOWN_TOPIC_OR_PARTITION to the topic whose name is most like it.
+    """Hint for each UNKNOWN_TOPIC_OR_PARTITION at the topic with the most similar name.
 
-    `names` are those that were typed: an error's detail begins with its own. The cluster is only
-    asked for its topics if there is such an error.
+    `names` are those that were typed: an error's detail begins with its name. Topics are requested
+    only if there is such an error.
     """
     unknown = [
         error
@@ -188,7 +188,7 @@ def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
 
 
 def parse_numbers(text: str) -> set[int]:
-    """Return the numbers of a list such as 0,4-6, ends included; raises UnreadableArgument."""
+    """Return the numbers of a list like 0,4-6, ends included; raises UnreadableArgument."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -44,9 +44,9 @@ def parse_setting(argument: str) -> tuple[str, str]:
 
 
 def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
-    """Return a hint on settings that were refused, None if there is none.
+    """Return a hint about refused settings, None if there is none.
 
-    Keys that are not known may be mistyped, and values may have a unit, which Kafka's never have.
+    Unknown keys may be mistyped, and values may have a unit, which Kafka's never have.
     """
     from kctl.hints import did_you_mean
 

@@ -36,9 +36,9 @@ _NAMES: Final = {
 
 
 def exact_bytes_text(size_bytes: int) -> str:
-    """Return bytes in the unit of which they are the fewest wholes: `1500 kB`, `1 MiB`, `1001 B`.
+    """Return bytes in the unit that needs the smallest whole number: `1500 kB`, `1 MiB`.
 
-    `parse_bytes` makes the same number of it.
+    `parse_bytes` returns the same number of bytes.
     """
     texts = {size_bytes: "B"}
     for name, unit in _NAMES.items():
@@ -49,7 +49,7 @@ def exact_bytes_text(size_bytes: int) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of a text such as 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
+    """Return the bytes of a text like 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
     match = re.fullmatch(_SIZE, text.strip().lower(), re.ASCII)
     if match is None:
         raise UnreadableArgument("a number of bytes", shortened(text), "50MB, 1.5GiB or 1000000")

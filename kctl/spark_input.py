@@ -114,7 +114,7 @@ def quiet_py4j() -> Iterator[None]:
 
 
 def partition_numbers(text: str | None) -> frozenset[int] | None:
-    """Return the numbers of a list such as `0,2,5-9`; None stays None."""
+    """Return the numbers of a list like `0,2,5-9`; None stays None."""
     if text is None:
         return None
     from engine.analysis.partition_numbers import numbers_in

@@ -39,7 +39,7 @@ class StateNodes(NamedTuple):
         return cls(zookeeper or _embedded_address(client), timeout_s)
 
     def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredState]:
-        """Return the states of partitions that have one. Errors: those of the store."""
+        """Return the stored states of partitions that have one. Errors: those of the store."""
         wanted = list(dict.fromkeys(partitions))
         if self.address is None or not wanted:
             return {}
@@ -75,7 +75,7 @@ class StateNodes(NamedTuple):
 
 
 def _embedded_address(client: KafkaClient) -> str | None:
-    """Return where the store of the embedded cluster is, None if the client talks to another."""
+    """Return the address of the embedded cluster's store, None for a client of another cluster."""
     data = embedded_cluster(client)
     running = None if data is None else data.running()
     return None if running is None else running.znode_address

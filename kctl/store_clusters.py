@@ -22,8 +22,9 @@ from kctl.zookeeper_login import logging_in
 
 
 def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the clusters that a change of a node concerns, by a command's options.
+    """Return the ids of the clusters whose metadata a change of a node concerns.
 
+    By the `/cluster/id` nodes above the node (a chroot), and below it for a recursive change.
     Errors: those of finding and reaching the store.
     """
     store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
@@ -43,7 +44,7 @@ def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
-    """Yield the nodes below one that hold the id of a cluster; none if it does not exist."""
+    """Yield the nodes below a path that store a cluster's id; empty if it does not exist."""
     try:
         for node in reader.tree(path, None):
             if node.path.endswith(CLUSTER_ID):

@@ -46,7 +46,7 @@ class IsolatedKafka(KafkaAccess):
         return f"{self._prefix}-{name}-{next(self._numbers)}"
 
     def delete_topics(self) -> None:
-        """Delete the topics that `topic` has made; one that the test has deleted is fine."""
+        """Delete the topics created by `topic`, except those that the test has deleted."""
         for name in self._topics:
             try:
                 self.delete_topic(name)

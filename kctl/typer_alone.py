@@ -67,7 +67,7 @@ def import_typer() -> None:
 
 
 def _guess_at_long_options_alone() -> None:
-    """Have the parser refuse a short option as a long one without a guess, which nobody sees."""
+    """Stop the parser from suggesting long options for a short one: nobody sees the guess."""
     try:
         from typer._click.exceptions import NoSuchOption
         from typer._click.parser import _OptionParser

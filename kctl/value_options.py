@@ -56,7 +56,10 @@ def wanted_values(
     keys: str | None = None,
     key_schema: str | None = None,
 ) -> WantedValues | None:
-    """Return how values are read, None for raw ones; raises UnknownDecoding, UnreadableArgument."""
+    """Return how values are decoded, None for raw ones.
+
+    Raises UnknownDecoding, UnreadableArgument.
+    """
     from engine.analysis.value_decoding import VALUE_FORMATS, UnknownDecoding
     from kctl.arguments import UnreadableArgument
 

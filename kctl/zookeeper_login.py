@@ -50,7 +50,10 @@ def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
 
 
 def _settings_of_store(address: str) -> dict[str, str]:
-    """Return how the brokers log in to a store, none if no embedded cluster runs it."""
+    """Return the broker settings of the embedded cluster that runs a store, else empty.
+
+    They have the login to that store.
+    """
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.errors import StorageError
     from engine.host.real import RealFiles

@@ -169,9 +169,9 @@ class AclAdmin:
         self._know(pattern, entries)
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
-        """Add rules; returns for each why it was not added, None for done.
+        """Add ACLs; return None or the error for each.
 
-        One that cannot be added keeps those of the same pattern out.
+        An ACL that cannot be added keeps those of the same resource pattern out too.
         """
         errors: dict[AclPattern, EngineError | None] = {}
         for pattern in dict.fromkeys(binding.pattern for binding in bindings):
@@ -180,7 +180,7 @@ class AclAdmin:
         return [errors[binding.pattern] for binding in bindings]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
-        """Remove rules; returns those that each filter meant, each by the first that did."""
+        """Remove ACLs; return them by filter, each under the first filter that matched."""
         exact = [pattern for one in filters for pattern in one.patterns.exact_patterns()]
         results: list[list[DeletedAcl]] = [[] for _ in filters]
         for pattern in dict.fromkeys((*self.cache.patterns(), *exact)):

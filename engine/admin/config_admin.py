@@ -78,7 +78,7 @@ class ConfigAdmin:
     ) -> None:
         """Change an entity's settings and notify all brokers, or only check the change.
 
-        Errors: those of `compute` and the store, NoController, InvalidZnodeValue.
+        Raises the errors of `compute` and the store, NoController, InvalidZnodeValue.
         """
         path = config_path(entity_path)
         note = change_note(entity_path)
@@ -104,7 +104,7 @@ class ConfigAdmin:
         return decode_config(data, path), stat.version
 
     async def _write(self, path: str, data: bytes, version: int | None, note: Create) -> bool:
-        """Write an entity with its note; returns whether it still was as it had been read."""
+        """Write an entity with its change notification; return False if its version has changed."""
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:

@@ -86,9 +86,9 @@ class ConfigAlteration:
         self._reload_stores = reload_stores
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
-        """Change a topic's settings, or only check.
+        """Change a topic's settings, or only check the change.
 
-        Errors: UnknownTopic, ConfigError, those of the policy and the store.
+        Raises UnknownTopic, ConfigError, and the errors of the policy and the store.
         """
         if topic not in self._metadata_cache.topics:
             # Operations that cannot be done are refused before it is found that it is not there.
@@ -105,10 +105,10 @@ class ConfigAlteration:
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
 
     async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
-        """Change the settings of this broker, or of all brokers; or only check.
+        """Change the settings of this broker, or of all brokers; or only check the change.
 
-        Errors: InvalidRequest, InvalidConfiguration, ConfigError, those of the policy and the
-        store.
+        Raises InvalidRequest, InvalidConfiguration, ConfigError, and the errors of the policy and
+        the store.
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
@@ -197,9 +197,10 @@ def _check_broker(
 def _check_passwords(
     changed: Mapping[str, str], passwords: PasswordEncoder | None, broker_name: str
 ) -> None:
-    """Raise InvalidConfiguration for passwords that have to be encrypted, and cannot be.
+    """Raise InvalidConfiguration for passwords that cannot be encrypted.
 
     `broker_name` is the resource of the settings, empty for those of all brokers.
+
     Source: DynamicBrokerConfig.toPersistentProps.
     """
     if not any(map(is_encrypted, changed)):

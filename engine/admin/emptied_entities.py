@@ -33,9 +33,10 @@ async def has_children(znodes: ZnodeClient, path: str) -> bool:
 
 
 async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, note: Create) -> bool:
-    """Delete an entity's node and those above that are empty then, and make the note of it.
+    """Delete an entity's node and parents that become empty, with the change notification.
 
-    `version` is that of the node, None if there is none. Returns whether all was as it was read.
+    `version` is that of the node, None if there is none. Returns False if the nodes have changed
+    since they were read.
     """
     if version is None:
         await znodes.multi([note])

@@ -48,7 +48,7 @@ class QuotaAdmin:
     def __init__(
         self, znodes: ZnodeClient, configs: ConfigAdmin, address_of: Callable[[str], str | None]
     ) -> None:
-        """`address_of` gives the address of a host, None if there is none."""
+        """`address_of` resolves a host, and returns None for an unknown one."""
         self._znodes = znodes
         self._configs = configs
         self._address_of = address_of

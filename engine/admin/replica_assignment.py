@@ -51,9 +51,10 @@ def assign_replicas(
     replication_factor: int,
     placement: Placement,
 ) -> dict[int, tuple[int, ...]]:
-    """Return the replicas of new partitions, leaders first; the counts were checked.
+    """Return the replicas of new partitions, preferred leaders first.
 
-    Raises TopicRefused if some brokers have a rack and others have none.
+    The caller has checked the counts. Raises TopicRefused if some brokers have a rack and others
+    have none.
     """
     racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
     first = placement.first_partition

@@ -94,7 +94,7 @@ class TokenAdmin:
             await self.refresh(token_id)
 
     async def refresh(self, token_id: str) -> None:
-        """Read one token; one that cannot be read is an error in the log, and none."""
+        """Read one token into the cache; an unreadable one is logged and dropped."""
         path = delegation_token_path(token_id)
         try:
             data, _ = await self._znodes.get(path)
@@ -128,9 +128,9 @@ class TokenAdmin:
         return token
 
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Set a token's expiry so long from now; a period below 0 is the broker's.
+        """Set a token's expiry time to `period_ms` from now; below 0 the broker's default.
 
-        Returns when it expires. Errors: ApiError, those of the store.
+        Returns the expiry time. Raises ApiError and the errors of the store.
         """
         token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
         if token.is_expired(now_ms):
@@ -139,9 +139,9 @@ class TokenAdmin:
         return await self._expire_at(token, now_ms + renewal_ms)
 
     async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Expire a token so long from now, below 0 at once; return its expiry time.
+        """Expire a token `period_ms` from now, now if below 0; return its expiry time.
 
-        Errors: ApiError, those of the store.
+        Raises ApiError and the errors of the store.
         """
         token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
         if period_ms < 0:
@@ -157,13 +157,13 @@ class TokenAdmin:
         owners: Collection[str] | None,
         may_describe: Callable[[DelegationToken], bool],
     ) -> list[DelegationToken]:
-        """Return the tokens that a principal sees; those of owners, with None all."""
+        """Return the tokens that a principal may see: of certain owners, or all for None."""
         return [
             token for token in self.cache.tokens if is_shown(token, principal, owners, may_describe)
         ]
 
     async def remove_expired(self) -> None:
-        """Remove the tokens that have expired; the errors are those of the store."""
+        """Remove expired tokens; raises the errors of the store."""
         now_ms = self._clock.wall_ms()
         for token in self.cache.tokens:
             if token.is_expired(now_ms):
@@ -198,7 +198,7 @@ class TokenAdmin:
         self.cache.put(token)
 
     async def _remove(self, token: DelegationToken) -> None:
-        """Delete a token with a change note; one that is gone already is only noted."""
+        """Delete a token with a change notification, which is written even if the token is gone."""
         note = _note(token.token_id)
         try:
             await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))

@@ -76,7 +76,10 @@ class TopicAdmin:
     async def delete_topics(
         self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
     ) -> TopicResults:
-        """Request the deletion of topics; one that is requested already is waited for."""
+        """Request the deletion of topics, and wait until metadata no longer shows them.
+
+        A deletion requested earlier is waited for too.
+        """
         results = await _written(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
         if late and timeout_ms > 0:

@@ -86,7 +86,7 @@ class TopicCreation:
         describe: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics of distinct names, and write those that pass."""
+        """Check topics with distinct names, and create the valid ones."""
         results: dict[str, TopicResult] = {}
         planned: dict[str, _Planned] = {}
         share = self._ports.turns.begin()
@@ -172,7 +172,7 @@ class TopicCreation:
     def _described(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
-        """Describe a topic's settings in Kafka's order; those of a request are mostly the same."""
+        """Describe a topic's settings in Kafka's order; cached, as a request's topics are alike."""
         last = self._last_described
         if last is None or last.settings != settings or last.configs != configs:
             by_name = {config.name: config for config in describe_topic(settings, configs)}

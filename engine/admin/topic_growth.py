@@ -71,7 +71,7 @@ class TopicGrowth:
         validate_only: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics of distinct names, and write those that pass."""
+        """Check topics with distinct names, and add partitions to the valid ones."""
         if not all(_has_path(topic.name) for topic in topics):
             # Kafka requests all from its store at once, and fails at a path that no node can have.
             return {topic.name: TopicResult(UNKNOWN_SERVER_ERROR) for topic in topics}
@@ -109,7 +109,7 @@ class TopicGrowth:
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, _Growth]:
-        """Return the nodes to write for the topics that pass; the others have their result."""
+        """Return the nodes to write for the valid topics; refused ones get their result."""
         writes: dict[str, _Growth] = {}
         for topic in topics:
             try:

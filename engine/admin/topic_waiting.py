@@ -59,7 +59,7 @@ class _DelayedTopics(DelayedOperation):
         promise.keep(late)
 
     def abandon(self) -> bool:
-        """Complete as at the deadline: the work that waits for it has to come to its end."""
+        """Complete the operation as at its deadline, so that the work waiting for it can end."""
         if not self.force_complete():
             return False
         self.keep()
@@ -146,7 +146,7 @@ class TopicWaiting:
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
     ) -> Promise[list[str]]:
-        """Wait until all topics are done; the promise gives those that were not in time."""
+        """Wait until all topics are done; promise the topics that were not done in time."""
         keys = list(topics)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         operation = _DelayedTopics(deadline_ms, keys, is_done)

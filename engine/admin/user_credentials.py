@@ -110,7 +110,7 @@ class CredentialAdmin:
     async def _unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Refuse changes of which one has no key; removals of missing ones are refused first."""
+        """Refuse changes that lack a key; the removal of a missing credential is refused first."""
         missing: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
             found = await self._read(user, sanitized(user))
@@ -128,7 +128,7 @@ class CredentialAdmin:
     async def _altered(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Change users one by one; the ones whose removal finds nothing come first."""
+        """Change users one by one; users without the credential to remove come first (as Kafka)."""
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():

@@ -63,7 +63,10 @@ class Anonymised(NamedTuple):
 def anonymised_columns(
     texts: Sequence[str], columns: tuple[ViewColumn, ...] = RECORDS
 ) -> tuple[Anonymised, ...]:
-    """Return what texts such as `key=hash` say; raises WrongAnonymising, UnknownColumn."""
+    """Parse texts like `key=hash` into columns and methods.
+
+    Raises WrongAnonymising and UnknownColumn.
+    """
     found: dict[str, Anonymised] = {}
     for text in texts:
         path, _, method = text.partition("=")
@@ -88,7 +91,7 @@ def anonymised_columns(
 
 
 def _field_type(text: str, kind: ColumnType, fields: list[str]) -> ColumnType:
-    """Return the type of a field; raises WrongAnonymising where there is none."""
+    """Return the type of a column's nested field; raises WrongAnonymising for an unknown field."""
     for name in fields:
         while isinstance(kind, Shape) and kind.kind is ShapeKind.LIST and kind.item is not None:
             kind = kind.item
@@ -135,9 +138,9 @@ def anonymise(
 
 
 def _changed(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
-    """Anonymise one value, or the field of it that `fields` leads to, in every item of a list.
+    """Anonymise one value, or its field at the path `fields`, in every item of a list.
 
-    Dropped values are None, as are values that were. Of headers only the values are changed.
+    Dropped values are None, as are null values. Of headers only the values are changed.
     """
     if value is None:
         return None

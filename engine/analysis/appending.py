@@ -105,7 +105,10 @@ def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
 
 
 def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
-    """Return where logs start behind the end of an earlier export, by the splits it has not."""
+    """Return the offsets that were deleted before any export read them, as problems.
+
+    Compares the end of the earlier export with the log start offsets of the splits still to export.
+    """
     firsts: dict[tuple[str, int], Split] = {}
     for split in splits:
         firsts.setdefault((split.topic, split.partition), split)
@@ -120,7 +123,7 @@ def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
 
 
 def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Problem]:
-    """Return where logs end before an earlier export does."""
+    """Return the logs that end below the offset that an earlier export reached, as problems."""
     last: dict[tuple[str, int], OffsetSpan] = {}
     for span in spans:
         place = (span.topic, span.partition)
@@ -146,9 +149,9 @@ def _end_of(span: OffsetSpan) -> int:
 def exported_ends(
     spans: Iterable[OffsetSpan], splits: Iterable[Split], earlier: Earlier | None
 ) -> list[dict[str, Any]]:
-    """Return what the manifest says of partitions: up to where their records are exported.
+    """Return the manifest's entries of partitions: the offset up to which each is exported.
 
-    Records that are not settled yet, with read_committed, are left for the next run.
+    With read_committed, records above the last stable offset are left to the next run.
     """
     settled = {(s.topic, s.partition): s.end_offset for s in splits if s.end_offset is not None}
     ends = dict(earlier.ends) if earlier else {}
@@ -164,7 +167,7 @@ def exported_ends(
 
 
 def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
-    """Copy the files of an earlier export; returns what its manifest says of them."""
+    """Copy the files of an earlier export to the staging folder; return their manifest rows."""
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)
     listed: list[dict[str, Any]] = earlier.manifest["files"]

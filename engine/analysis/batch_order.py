@@ -128,7 +128,7 @@ class BatchOrder:
         self._after_damage = True
 
     def accepts(self, position: int, batch: RecordBatch) -> bool:
-        """Return whether a batch with the right CRC is where it should be, and note what is not."""
+        """Return True if a batch with the right CRC is at its place; note a problem otherwise."""
         try:
             base_offset = batch.base_offset
         except CorruptRecord as error:
@@ -169,7 +169,7 @@ class BatchOrder:
         self.is_compacted = self.is_compacted or run.is_compacted
 
     def _accept_batch(self, position: int, batch: RecordBatch, base_offset: int) -> None:
-        """Accept a batch: the next one is expected to begin behind it.
+        """Accept a batch: the next one is expected at this batch's next offset.
 
         A delete horizon, or fewer records than offsets, shows that the log is compacted.
         """
@@ -188,7 +188,7 @@ class BatchOrder:
     def _fits(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> bool:
-        """Return whether a base offset can be right, and note what it leaves out or repeats."""
+        """Return True if a base offset can be right; note the offsets that it skips or repeats."""
         expected = self._expected
         was_in_conflict, self._is_in_conflict = self._is_in_conflict, False
         if base_offset < 0 or batch.last_offset < base_offset:
@@ -251,7 +251,7 @@ class BatchOrder:
     def _check_epoch(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> None:
-        """Note a leader epoch that cannot be right; the last one that can is kept."""
+        """Note a leader epoch that cannot be right; compare later ones with the last good epoch."""
         epoch, before = batch.leader_epoch, self._epoch
         if epoch == before or batch.magic < MAGIC:
             return
@@ -277,7 +277,7 @@ class BatchOrder:
         return max(stored, key=lambda epoch: epoch.start_offset, default=None)
 
     def _following(self, position: int) -> _Following:
-        """Return what the header behind a batch says, or the name of the next segment."""
+        """Return base offset and epoch of the next batch's header, or the next segment's base."""
         end = self._file.size_bytes() if not self._split.is_last else self._split.end
         header = self._file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
         if len(header) < PROLOGUE_BYTES or not any(header):

@@ -61,17 +61,17 @@ class SplitReader:
         return self._order.is_compacted
 
     def batches(self, *, keep_bad: bool = False) -> Iterator[Single]:
-        """Yield (position, batch, whether its CRC is right).
+        """Yield (position, batch, whether the CRC is right).
 
-        Bad batches are yielded only if they are kept, those with a wrong base offset among them.
+        Damaged batches are yielded only with `keep_bad`, and so are those with a wrong base offset.
         """
         return cast("Iterator[Single]", self._pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
 
     def runs(self, finder: Callable[[], RunFinder | None]) -> Iterator[BatchRun | Single]:
-        """Yield the good batches, many at once where they simply follow each other.
+        """Yield the good batches, in runs of many where they follow each other without fault.
 
-        A run is good until the next step. `finder` returns what finds them, None while there is no
-        compiled code for it.
+        A run is valid until the next step. `finder` returns the compiled code that finds runs, None
+        while it is not loaded.
         """
         return self._pieces(RUN_CHUNK_BYTES, finder)
 
@@ -136,7 +136,7 @@ class SplitReader:
         return run
 
     def _after_last(self, position: int) -> int:
-        """Return where to go on when the scan has met its end or a batch that is cut off."""
+        """Return where to continue after the scan met its end or a truncated batch."""
         if position >= self._split.end:
             return position
         return self._pass_over(position, "a batch that ends within the file", "not")

@@ -42,7 +42,7 @@ class ClassArchive:
         self.is_made = False
 
     def options(self) -> list[str]:
-        """Return the JVM's options; it makes an archive if there is none and one can be kept."""
+        """Return the JVM's options: to use the archive, or to write one if there is none."""
         if self._is_ours(self._path):
             with suppress(OSError):
                 os.utime(self._path)
@@ -57,9 +57,10 @@ class ClassArchive:
         return [f"-XX:ArchiveClassesAtExit={self._new}"]
 
     def keep(self, exit_code: int | None) -> None:
-        """Keep what a JVM has written that is gone (step 2); None of one that was killed.
+        """Keep the archive that a JVM has written, once it has ended (step 2).
 
-        One that failed, as on a full disk, says nothing of what its Java can do.
+        `exit_code` is None for a JVM that was killed. A JVM that failed, as on a full disk, does
+        not show whether its Java can write archives.
         """
         self.is_made = False
         with suppress(StorageError, OSError):
@@ -84,7 +85,10 @@ class ClassArchive:
         return False
 
     def _is_ours(self, path: str) -> bool:
-        """Return whether a file is there that nobody else could have written."""
+        """Return True if a file exists that no other user could have written.
+
+        A JVM maps an archive as code: one of another user could run anything.
+        """
         try:
             status = os.stat(path)
         except OSError:
@@ -104,7 +108,7 @@ class ClassArchive:
         return os.access(self._folder, os.W_OK | os.X_OK)
 
     def _remove_unused(self) -> None:
-        """Remove archives that nobody has used for long, and what killed processes have left."""
+        """Remove archives unused for long, and leftovers of killed processes."""
         now_ms = RealClock().wall_ms()
         with suppress(StorageError):
             for name in self._files.list_dir(self._folder):
@@ -127,7 +131,7 @@ def class_archive(java: str, spark_home: str) -> ClassArchive:
 
 
 def _stamp(path: str) -> str:
-    """Return what changes with a file, or with the names in a folder; empty for none."""
+    """Return a text that changes with a file, or with the names in a folder; empty if absent."""
     try:
         status = os.stat(path)
     except OSError:

@@ -180,7 +180,7 @@ def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> p
 
 
 def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
-    """Return the columns as Spark's schema text, with what each is as its comment."""
+    """Return the columns as Spark's schema text, with each column's documentation as comment."""
     return ", ".join(
         f"`{c.name}` {spark_type(c.type)}{'' if c.nullable else ' NOT NULL'}"
         f" COMMENT {_quoted(c.doc)}"

@@ -51,7 +51,7 @@ _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 
 def decoded_rows(files: Files, view: str, split: Split) -> Iterator[Row]:
-    """Yield the rows of one of these views for a split."""
+    """Yield the rows of a view of decoded records (groups, transactions, …) for a split."""
     with closing(files.open(split.path)) as file:
         reader = SplitReader(file, split)
         hidden = HiddenRecords(split)
@@ -113,7 +113,7 @@ def _shown(problem: Problem) -> Row:
 
 
 def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
-    """Return the view's columns of a record, None for one of another kind."""
+    """Return a record's row in the view, None for a record of another kind."""
     try:
         if view == "metadata":
             return _metadata(batch, record)
@@ -178,7 +178,7 @@ def _transaction(record: Record) -> Row:
 
 
 def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
-    """Return the columns of `offsets` or `groups`, None for a record of the other one."""
+    """Return the columns of `offsets` or `groups`, None for a record of the other view."""
     key = record.key
     if key is not None and len(key) >= _TYPE.size:
         (type_id,) = _TYPE.unpack_from(key)

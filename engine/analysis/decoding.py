@@ -73,7 +73,7 @@ def _decoded(kind: str, key: bytes, value: bytes | None, release: str) -> Decode
 
 
 def metadata_row(record: Record) -> Row:
-    """Return what a record of the KRaft quorum says; raises CorruptRecord, WireError."""
+    """Return a record of the KRaft quorum, decoded; raises CorruptRecord, WireError."""
     if record.value is None:
         raise CorruptRecord("a value", None)
     try:
@@ -96,7 +96,7 @@ def _framed(value: bytes, release: str) -> Row:
 
 
 def control_row(record: Record) -> Row:
-    """Return what a control record of the KRaft quorum says; raises CorruptRecord."""
+    """Return a control record of the KRaft quorum, decoded; raises CorruptRecord."""
     kind = control_type(record)
     message = _CONTROL_MESSAGES.get(kind)
     if message is None:
@@ -109,7 +109,7 @@ def control_row(record: Record) -> Row:
 
 
 def readable(text: str | None) -> str | None:
-    """Return a text that every table can hold: U+FFFD in place of what is no UTF-8."""
+    """Return a text as valid UTF-8, with U+FFFD for lone surrogates: Arrow refuses these."""
     return (
         None if text is None else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     )

@@ -115,9 +115,9 @@ class Delta:
 
 
 def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
-    """Raise AppendMismatch unless a table takes files of these columns.
+    """Raise AppendMismatch unless a table accepts files with these columns.
 
-    A column that others added may be there; what it asks of rows would not be looked at.
+    A constraint that others have added is not checked against the rows, so it is refused.
     """
     from deltalake import Schema
 

@@ -100,7 +100,7 @@ class ExportFile:
         file_format: str,
         max_bytes: int | None = None,
     ) -> None:
-        """`max_bytes` is how large the file may become before it `is_full`, None for any size."""
+        """`max_bytes` is the size above which the file `is_full`, None for any size."""
         self._files = files
         self._max_bytes = max_bytes
         self._group_bytes = PARQUET_ROW_GROUP_BYTES
@@ -135,7 +135,7 @@ class ExportFile:
 
     @property
     def is_full(self) -> bool:
-        """Return whether more rows could make the file larger than it may be."""
+        """Return True if more rows could exceed the file's maximum size."""
         if self._max_bytes is None or self._writer is None:
             return False
         size_bytes = self._files.size_bytes(self.path) + self._held_bytes

@@ -108,7 +108,7 @@ class ExportFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove what was not published, and give the claim up."""
+        """Remove files that were not published, and release the lock."""
         try:
             if error is not None:
                 # The error that ends the export is the one to report, not one of the cleaning.
@@ -120,9 +120,10 @@ class ExportFolder:
             self._release()
 
     def publish(self) -> list[str]:
-        """Give the staging folder its name; returns the paths that could not be removed after it.
+        """Rename the staging folder to its final name; return the paths that could not be removed.
 
-        Its files must be durable, the manifest as the last one.
+        Its files must be durable, the manifest last. An earlier export is moved aside first, so
+        that a crash leaves one of the two whole.
         """
         files = self._files
         files.sync_dir(self.staging)
@@ -156,7 +157,7 @@ class ExportFolder:
         _remove_if_there(files, self._replaced)
 
     def _put_back(self) -> None:
-        """Return the earlier export to its place if a rename took it away and none followed."""
+        """Restore the earlier export if it was renamed away and no new export replaced it."""
         files = self._files
         if not files.exists(f"{self._replaced}/{MANIFEST}"):
             return
@@ -178,7 +179,7 @@ class ExportFolder:
             raise ForeignFolder(self._out)
 
     def clean_up(self) -> list[str]:
-        """Remove the earlier export and what crashed exports left; returns what stays."""
+        """Remove the earlier export and leftovers of crashed exports; return what remains."""
         left: list[str] = []
         for name in self._files.list_dir(self._parent):
             path = f"{self._parent}/{name}"
@@ -191,15 +192,15 @@ class ExportFolder:
         return left
 
     def _is_own(self, name: str) -> bool:
-        """Return whether a name is one that exports into this folder use beside it.
+        """Return True for the hidden names that exports into this folder use next to it.
 
-        A folder may be called `out.kctl-2`, and the names beside that one are its own.
+        A folder may be called `out.kctl-2`: the hidden names of that one are not this folder's.
         """
         return name.startswith(self._hidden) and _HIDDEN not in name[len(self._hidden) :]
 
 
 def remove_tree(files: Files, path: str) -> None:
-    """Remove a folder and all that is in it, its manifest first; of a link, the link alone."""
+    """Remove a folder and its content, the manifest first; of a link, only the link."""
     if files.is_link(path) or not files.is_dir(path):
         files.remove(path)
         return
@@ -221,7 +222,7 @@ def _remove_if_there(files: Files, path: str) -> None:
 
 
 def make_durable_dir(files: Files, path: str) -> None:
-    """Make a folder and those above it that are missing, durably."""
+    """Create a folder and its missing parents, durably."""
     missing: list[str] = []
     while not files.exists(path):
         missing.append(path)

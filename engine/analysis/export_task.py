@@ -55,7 +55,7 @@ class ExportShape(NamedTuple):
         return views_of(self.decoding)["records"]
 
     def written(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
-        """Return the columns of the files, of those that are to be exported."""
+        """Return the columns that the files get, given the names of the exported ones."""
         columns = left_columns(chosen(self.records, list(names)), self.anonymised)
         if self.file_format == "iceberg":
             # The table's own partitions come from the columns of the files.
@@ -104,9 +104,9 @@ class TaskReport(NamedTuple):
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
-    """Write the records of some splits to `<staging>/<name>.<format>`; no file without records.
+    """Write the records of splits to `<staging>/<name>.<format>`; no file without records.
 
-    With `partition_by` there is one in each of the folders that they need.
+    With `partition_by` one file is written into the folder of each value.
     """
     shape = job.shape
     condition = shape.condition

@@ -37,7 +37,7 @@ def place_of(split: Split) -> str:
 
 
 def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
-    """Return how far each partition is whole; reads the end of each log alone."""
+    """Return the end offset of each partition's whole batches; reads only the logs' ends."""
     by_place: dict[str, list[Split]] = {}
     for split in splits:
         by_place.setdefault(place_of(split), []).append(split)
@@ -64,7 +64,8 @@ def splits_between(
 ) -> list[Split]:
     """Return the splits with records from `start` (inclusive) to `end` (exclusive).
 
-    A partition that `start` does not have is read from its beginning. Raises RecordsGone.
+    A partition that `start` lacks is read from its beginning. Raises RecordsGone if `fail_on_loss`
+    and offsets after `start` were deleted.
     """
     found = []
     seen: set[str] = set()

@@ -17,7 +17,7 @@ from engine.analysis.problem import Problem
 
 
 def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:
-    """Return the problems of all splits, with those between splits, by place."""
+    """Return the problems of all splits, and the gaps and overlaps between splits, by place."""
     compacted = {(s.topic, s.partition) for s in spans if s.is_compacted}
     found = [p for p in problems if p.code != "gap" or (p.topic, p.partition) not in compacted]
     in_order = sorted(spans, key=lambda s: (s.topic, s.partition, s.base_offset, s.start))
@@ -31,7 +31,7 @@ def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[
 
 
 def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Problem]:
-    """Yield what is missing or comes twice where one split of a partition follows another."""
+    """Yield offsets that are missing or repeated from one split of a partition to the next."""
     expected: int | None = None
     is_damaged = False
     for before, span in pairwise((None, *spans)):
@@ -60,7 +60,7 @@ def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Pro
 
 
 def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
-    """Yield that a log ends below an offset that it had reached, if it does."""
+    """Yield a problem if a log ends below an offset that its checkpoints show."""
     last, end_offset = spans[-1], _end_of(spans)
     if last.reached_offset is not None and last.reached_offset > end_offset:
         message = (

@@ -49,7 +49,7 @@ _OF_SPLIT: Final = {
 def are_of_split(
     columns: tuple[ViewColumn, ...], decoding: ValueDecoding | None, wanted: RecordRange
 ) -> bool:
-    """Return whether rows of `records` with these columns follow from headers."""
+    """Return True if rows of `records` with these columns can be made from headers alone."""
     names = {column.name for column in columns}
     return decoding is None and wanted == ALL_RECORDS and names <= _OF_SPLIT.keys()
 
@@ -74,7 +74,7 @@ class HeaderRows:
         self._counter: HeaderCounter | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Return how many records a split has by headers, and what must be read in full."""
+        """Return a split's record count by headers, and the part that must be read in full."""
         hides_records = split.aborted or split.end_offset is not None
         if hides_records or split.log_start_offset > split.base_offset:
             return 0, split
@@ -106,7 +106,7 @@ class HeaderRows:
             count -= min(count, size)
 
     def _counted(self, within: HeaderRange, file: File) -> CountedRecords:
-        """Count by compiled code where there is some; small splits bring none."""
+        """Count by compiled code if it is loaded; a large split loads it, a small one does not."""
         if self._counter is None:
             is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
             if CountTier.code is None and not (is_large and take_up_count()):
@@ -126,9 +126,9 @@ def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
 
 
 def _contradicts(file: File, split: Split, counted: CountedRecords) -> bool:
-    """Return whether the header behind a piece of a segment is not that of what comes next.
+    """Return True if the batch after a split contradicts the offsets that were counted.
 
-    Offsets may be missing between the two, as by compaction.
+    Offsets may be missing between the two, as after compaction.
     """
     if split.is_last:
         return False

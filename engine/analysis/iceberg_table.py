@@ -116,7 +116,10 @@ class Iceberg:
             self._check(catalog.load_table(TABLE), columns)
 
     def _check(self, table: Any, columns: TableColumns) -> None:
-        """Raise AppendMismatch unless a table takes such files; types are the library's affair."""
+        """Raise AppendMismatch unless a table has these columns and partitions.
+
+        The library itself checks the types.
+        """
         names = {field.name for field in table.schema().fields}
         for name in columns.schema.names:
             if name not in names:

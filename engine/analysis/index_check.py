@@ -44,7 +44,7 @@ class IndexCheck:
                 self._largest.append(largest)
 
     def offset_problems(self, index: OffsetIndex) -> Iterator[str | None]:
-        """Yield what is wrong with each entry of an offset index, None for a right one."""
+        """Yield the fault of each entry of an offset index, None for a right entry."""
         before = (index.base_offset - 1, -1)
         entries = [*index]
         for entry, following in pairwise([*entries, None]):
@@ -65,7 +65,7 @@ class IndexCheck:
                 yield None
 
     def time_problems(self, index: TimeIndex) -> Iterator[str | None]:
-        """Yield what is wrong with each entry of a time index, None for a right one."""
+        """Yield the fault of each entry of a time index, None for a right entry."""
         before = (NO_TIMESTAMP - 1, index.base_offset - 1)
         for entry in index:
             if entry.timestamp <= before[0] or entry.offset < before[1]:

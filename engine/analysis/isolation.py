@@ -107,7 +107,7 @@ def _read(files: Files, splits: list[Split]) -> _Read:
 
 
 def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen: int) -> int:
-    """Hand on the damages since the last time; returns how many there are now."""
+    """Report a reader's new damages to the transactions; return the number of damages so far."""
     for position, may_be_marker in reader.damages[seen:]:
         transactions.see_damage(position, may_be_marker=may_be_marker)
     return len(reader.damages)
@@ -157,7 +157,7 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
 
 
 def committed_here(files: Files, splits: list[Split]) -> Committed:
-    """Do `committed_only` for all partitions, one after another in this process."""
+    """Apply `committed_only` to all partitions, one after another in this process."""
     found = [committed_only(files, of_partition) for of_partition in partitions_of(splits)]
     return Committed(
         [split for committed in found for split in committed.splits],
@@ -166,7 +166,7 @@ def committed_here(files: Files, splits: list[Split]) -> Committed:
 
 
 def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Do `committed_only` for all partitions, each in a task of its own."""
+    """Apply `committed_only` to all partitions, each in a Spark task of its own."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
     rows = frame.mapInArrow(_map_committed, "splits string, problems string").collect()

@@ -57,9 +57,9 @@ def remove_stand_ins(connection: DuckDBPyConnection) -> None:
 def scans_of(
     connection: DuckDBPyConnection, sql: str, views: Views = VIEWS
 ) -> Mapping[str, ViewScan]:
-    """Return what a query reads of each view, while the stand-ins are there.
+    """Return the columns and conditions that a query reads of each view, by DuckDB's plan.
 
-    DuckDB's errors for a query that it refuses are raised.
+    Needs the stand-in tables. Raises DuckDB's errors for an invalid query.
     """
     scans: dict[str, list[ViewScan]] = {}
     for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
@@ -70,17 +70,17 @@ def scans_of(
 
 
 def _all_of(scans: list[ViewScan]) -> ViewScan:
-    """Return one scan for several of a view: the columns of all, and no condition."""
+    """Merge several scans of one view: all their columns, and no condition."""
     if len(scans) == 1:
         return scans[0]
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
 
 
 def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, ViewScan]]:
-    """Yield the scans of a plan's node and of those below it.
+    """Yield the view scans of a plan's node and of all nodes below it.
 
-    Of a scan of fields a plan may give no columns, as of one that hands none on: all that are in
-    the query are read, which has the name of each.
+    A scan of struct fields may have no columns in the plan: then all columns whose names are in the
+    query are read.
     """
     details = node["extra_info"]
     # A name that is a keyword of DuckDB is quoted.

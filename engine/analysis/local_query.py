@@ -133,7 +133,7 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path where there is no place for one."""
+    """Yield a folder for temporary files, an empty path if no folder can be created."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(temporary_folder("kctl-sql-"))
@@ -186,9 +186,10 @@ def _run(
 
 
 def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:
-    """Return what is read of each view that a query names.
+    """Return the columns and conditions to read of each view that a query names.
 
-    One that the plan leaves out, as `where false` does, has to be there all the same: whole.
+    The plan omits a view whose rows it does not need, as with `where false`; the query still refers
+    to it, so it gets all columns.
     """
     make_stand_ins(connection, views)
     scans = dict(scans_of(connection, sql, views))
@@ -243,7 +244,7 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
 
 
 def failure_of(error: Exception) -> str:
-    """Return what DuckDB says of a query, in a line: no class, no query text."""
+    """Return DuckDB's error message as one line: no class name, no query text."""
     import duckdb
 
     is_full = isinstance(error, duckdb.IOException) and "No space left" in str(error)

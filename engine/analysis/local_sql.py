@@ -73,9 +73,9 @@ class _Names(NamedTuple):
 def translate(
     query: str, max_rows: int = 0, views: Views = VIEWS, saved: SavedViews = NO_VIEWS
 ) -> LocalQuery:
-    """Return one query of Spark's SQL in DuckDB's, for at most `max_rows` rows unless that is 0.
+    """Translate a query of Spark's SQL into DuckDB's, for at most `max_rows` rows (0: all).
 
-    Raises StatementRefused for a statement that is no query, QueryFailed for a wrong one.
+    Raises StatementRefused for a statement that is no query, QueryFailed for an invalid one.
     """
     from sqlglot.errors import SqlglotError
 
@@ -153,7 +153,10 @@ def _parsing_failure(error: Exception) -> str:
 
 
 def _resolving_failure(text: str, names: _Names) -> str:
-    """Return a text for an unknown column with similar names, else the first line as it is."""
+    """Return the text of an error of name resolution, with similar names for an unknown column.
+
+    Of any other error the first line is shown.
+    """
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
         return text.split("\n", 1)[0]
@@ -226,7 +229,7 @@ def _written_names(tree: exp.Query) -> list[str | None]:
 
 
 def _spark_text(projection: exp.Expression) -> str:
-    """Return how Spark names an expression without a name: `count(1)`, `max(offset)`."""
+    """Return the name that Spark gives an unnamed expression: `count(1)`, `max(offset)`."""
     from sqlglot import exp
 
     projection = projection.copy()
@@ -242,7 +245,7 @@ def _spark_text(projection: exp.Expression) -> str:
 def _result_names(
     written: list[str | None], tree: exp.Query, views: Views, of_views: list[str | None]
 ) -> list[str]:
-    """Return the name of each result column: as written, or the view's for one of a star.
+    """Return the names of the result columns: as written, or a view's names for `*`.
 
     `of_views` are the names that saved views give their columns.
     """
@@ -257,7 +260,7 @@ def _result_names(
 
 
 def _replace_differences(tree: exp.Query) -> None:
-    """Replace what DuckDB would take for something else than Spark; see the module's head."""
+    """Replace expressions that mean something else in DuckDB; see the module's head."""
     from sqlglot import exp
 
     nodes = list(tree.walk())
@@ -304,7 +307,7 @@ def _replace_time_or_bytes(node: exp.Expression) -> None:
 
 
 def _where_json(extract: exp.JSONExtractScalar) -> exp.Expression:
-    """Return what is extracted from JSON, and null of what is none."""
+    """Return an expression that is null for invalid JSON, where DuckDB would fail and Spark not."""
     from sqlglot import exp
 
     is_json = exp.Anonymous(this="json_valid", expressions=[extract.this.copy()])
@@ -378,7 +381,7 @@ def _wants_text(node: exp.Expression) -> bool:
 
 
 def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> bool:
-    """Return whether an expression is compared with one of a kind."""
+    """Return True if an expression is compared with an expression of a certain kind."""
     from sqlglot import exp
 
     parent = node.parent
@@ -398,7 +401,7 @@ def _is_text(node: exp.Expression) -> bool:
 
 
 def _zoned_type() -> exp.DataType:
-    """Return DuckDB's TIMESTAMPTZ; a cast to it takes the zone that a text has into account."""
+    """Return DuckDB's TIMESTAMPTZ; a cast to it honours the zone in a text, as Spark does."""
     from sqlglot import exp
 
     return exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ)

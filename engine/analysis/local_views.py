@@ -97,7 +97,7 @@ def add_view(
     control: bool,
     decoding: ValueDecoding | None = None,
 ) -> LocalView:
-    """Have DuckDB read a view's used columns under its name; the others are constants."""
+    """Register a view for DuckDB with its used columns; unused columns are constants."""
     names = scan.columns or {CHEAPEST[view]}
     columns = views_of(decoding)[view]
     used = tuple(column for column in columns if column.name in names)
@@ -143,7 +143,7 @@ def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., obje
 
 
 def text_of_bytes(values: pa.Array) -> pa.Array:
-    """Return bytes as text, with U+FFFD in place of what is no UTF-8."""
+    """Return bytes as text, with U+FFFD for bytes that are no UTF-8."""
     import pyarrow as pa
 
     try:

@@ -85,10 +85,10 @@ def open_logs(
     partitions: str | None = None,
     include_control: bool = False,
 ) -> Logs:
-    """Return the logs of directories, archives, addresses of object stores, and patterns of these.
+    """Open log directories, archives, object store addresses, and patterns of these.
 
-    `topics` is a regular expression for whole names, `partitions` numbers such as 0,2,5-9. Raises
-    the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
+    `topics` is a regular expression for whole names, `partitions` numbers like 0,2,5-9. Raises the
+    planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
     """
     files = SourceFiles()
     found = log_dirs_in(files, paths)
@@ -100,7 +100,7 @@ def open_logs(
 
 
 def register(session: SparkSession) -> None:
-    """Make the format `kafka-log` known to a Spark session, and send kctl to its executors.
+    """Register the format `kafka-log` in a Spark session, and ship kctl to its executors.
 
     Raises SparkMissing.
     """

@@ -53,11 +53,11 @@ from engine.records.view import RecordBatch
 
 
 def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
-    """Return whether a batch with the right CRC can have such records, by its header.
+    """Return True if a batch's header allows records of the wanted offsets and times.
 
-    The largest time is in it, the least is not: what the times of a batch count from is that of its
-    first record. One record, or LogAppendTime, is one time for all. A leader writes -1 for the
-    largest of times that are all below.
+    The header has the largest timestamp but not the least: its base timestamp is that of the first
+    record. A single record, or LogAppendTime, means one timestamp for all. A leader writes -1 as
+    the largest of timestamps that are all negative.
     """
     if batch.last_offset < wanted.first_offset:
         return False
@@ -90,7 +90,7 @@ class Narrowing:
         self._ends = (0, 0)
 
     def narrowed(self, split: Split) -> Split | None:
-        """Return the part of a split that can have such records, None if there is none."""
+        """Return the part of a split that can have the wanted records, None if there is none."""
         if self._wanted == ALL_RECORDS:
             return split
         if self._path != split.path:
@@ -149,9 +149,10 @@ class _Segment:
         self._size_bytes = file.size_bytes()
 
     def ends_without_gap(self) -> bool:
-        """Return whether the last batch follows the one before without a gap.
+        """Return True if the last batch follows the one before without a gap.
 
-        Of the last batch of a log behind a gap, the whole segment decides whether it can be right.
+        A last batch after a gap may have a damaged offset: only a read of the whole segment shows
+        it.
         """
         for start in islice(self._cuts_before(_NO_OFFSET), 2):
             if self._size_bytes - start > SCAN_CHUNK_BYTES:
@@ -184,7 +185,10 @@ class _Segment:
         return bisect_right(self._index.relative_offsets, offset - self._index.base_offset)
 
     def end_of(self, offset: int) -> int | None:
-        """Return the first position at which a cut can be made behind an offset, None without."""
+        """Return the first position after an offset at which the read can stop.
+
+        None if the index has no such position: then the segment is read to its end.
+        """
         # The entry behind one with at least this offset starts above it.
         first = self._count_up_to(offset - 1) + 1
         for number in islice(range(first, len(self._index)), WRONG_INDEX_ENTRIES_MAX):
@@ -195,7 +199,10 @@ class _Segment:
         return None
 
     def _cut_at(self, number: int) -> int | None:
-        """Return the position of an entry if a batch starts there that it can be right about."""
+        """Return the position of an index entry if a batch with its offset starts there, else None.
+
+        A damaged index must not hide records: the entry is compared with the log before it is used.
+        """
         entry = self._index.entry(number)
         before = self._index.base_offset - 1
         if number > 0:
@@ -206,9 +213,10 @@ class _Segment:
         return entry.position if is_right else None
 
     def offset_after(self, times: TimeIndex, time_ms: int) -> int:
-        """Return the offset after the last batch up to which no time is above one.
+        """Return the offset after the last batch up to which no timestamp exceeds `time_ms`.
 
-        0 where the time index does not say, or not rightly.
+        Reading for later times can begin there. Returns 0, the whole segment, if the time index has
+        no such entry, is damaged, or contradicts the batch it names.
         """
         stamps, offsets = times.timestamps, times.relative_offsets
         rises = all(map(operator.lt, stamps, stamps[1:])) and all(
@@ -223,7 +231,7 @@ class _Segment:
         return batch.next_offset
 
     def _batch_with(self, offset: int) -> RecordBatch | None:
-        """Return the whole batch with an offset, None where the next ones are others."""
+        """Return the whole batch that contains an offset, None if no valid one does."""
         start = self.start_of(offset)
         end = min(start + SCAN_CHUNK_BYTES, self._size_bytes)
         with suppress(CorruptRecord):

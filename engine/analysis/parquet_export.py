@@ -100,7 +100,7 @@ class ExportPlan(NamedTuple):
     earlier: Earlier | None = None
 
     def after(self, earlier: Earlier) -> ExportPlan:
-        """Return the plan for what an earlier export lacks."""
+        """Return the plan of the records that an earlier export lacks."""
         splits = not_exported(self.splits, earlier)
         problems = (*self.problems, *deleted_offsets(splits, earlier))
         return self._replace(splits=splits, problems=problems, earlier=earlier)
@@ -127,7 +127,7 @@ class ExportPlan(NamedTuple):
 
 
 def _hash_name(key: bytes | None) -> str:
-    """Return how texts are hashed; of a key, its identity and nothing else."""
+    """Return the name of the hash for the manifest; of a key only a check value is shown."""
     if key is None:
         return "sha-256"
     check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
@@ -135,9 +135,10 @@ def _hash_name(key: bytes | None) -> str:
 
 
 def plan_to_append(files: Files, plan: ExportPlan) -> ExportPlan:
-    """Return a plan of what the export in its folder lacks; the same plan if there is none.
+    """Return the plan of the records that the export in its folder lacks.
 
-    Raises AppendMismatch for an export of another form.
+    The same plan if there is no earlier export. Raises AppendMismatch for an export of another
+    form.
     """
     earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
     if earlier is None:
@@ -167,9 +168,10 @@ def export(
 def export_with(
     run: Callable[[ExportJob], list[TaskReport]], files: ExportFiles, plan: ExportPlan, job_id: str
 ) -> ExportSummary:
-    """Publish what `run` writes into a job's staging folder; errors as `export`, or those of `run`.
+    """Publish the files that `run` writes into a job's staging folder.
 
-    The files that `run` reports are durable when it returns.
+    Raises the errors of `export` and of `run`. The files that `run` reports are durable when it
+    returns.
     """
     # Two names of one folder must have one lock.
     out = os.path.realpath(plan.out)
@@ -249,7 +251,10 @@ def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]
 
 
 def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:
-    """Remove the files that no finished task reported; the names of the others are durable then."""
+    """Remove the files that no finished task reported; make the names of the others durable.
+
+    A killed task may have left a partial file.
+    """
     for name in files.list_dir(folder):
         path, relative = f"{folder}/{name}", f"{within}{name}"
         if files.is_dir(path):
@@ -279,7 +284,7 @@ def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
 
 
 def problems_table(problems: list[Problem]) -> pa.Table:
-    """Return problems as the table that an export has of them."""
+    """Return problems as the table that an export stores next to the records."""
     import pyarrow as pa
 
     rows = [problem._asdict() for problem in problems]

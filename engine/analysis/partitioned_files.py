@@ -49,7 +49,10 @@ class FileEntry(NamedTuple):
 
 
 def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what folders are of; raises WrongPartitioning, or if they reveal a secret."""
+    """Return the columns that `--partition-by` names; raises WrongPartitioning.
+
+    Refuses an anonymised column too: the folder names would reveal its values.
+    """
     text = ",".join(names)
     for name in names:
         if name not in PARTITIONINGS:
@@ -74,7 +77,7 @@ def columns_in_files(
 def with_columns_of_folders(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns, which have those that folders are of; raises WrongPartitioning."""
+    """Return the columns unchanged; raises WrongPartitioning if a folder's column is missing."""
     names = {column.name for column in columns}
     for name in columns_of_folders(partition_by):
         if name not in names:
@@ -119,7 +122,7 @@ class PartitionedFiles:
         self._done: list[FileEntry] = []
 
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
-        """Take rows: as they are read, which says their folders, and as they are written."""
+        """Add rows: `read` decides their folders, `written` goes into the files."""
         for folder, rows in self._by_folder(read, written):
             for piece in self._file_of(folder).pieces_of(rows):
                 file = self._file_of(folder)
@@ -140,7 +143,8 @@ class PartitionedFiles:
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield (folder, its rows) by the values of the `--partition-by` columns.
 
-        `read` has these columns, `written` the ones of the file. The folder of null is Hive's.
+        `read` has these columns, `written` those of the file. A null's folder has Hive's name for
+        null.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -175,7 +179,7 @@ class PartitionedFiles:
             self._done.append(FileEntry(name, count, self._files.size_bytes(file.path)))
 
     def close(self) -> list[FileEntry]:
-        """Complete the files, durably; returns those with rows."""
+        """Complete the files, durably; return those with rows."""
         while self._open:
             self._close(next(iter(self._open)))
         return self._done

@@ -64,9 +64,9 @@ def has_views_alone(analyzed: Iterable[str], known: Collection[str]) -> bool:
 
 
 def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what the filter right above a line's operator puts to all rows, in Spark's SQL.
+    """Return the conditions of the filter right above a scan in Spark's plan, as SQL.
 
-    `columns` are those of the view by the numbers of its attributes.
+    `columns` maps the numbers of the plan's attributes to column names.
     """
     above, line = lines[number - 1] if number else "", lines[number]
     indent, is_filter, condition = above.partition("Filter ")
@@ -88,7 +88,7 @@ def _conjuncts(text: str) -> Iterator[str]:
 
 
 def _parts(text: str, keyword: str) -> list[str]:
-    """Return what a word joins right within the parentheses around a text; the text without it."""
+    """Split a text at a keyword outside of parentheses; the whole text if it has none."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     parts, depth, start = [], 0, 0
     for place, sign in enumerate(inner):
@@ -102,7 +102,7 @@ def _parts(text: str, keyword: str) -> list[str]:
 
 
 def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
-    """Return one condition in SQL, None for one of another form."""
+    """Return one condition as SQL, None for a condition of an unknown form."""
     if len(either := _parts(text, " OR ")) > 1:
         read = [_sql_of(part, columns) for part in either]
         return None if None in read else f"({' OR '.join(filter(None, read))})"
@@ -122,7 +122,7 @@ def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
 
 
 def _constant(name: str, text: str) -> str | None:
-    """Return a constant of a column in SQL, None for what its column is not compared with."""
+    """Return a column's constant as SQL, None for a text that is no constant of its type."""
     if name not in _CONSTANTS or not re.fullmatch(_CONSTANTS[name], text, re.A):
         return None
     cast = _CAST.fullmatch(text)

@@ -20,9 +20,9 @@ _OPERATORS = {
 
 
 def plain_conditions(condition: JavaObject) -> Iterator[str]:
-    """Yield those of the conditions that `AND` joins which compare columns with constants.
+    """Yield the parts of an `AND` that compare columns with constants, as SQL.
 
-    `column <=> constant` is written with `=`: a constant that is null has no row of either.
+    `column <=> constant` is written with `=`: neither selects a row for a null constant.
     """
     waiting = [condition]
     while waiting:
@@ -34,7 +34,7 @@ def plain_conditions(condition: JavaObject) -> Iterator[str]:
 
 
 def _sql_of(node: JavaObject) -> str | None:
-    """Return an expression in SQL, None for one with more than columns and constants in it."""
+    """Return an expression as SQL, None if it has more than columns and constants."""
     kind = _kind_of(node)
     if kind == "AttributeReference":
         return f"`{node.name()}`"

@@ -76,7 +76,7 @@ def plan_text(explained: str) -> PlanText | None:
 
 
 def writing_operator(explained_query: str) -> str | None:
-    """Return the operator of a parsed plan that does more than read, None if there is none."""
+    """Return the operator of a parsed plan that writes, None if the plan only reads."""
     # A text in the query may look like a title: to read too much hides no operator.
     parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
     for line in parsed.split("\n")[1:]:
@@ -89,7 +89,7 @@ def writing_operator(explained_query: str) -> str | None:
 def used_columns(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, set[str]] | None:
-    """Return the names of columns that a query uses by its views, None for a plan of other form."""
+    """Return the columns that a query uses by view, None for a plan of unknown form."""
     of_result = set(re.findall(r"(?:^|, )(\w+): ", plan.analyzed[0]))
     referred: set[str] = set()
     sources: list[list[tuple[str, str]]] = []
@@ -111,7 +111,10 @@ def used_columns(
 def conditions_of_all(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return what all rows of each view have to meet, in Spark's SQL, by `plan_conditions.py`."""
+    """Return the conditions that all rows of each view must meet, in Spark's SQL.
+
+    A view that is scanned several times has no condition: it is read whole.
+    """
     found: dict[str, list[tuple[str, ...]]] = {}
     for number, line in enumerate(plan.optimized):
         if (source := _SOURCE.search(line)) is None:
@@ -126,7 +129,7 @@ def conditions_of_all(
 
 
 def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield of each line what it refers to, and the output of a view that it is."""
+    """Yield each line of a plan with its references, or the output columns of a view's scan."""
     for line in lines:
         source = _SOURCE.search(line)
         yield (line, None) if source is None else ("", source[1])

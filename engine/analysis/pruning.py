@@ -94,15 +94,15 @@ class ValueRange(NamedTuple):
 
 
 def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
-    """Return what rows can be of that meet all conditions, each in SQL of a dialect.
+    """Return the bounds of topics, partitions, offsets and times that the conditions imply.
 
-    Columns have their names alone there: in front of a point is a column whose field it is.
+    Conditions are SQL of a dialect. A name before a point is a column, and after it the field.
     """
     return bounds_of_ranges(_ranges(conditions, dialect))
 
 
 def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
-    """Return what rows can be of whose columns are all within their ranges."""
+    """Return the bounds of rows whose columns all lie within their ranges."""
     bounds = Bounds()
     partitions: list[ValueRange] = []
     for column, values in ranges:
@@ -187,7 +187,7 @@ def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, Valu
 
 
 def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
-    """Return the column of one condition and its values; None for what is not understood."""
+    """Return the column of one condition and its values; None for an unknown form."""
     from sqlglot import exp
 
     if isinstance(node, exp.Or):
@@ -215,7 +215,7 @@ def _is_column(node: exp.Expression) -> bool:
 def _either(
     one: tuple[str, ValueRange] | None, other: tuple[str, ValueRange] | None
 ) -> tuple[str, ValueRange] | None:
-    """Return the values of either condition, where both list those of the same column."""
+    """Return the values of `a OR b` if both list values of the same column, else None."""
     if one is None or other is None or one[0] != other[0]:
         return None
     if one[1].among is None or other[1].among is None:

@@ -34,7 +34,7 @@ SIZES: Final = (RAW_SIZE, *_CODECS)
 
 
 def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
-    """Return what gives the columns of these names for a batch, and whether its CRC is right."""
+    """Return a function from a batch (and whether its CRC is right) to the named size columns."""
     wanted = names & set(SIZES)
     nothing: Row = dict.fromkeys(wanted)
     is_sampled = split.end - split.start > COMPRESSED_SPLIT_BYTES_MAX

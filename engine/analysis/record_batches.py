@@ -76,9 +76,9 @@ class SplitRecords:
             yield batch if self._decoder is None else self._decoder.decoded(batch)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one split, without aborted ones and those below the log start.
+        """Yield a split's records, without aborted ones and those below the log start offset.
 
-        A batch whose records cannot be read becomes a problem; reading goes on behind it.
+        A batch whose records cannot be read becomes a problem; reading continues after it.
         """
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
@@ -113,7 +113,7 @@ class SplitRecords:
         self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
 
     def _finder(self) -> RunFinder | None:
-        """Return what finds runs of batches, None without compiled code."""
+        """Return the compiled code that finds runs of batches, None if it is not loaded."""
         if self._run_finder is None and RunTier.code is not None:
             self._run_finder = RunFinder(RunTier.code, passes_control=not self._include_control)
         return self._run_finder
@@ -133,9 +133,9 @@ class ViewReader:
         wanted: RecordRange = ALL_RECORDS,
         encodes_texts: bool = False,
     ) -> None:
-        """Of `records` what the indexes show to be none of the `wanted` ones is not read.
+        """`wanted` limits `records` to offsets and times, by the indexes.
 
-        With `encodes_texts`, rows by headers have their texts encoded by a dictionary.
+        With `encodes_texts`, rows made from headers have dictionary-encoded texts.
         """
         self._files = files
         self._wanted = wanted
@@ -168,7 +168,7 @@ class ViewReader:
         )
 
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield one split's rows as Arrow batches of the columns."""
+        """Yield the rows of one split as Arrow batches of the columns."""
         if self._view == "records":
             left: Split | None = split
             if self._headers is not None:

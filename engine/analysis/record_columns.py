@@ -82,7 +82,7 @@ class RecordColumns:
         wanted: RecordRange = ALL_RECORDS,
         memory: RowMemory | None = None,
     ) -> None:
-        """`memory` serves one split after the other."""
+        """`memory` holds the columns, and is reused for one split after the other."""
         # A consumer is given no record below the log's start.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
@@ -103,7 +103,7 @@ class RecordColumns:
 
     @property
     def is_full(self) -> bool:
-        """Return whether it is time to take the rows."""
+        """Return True if the collected rows should be taken before more are added."""
         # Rows of compiled code are taken when there is no room for more.
         return (
             bool(self._parts)
@@ -112,9 +112,9 @@ class RecordColumns:
         )
 
     def add_run(self, run: BatchRun, note: Note) -> Iterator[pa.RecordBatch]:
-        """Take the wanted records of a run, and yield what there is no more room for.
+        """Add the wanted records of a run of batches; yield Arrow batches whenever one is full.
 
-        A batch whose records do not hold is noted.
+        A batch whose records are damaged is reported by `note`, and skipped.
         """
         number = 0
         while number < run.frame_count:
@@ -136,9 +136,9 @@ class RecordColumns:
                 yield from self.take()
 
     def add(self, position: int, batch: RecordBatch, frame: array[int] | None = None) -> None:
-        """Take the wanted records of a batch; of a run, with its `frame`.
+        """Add the wanted records of a batch; `frame` is its entry if it is part of a run.
 
-        Raises CorruptRecord, with nothing taken, when they do not hold.
+        Raises CorruptRecord for damaged records, with none of them added.
         """
         if isinstance(batch, BatchView) and batch.record_count:
             opened = batch.opened() if batch.is_compressed else batch.payload
@@ -223,7 +223,7 @@ class RecordColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: pa.Field, plain: Row) -> pa.Array:
-        """Return one column, computed where it follows from another."""
+        """Return one column, computed from another column where it follows from that."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

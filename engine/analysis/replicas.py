@@ -120,7 +120,7 @@ def _end_of(files: Files, folder: PartitionFolder) -> tuple[int, int]:
 def _end_of_segment(
     files: Files, folder: PartitionFolder, segment: SegmentFiles
 ) -> tuple[int, int | None]:
-    """Return the leader epoch of a segment's last good batch, and the offset after it.
+    """Return leader epoch and next offset of a segment's last good batch.
 
     Scans from the last entry of the offset index, or from the start if no batch is there. (-1,
     None) if the segment has no good batch.
@@ -144,7 +144,7 @@ def _end_of_segment(
 
 
 def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[Problem]:
-    """Yield where a replica differs from the one that is read: diverged, too short, other start."""
+    """Yield how a replica differs from the one that is read: diverged, too short, other start."""
     kept = _common_end(_leader_epochs(files, best), best, _leader_epochs(files, other), other)
     if kept < other.log_end_offset:
         message = (
@@ -175,7 +175,7 @@ def _common_end(
     of_other: tuple[EpochStart, ...],
     other: ReplicaLog,
 ) -> int:
-    """Return the offset up to which a replica's log is that of the best one, exclusive.
+    """Return the offset up to which a replica's log equals the best one, exclusive.
 
     Source: ReplicaFetcherThread's truncation; KIP-101, KIP-279.
     """

@@ -70,9 +70,9 @@ def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: in
 
 
 def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | None:
-    """Return why the segment of a split was rolled; None of the one that is written to.
+    """Return the rule that rolled a split's segment, None for the active segment.
 
-    None as well where the files that would show it cannot be read.
+    None also if the files that would show the rule cannot be read.
     """
     if split.next_base is None:
         return None
@@ -88,7 +88,7 @@ def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | N
 
 
 def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | None:
-    """Return the first batch of the segment with this base offset, None if it has none."""
+    """Return the first batch of the segment with a base offset, None if it is empty."""
     path = f"{folder}/{SegmentFileName(base_offset, FileKind.LOG).name}"
     with closing(files.open(path)) as file:
         for _, batch in scan_batches(file, chunk_bytes=HEADER_WALK_BYTES):

@@ -72,7 +72,7 @@ class RowMemory:
     """Columns for the rows of one Arrow batch after the other."""
 
     def __init__(self, names: set[str]) -> None:
-        """For the columns of these `names` of the view `records`."""
+        """Allocate columns later, for these `names` of the view `records`."""
         self._takes = 0
         for name in names:
             self._takes |= _NEEDS.get(name, 0)
@@ -84,7 +84,7 @@ class RowMemory:
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 
     def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
-        """Have columns of these sizes from the next call on."""
+        """Set the sizes of the columns that the next call allocates."""
         self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
         self._columns.clear()
         self._lacks_columns = True
@@ -108,7 +108,7 @@ class RowMemory:
         return self._count("least_ms"), self._count("most_ms")
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
-        """Take batches; returns why that ended, and at which of them."""
+        """Fill columns from batches; return why the compiled code stopped, and at which batch."""
         filler = self._filler or self._made_filler()
         if self._lacks_columns:
             self._make_columns()
@@ -131,7 +131,7 @@ class RowMemory:
         return used.copy() if self._is_sparse(name) else used
 
     def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
-        """Return a column of bytes, by the names of its memory."""
+        """Return a binary column, made of the memory with these names."""
         import numpy as np
         import pyarrow as pa
 
@@ -183,7 +183,10 @@ class RowMemory:
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
-        """Return whether so little of a column is used that a copy of that is given away."""
+        """Return True if so little of a column is used that a copy should be handed out instead.
+
+        The large memory is then kept for the next rows.
+        """
         column = self._columns[name]
         factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
         return self._used(name) * factor < len(column)
@@ -229,10 +232,10 @@ class RowMemory:
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
     def _free(self, name: str, size: int) -> Column | None:
-        """Return memory that was given away with rows that are gone, None if there is none.
+        """Return memory of earlier rows that nothing refers to any more, None if there is none.
 
-        An array refers to what it was made around, and so do all parts of it: memory that nothing
-        but this refers to is free. It is in the processor's reach, fresh memory costs page faults.
+        An Arrow array and all its slices refer to the memory they were made from. Reused memory is
+        in the processor's cache, while fresh memory costs page faults.
         """
         given = self._given.get(name, [])
         for number in range(len(given)):
@@ -241,7 +244,7 @@ class RowMemory:
         return None
 
     def _make_columns(self) -> None:
-        """Make the columns that are not there; there are no rows."""
+        """Allocate the columns that were given away with earlier rows; there must be no rows."""
         import numpy as np
 
         assert self._filler is not None

@@ -140,7 +140,7 @@ class RunRows:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: pa.Field) -> pa.Array:
-        """Return one column."""
+        """Return one column of the collected rows as an Arrow array."""
         import pyarrow as pa
 
         name, memory = field.name, self._memory
@@ -169,7 +169,7 @@ class RunRows:
         return numbers if numbers.type == field.type else numbers.cast(field.type)
 
     def _numbers(self, name: str) -> Numbers:
-        """Return one column of numbers or truths."""
+        """Return one column of numbers or booleans."""
         memory = self._memory
         if name == "offset":
             return memory.column("offsets")
@@ -189,7 +189,7 @@ class RunRows:
         return self._of_batches(_OF_BATCH[name])
 
     def _of_batches(self, slot: str) -> Numbers:
-        """Return a number of each batch for each of its records."""
+        """Return a header field of each batch, repeated for each of its records."""
         import numpy as np
 
         assert self._batches is not None
@@ -207,7 +207,7 @@ class RunRows:
         return sequences
 
     def _timestamps(self, kind: pa.DataType) -> pa.Array:
-        """Return the timestamps as a column in µs; slower for times outside of what is shown."""
+        """Return the timestamps as a column in µs; slower for times beyond the shown range."""
         import pyarrow as pa
 
         times = self._memory.column("times")

@@ -146,8 +146,8 @@ def _statements(text: str) -> Iterator[str]:
 def changed_text(text: str, change: CreateView | DropView) -> str:
     """Return a text of views after a change, which `changed` allows; other parts stay as they are.
 
-    A view keeps its place and the comments above it. With one that is removed go the comments
-    between it and the blank line before.
+    A view keeps its place and the comments above it. A dropped view takes the comments between it
+    and the blank line before with it.
     """
     wanted = text_of({change.name: change.query}).rstrip() if isinstance(change, CreateView) else ""
     parts: list[str] = []
@@ -175,9 +175,9 @@ def text_of(saved: SavedViews) -> str:
 
 
 def views_for(query: str, saved: SavedViews) -> list[str]:
-    """Return the saved views that a query may use, each after those that it uses itself.
+    """Return the saved views that a query may use, each after the views that it uses itself.
 
-    It goes by words: a view may be listed though its name stands for something else.
+    Found by words: a view may be listed although its name means something else in the query.
     """
     found: list[str] = []
     in_progress: set[str] = set()

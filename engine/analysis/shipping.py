@@ -42,7 +42,7 @@ _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
-    """Send packages of this environment to the executors of a session, those there are."""
+    """Send installed packages of this environment to the executors of a session."""
     sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
@@ -113,7 +113,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _members(root: str, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a package and their names in its archive; no bytecode."""
+    """Yield the files of a package with their names in its archive; no bytecode."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

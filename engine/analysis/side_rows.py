@@ -73,7 +73,7 @@ class CheckpointFiles:
                 }
 
     def _read(self, log_dir: str) -> Iterator[_Checkpoint]:
-        """Yield each checkpoint file of a log directory; one that is corrupt with its error."""
+        """Yield each checkpoint file of a log directory; a corrupt one with its error."""
         for name, kind in CHECKPOINT_KINDS.items():
             try:
                 yield _Checkpoint(kind, read_offsets(self._files, f"{log_dir}/{name}"), None)
@@ -151,7 +151,7 @@ def producer_rows(files: Files, split: Split) -> Iterator[Row]:
 def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
     """Yield the rows of the view `indexes` for a whole segment.
 
-    Entries are held to the batches of the log only if `checked`, which reads all of it.
+    With `checked` entries are compared with the batches, which reads the whole segment.
     """
     check = IndexCheck(files, split) if checked else None
     stem, base = split.path.removesuffix(FileKind.LOG.value), split.base_offset
@@ -180,7 +180,7 @@ def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
 
 
 def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterator[Row]:
-    """Yield a row for each index entry; `check` adds what the log contradicts."""
+    """Yield a row for each index entry; `check` adds the contradictions with the log."""
     if isinstance(index, OffsetIndex):
         problems = check.offset_problems(index) if check else [None] * len(index)
         for number, (entry, problem) in enumerate(zip(index, problems, strict=True)):
@@ -205,7 +205,7 @@ def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterat
 
 
 def _file_problem(index: OffsetIndex | TimeIndex) -> str | None:
-    """Return what is wrong at the end of an index file, None if nothing is."""
+    """Return the fault at the end of an index file, None for a sound one."""
     if index.leftover_bytes:
         return f"{index.leftover_bytes} bytes behind the last whole entry"
     if index.hides_entries:

@@ -40,7 +40,7 @@ def failure_of(
 
 
 def _of_query(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the first sentence of what Spark says of a query."""
+    """Return the first sentence of Spark's error about a query."""
     match = _CLASS.match(text)
     assert match is not None
     line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])

@@ -52,7 +52,7 @@ class _JvmCrashed(SparkFailed):
 
 
 def start_jvm(settings: dict[str, str]) -> None:
-    """Start the driver's JVM and leave its address where PySpark looks for it.
+    """Start the driver's JVM and set the environment by which PySpark finds it.
 
     1. SparkSubmit writes port and secret to a file that the environment names.
     2. It ends when its standard input does, so it never outlives this process by more than that.
@@ -109,7 +109,7 @@ def keeps_classes() -> bool:
 
 
 def end_jvms() -> None:
-    """End the JVMs of this process and wait for that; sessions on them are over.
+    """End the JVMs of this process and wait for their end; their sessions are over.
 
     A process that ends needs no such call: its end closes the pipes.
     """

@@ -76,9 +76,9 @@ def run_query(
 def run_report(
     session: SparkSession, report: Report, splits: list[Split], *, control: bool, max_rows: int
 ) -> QueryResult:
-    """Return the rows of a report, as `run_query` does those of its whole query.
+    """Return the rows of a report, as `run_query` returns those of a query.
 
-    Of a report with totals the tasks send these in place of the records. Errors: QueryFailed.
+    With totals, the tasks send sums by group instead of the records. Raises QueryFailed.
     """
     if report.totals is None:
         return run_query(session, report.query, splits, control=control, max_rows=max_rows)
@@ -116,7 +116,7 @@ class SavedOnSpark:
         self.failure: QueryFailed | None = None
 
     def define(self) -> None:
-        """Define the views over those of the logs that the session has now."""
+        """Define the saved views over the session's present views of the logs."""
         self.remove()
         for name, query in self.queries.items():
             try:

@@ -79,11 +79,11 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
 
 @contextmanager
 def stopped_session(session: SparkSession, show_step: Callable[[str], None]) -> Iterator[None]:
-    """Stop a session after its work; `show_step` gets what takes a while.
+    """Stop a session after its work; `show_step` gets the names of slow steps.
 
-    The first one of a machine keeps its classes for the next, also after a failure: see
-    `class_archive.py`. After an interrupt nothing is waited for, and one meanwhile ends the keeping
-    alone: the work is done, and its result is still to be shown.
+    The first session of a machine keeps its classes for the next, also after a failure: see
+    `class_archive.py`. After an interrupt nothing is waited for; an interrupt while classes are
+    kept ends only that step, because the work's result is still to be shown.
     """
     try:
         yield
@@ -131,7 +131,7 @@ def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
 
 
 def _name_python(master: str, settings: dict[str, str]) -> None:
-    """Leave the Python of tasks where PySpark looks for it."""
+    """Set the Python of tasks in the environment variable that PySpark reads."""
     if named := settings.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = named
     elif master.startswith("local"):
@@ -182,7 +182,7 @@ def _await_server(url: str) -> None:
 
 
 def _calm() -> None:
-    """Leave errors and Ctrl-C to us: PySpark would log the ones and call the JVM at the other."""
+    """Handle errors and Ctrl-C here: PySpark would log errors, and call the JVM on Ctrl-C."""
     import logging
     import signal
     import threading
@@ -194,7 +194,7 @@ def _calm() -> None:
 
 
 def _settings(target: SparkTarget, parallelism: int | None) -> dict[str, str]:
-    """Return the Spark settings of kctl's jobs; a remote session gets those of the query only."""
+    """Return the Spark settings of kctl's jobs; a remote session gets only those of queries."""
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",

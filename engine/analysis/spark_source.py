@@ -197,7 +197,7 @@ class PushingLogReader(KafkaLogReader):
 
 
 def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
-    """Return the column of a filter of Spark's and its values, None for what narrows nothing."""
+    """Return the column and values of Spark's pushed filter, None if it excludes nothing."""
     kind = type(pushed).__name__
     if kind != "In" and kind not in _OPERATORS:
         return None
@@ -223,7 +223,7 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[LogPartition]:
-        """Return what tasks read between two positions."""
+        """Return the splits that tasks read between two positions of the stream."""
         splits = splits_between(
             self._options.splits(), start, end, fail_on_loss=self._options.fails_on_loss
         )
@@ -252,7 +252,7 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         return KafkaLogReader(options, _columns(options, schema))
 
     def streamReader(self, schema: Any) -> KafkaLogStreamReader:  # noqa: N802
-        """Return a reader of what comes."""
+        """Return a reader of the records that are appended while the stream runs."""
         options = _Options(self.options)
         if options.view != "records":
             raise WrongOption("view", "a stream is of records")

@@ -41,7 +41,7 @@ def parallelism(session: SparkSession) -> int:
 def frame_of_tasks(
     session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str
 ) -> DataFrame:
-    """Return a frame of which each row is a task of its own."""
+    """Return a frame in which each row is a task of its own."""
     if not is_remote(session):
         context = session.sparkContext
         return session.createDataFrame(context.parallelize(rows, len(rows)), schema)

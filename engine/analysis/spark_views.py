@@ -75,11 +75,11 @@ def views_used(
     define_more: Callable[[], None] | None = None,
     saved: Mapping[str, str] = NO_VIEWS,
 ) -> UsedViews:
-    """Return which columns of which views a query uses, and where.
+    """Return the columns of each view that a query uses, and its conditions on them.
 
     `saved` are the texts of saved views by name, which `define_more` defines over the stand-ins;
-    both are given, or neither. Spark's errors for a query that it refuses are raised. The names
-    stay those of stand-ins, which cannot be read, until real views replace them.
+    both are given, or neither. Raises Spark's errors for an invalid query. The names stay those of
+    stand-ins, which cannot be read, until real views replace them.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
@@ -97,7 +97,10 @@ def views_used(
 
 
 def _used_in(frame: DataFrame, views: Views) -> UsedViews:
-    """Return what the optimized plan of a query reads of the stand-ins; knows Spark's inside."""
+    """Return the views, columns and conditions that a query's optimized plan uses.
+
+    Only these are then read from the logs. This uses Spark's internals.
+    """
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
     sources: list[list[JavaObject]] = []
@@ -130,7 +133,7 @@ def _number_of(source: list[JavaObject]) -> int:
 def used_by_text(
     session: SparkSession, query: str, views: Views, saved: Mapping[str, str] = NO_VIEWS
 ) -> UsedViews:
-    """Return what a query uses by the text of its plan, which a Connect server gives."""
+    """Return the columns and conditions of a query by its plan's text, for a Connect server."""
     plan = plan_text(explained_unfolded(session, query))
     if plan is None:
         # Of a query that Spark refuses there is no optimized plan, and this raises why.
@@ -159,7 +162,7 @@ def _chosen(
 
 
 def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
-    """Yield the operators of a plan, those of its subqueries too."""
+    """Yield the operators of a plan, including those of subqueries."""
     yield plan
     for inner in (plan.children(), plan.subqueries(), plan.innerChildren()):
         for node in _each(inner):
@@ -202,7 +205,7 @@ def register_views(
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
-    """Return the SQL of a view's column: itself, or a constant that nobody reads."""
+    """Return the SQL of a view's column: itself, or a constant for an unused one."""
     if column in used:
         return f"`{column.name}`"
     if not column.nullable:

@@ -129,7 +129,7 @@ def plan_splits(
 def plan_reading(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> ReadingPlan:
-    """Return what is read of some directories.
+    """Return the splits of log directories, of one replica of each partition.
 
     Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
     """
@@ -236,7 +236,7 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
 def _split_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
-    """Return positions in a segment to split it at: batch starts, `split_bytes` apart or more.
+    """Return positions at which to split a segment: batch starts, at least `split_bytes` apart.
 
     Empty for a small segment, or one without a readable offset index.
     """
@@ -267,10 +267,10 @@ def _split_positions(
 def starts_batch(
     file: File, position: int, end: int, before: int, offset: int, *, is_dense: bool = False
 ) -> bool:
-    """Return whether a whole batch starts at an index entry's position, as the entry says.
+    """Return True if a whole batch starts at an index entry's position, as the entry claims.
 
-    Its base offset, which no checksum covers, lies between the offsets of the entry before and of
-    this one, and the batch behind it does not begin below its end; with `is_dense`, at its end.
+    Its base offset, which no checksum covers, must lie between the offsets of the previous and this
+    entry, and the next batch must not begin below its end; with `is_dense`, exactly at its end.
     """
     size = plausible_size(file, position, end)
     if not size or not is_whole(file, position, size):
@@ -307,7 +307,7 @@ def pack_splits(
 
 
 def whole_segments(splits: list[Split]) -> list[Split]:
-    """Return one split a segment: what says something of a segment has to see all of it."""
+    """Return one split for each segment: views of segments must see a segment whole."""
     ends = {split.path: split.end for split in splits if split.is_last}
     return [
         split._replace(end=ends[split.path], is_last=True) for split in splits if split.start == 0

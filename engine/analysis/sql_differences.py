@@ -46,7 +46,7 @@ _FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
 
 
 def replace_difference(node: exp.Expression) -> bool:
-    """Replace an expression that is one of these, within its tree; False for any other."""
+    """Replace a function or cast that differs in DuckDB, within its tree; False for any other."""
     from sqlglot import exp
 
     pattern = node.args.get("format")
@@ -57,7 +57,7 @@ def replace_difference(node: exp.Expression) -> bool:
 
 
 def strftime_pattern(pattern: str) -> str:
-    """Return a pattern whose fields are those of strftime without what else Spark's may have."""
+    """Translate a pattern of Spark's date_format into one of strftime."""
     parts = _QUOTED.split(pattern)
     plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
     quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
@@ -235,7 +235,7 @@ def _replace_start(substring: exp.Substring) -> bool:
 
 
 def _replace_seconds(seconds: exp.StrToUnix) -> bool:
-    """Replace `unix_timestamp()` and that of a time or a text; the pattern is for texts alone."""
+    """Replace `unix_timestamp()` of a time or a text; a pattern applies only to texts."""
     from sqlglot import exp
 
     around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.BIGINT))
@@ -270,7 +270,7 @@ def _as_time(value: exp.Expression) -> exp.Expression:
 
 
 def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
-    """Return a call that sqlglot writes as it is, by this very name."""
+    """Return a function call that sqlglot writes with exactly this name."""
     from sqlglot import exp
 
     return exp.Anonymous(this=name, expressions=list(arguments))

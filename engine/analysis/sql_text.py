@@ -61,7 +61,7 @@ def with_escaped_quotes(query: str) -> str:
 
 
 def text_start(text: str) -> int:
-    """Return where a text begins, after blanks and comments."""
+    """Return where a statement begins, after blanks and comments."""
     position = 0
     while True:
         position += len(text[position:]) - len(text[position:].lstrip())
@@ -72,7 +72,7 @@ def text_start(text: str) -> int:
 
 
 def one_statement(text: str) -> str:
-    """Return a statement without the semicolon at its end; all of it if another one follows."""
+    """Return a statement without its final semicolon; unchanged if another statement follows."""
     end = statement_end(text)
     is_last = end is not None and not without_texts(text[end + 1 :]).strip("; \n\t\r")
     return (text[:end] if is_last else text).strip()
@@ -91,7 +91,7 @@ def _blanked(query: str, *, keeps_quoted: bool) -> str:
 
 
 def statement_end(text: str) -> int | None:
-    """Return where the first semicolon outside of texts and comments is, None without one."""
+    """Return the position of the first semicolon outside of texts and comments, else None."""
     position = text.find(";")
     while position >= 0:
         # A text that is not closed runs to the end, and takes the semicolon with it.
@@ -102,7 +102,7 @@ def statement_end(text: str) -> int | None:
 
 
 def _end_of(query: str, start: re.Match[str]) -> int:
-    """Return where the text or comment ends that starts at a match."""
+    """Return the end of the text or comment that starts at a match."""
     if start[0] in _QUOTED:
         quoted = _QUOTED[start[0]].match(query, start.start())
         return len(query) if quoted is None else quoted.end()

@@ -88,7 +88,7 @@ def bare_statement(query: str) -> str:
 def unknown_column(
     name: str, views: Mapping[str, tuple[ViewColumn, ...]] = VIEWS, more: Iterable[str] = ()
 ) -> str:
-    """Return the line for a column that no view has, with the names most like it.
+    """Return the error message for an unknown column, with the most similar names.
 
     `more` are names of columns besides those of the views.
     """

@@ -23,9 +23,9 @@ from engine.records.view import RecordBatch
 
 
 def batch_rows(files: Files, split: Split, names: frozenset[str] = frozenset()) -> Iterator[Row]:
-    """Yield one row a batch, those with a wrong CRC too.
+    """Yield one row for each batch, including those with a wrong CRC.
 
-    Sizes without and with other compression are there only if they are among the `names`.
+    Sizes with other compression are computed only if they are among the `names`.
     """
     sizes = sizes_of(split, names)
     with closing(files.open(split.path)) as file:
@@ -42,7 +42,7 @@ def replica_rows(files: Files, split: Split) -> Iterator[Row]:
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
     """Return the row of the view `batches`; `valid` is whether the CRC is right.
 
-    Batches of magic 0 and 1 have no base offset of their own: the last offset stands for it.
+    Batches of magic 0 and 1 have no base offset of their own: the last offset is used for it.
     """
     first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
     kind, max_timestamp_ms = _time_of(batch)
@@ -89,9 +89,9 @@ def _codec_label(batch: RecordBatch) -> str:
 
 
 def segment_row(files: Files, split: Split, *, has_rule: bool = True) -> tuple[Row, list[Problem]]:
-    """Return the row of a whole segment, and the damage seen on the way.
+    """Return the row of a whole segment, and the damage found while reading it.
 
-    Without `has_rule` the rule that rolled it is left out: other files are read for it.
+    Without `has_rule` the rule that rolled it is left out, for it needs other files.
     """
     count, following = 0, split.base_offset
     first_ms: int | None = None

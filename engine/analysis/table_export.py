@@ -70,7 +70,10 @@ class TableExists(EngineError):
 
 
 def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
-    """Return a plan for what a table lacks; raises TableExists, AppendMismatch, TableFailed."""
+    """Return the export plan without the records that the table already has.
+
+    Errors: TableExists without `append`, AppendMismatch, TableFailed.
+    """
     out = os.path.realpath(plan.out)
     state = table.state(_places(plan))
     if state is None:
@@ -106,10 +109,10 @@ def export_into_table(
     job_id: str,
     table: Table,
 ) -> ExportSummary:
-    """Add what `run` writes into a job's staging folder to a table; the plan is of `table_plan`.
+    """Add the files that `run` writes into a staging folder to a table.
 
-    Raises ExportRunning, ForeignFolder, ExportChanged, DamagedData (strict), TableFailed, and the
-    errors of `run`.
+    `plan` is the result of `table_plan`. Raises ExportRunning, ForeignFolder, ExportChanged,
+    DamagedData (strict), TableFailed, and the errors of `run`.
     """
     number = (plan.earlier.run_count if plan.earlier else 0) + 1
     with ExportFolder(files, plan.out, job_id, table.mark) as folder:
@@ -204,7 +207,7 @@ def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
 
 
 def _table_columns(plan: ExportPlan) -> TableColumns:
-    """Return the columns of the table: those of the files, then those of the folders alone."""
+    """Return the columns of the table: those of the files, then those only in folder names."""
     import pyarrow as pa
 
     schema = arrow_schema(plan.written_columns)
@@ -228,7 +231,7 @@ def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], numb
 
 
 def _finish_crashed(files: Files, out: str, pending: str, state: TableState | None) -> None:
-    """Remove what a run moved into the table's folder that ended before its commit."""
+    """Remove the files that a crashed run moved into the table's folder but did not commit."""
     if not files.exists(pending):
         return
     note = json.loads(files.read_bytes(pending))

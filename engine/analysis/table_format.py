@@ -80,25 +80,24 @@ class Table(Protocol):
         ...
 
     def check(self, columns: TableColumns) -> None:
-        """Raise AppendMismatch unless a table that is there still takes such files.
+        """Raise AppendMismatch unless an existing table still accepts such files.
 
         Others may have changed its columns. Raises TableFailed, too.
         """
         ...
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Make a table without rows; returns what it wrote. `form` is kept as it is.
+        """Create a table without rows; return the names of the files it wrote.
 
-        Raises TableFailed.
+        `form` is stored unchanged, to compare later runs with it. Raises TableFailed.
         """
         ...
 
     def commit(
         self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
     ) -> list[str]:
-        """Add files, the run's number and all ends in one commit; returns what it wrote.
+        """Add files, the run's number and all end offsets in one commit; return the files it wrote.
 
-        Either all of it is in the table afterwards or nothing. Raises TableFailed, and what `check`
-        raises.
+        The table has all of them afterwards or none. Raises TableFailed, and the errors of `check`.
         """
         ...

@@ -33,7 +33,7 @@ def timestamp_of(time_ms: int | None) -> int | None:
 
 
 def timestamps_of(times_ms: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """Return an Arrow array of times in ms as one of timestamps."""
+    """Return times in ms as Arrow timestamps; null for times that no timestamp can show."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -67,7 +67,7 @@ def _values(array: pa.Array) -> list[Any]:
 
 
 def _texts(array: pa.Array) -> list[str | None]:
-    """Return texts; Spark makes some of any bytes, and those that are no UTF-8 show where."""
+    """Return texts; Spark casts any bytes to text, and invalid UTF-8 gets U+FFFD."""
     import pyarrow as pa
 
     try:
@@ -78,7 +78,7 @@ def _texts(array: pa.Array) -> list[str | None]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return one value that has a time in it."""
+    """Return one Arrow value that contains a time, as a value of Python."""
     import pyarrow as pa
 
     kind = scalar.type

@@ -126,7 +126,7 @@ class PartitionTransactions:
         self._doubt_all(self._unbounded[-1])
 
     def see(self, position: int, batch: RecordBatch, *, is_compacted: bool) -> None:
-        """Go on by one good batch; only in a compacted log may offsets be missing before it."""
+        """Note one good batch; only in a compacted log may offsets be missing before it."""
         if self._unbounded:
             self._bound(batch.base_offset)
         elif not (is_compacted or self._is_gap_known) and batch.magic >= MAGIC:
@@ -151,7 +151,7 @@ class PartitionTransactions:
             self._end(batch.producer_id, batch.base_offset, is_abort=kind is ControlType.ABORT)
 
     def finish(self) -> Outcome:
-        """Return what is hidden, once all batches were seen."""
+        """Return the hidden offsets, once all batches were read."""
         self._damages += self._unbounded
         for doubts in self._doubts.values():
             self._settled += [(doubt, False) for doubt in doubts]
@@ -176,7 +176,7 @@ class PartitionTransactions:
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
 
     def _doubt(self, producer_id: int, damage: Damage) -> None:
-        """Note that a damage may have taken the marker of a producer's open transaction."""
+        """Note that damage may have taken the marker of a producer's open transaction."""
         doubts = self._doubts.setdefault(producer_id, [])
         piece = self._open.pop(producer_id, None)
         if piece is not None:
@@ -220,7 +220,7 @@ class PartitionTransactions:
         self._unbounded = []
 
     def _trusted(self, segment: int) -> Sequence[AbortedTransaction] | None:
-        """Return the index of a segment if it agrees with all that was read, else None."""
+        """Return a segment's transaction index if it agrees with all markers read, else None."""
         index = self._indexes[segment]
         if index is None:
             return None

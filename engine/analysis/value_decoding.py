@@ -111,9 +111,9 @@ def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
 def by_schemas(
     source: SchemaSource, of_values: set[int], of_keys: set[int], *, shapes_keys: bool = False
 ) -> ValueDecoding:
-    """Return a decoding by the schemas of these ids, with `shapes_keys` of keys into columns too.
+    """Return a decoding by the schemas with these ids; `shapes_keys` also makes columns of keys.
 
-    One that is not there or cannot be used is a problem of its records; other errors are raised.
+    A missing or unusable schema is a problem of its records; other errors are raised.
     """
     schemas: dict[int, Schema] = {}
     unusable: dict[int, tuple[str, str]] = {}
@@ -199,7 +199,7 @@ class ValueDecoder:
         return tuple(column for column in RECORDS if column.name in wanted)
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the wanted columns of a batch of those that are read."""
+        """Return an Arrow batch with the decoded columns added and unwanted ones removed."""
         import pyarrow as pa
 
         if not self._own:
@@ -255,7 +255,7 @@ def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
 
 
 def _by_schema(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
-    """Return the decoder of values with a schema; raises ValueError for those without."""
+    """Return a decoder of values with a schema; it raises ValueError for values without one."""
 
     def read(raw: bytes) -> object:
         """Return a value fitted to the columns' shape; raises ValueError without a schema."""

@@ -34,7 +34,7 @@ class ViewExpansion:
         self.used: dict[str, exp.Query] = {}
 
     def expand(self, tree: exp.Query, within: tuple[str, ...] = ()) -> exp.Query:
-        """Replace the uses of saved views in a query; raises QueryFailed for one that is wrong."""
+        """Replace the uses of saved views in a query; raises QueryFailed for an invalid view."""
         from sqlglot import exp
 
         if self._saved:
@@ -60,7 +60,7 @@ class ViewExpansion:
         return self.used[name].copy()
 
     def _check_tables(self, query: exp.Query) -> None:
-        """Raise QueryFailed for a table that is none of its own: the query around may have it."""
+        """Raise QueryFailed if a saved view names a table that only the outer query has."""
         from sqlglot import exp
 
         for table in query.find_all(exp.Table):
@@ -70,7 +70,7 @@ class ViewExpansion:
                 raise QueryFailed(unknown_view(table.name, [*VIEWS, *self._saved]))
 
     def _name_columns(self, query: exp.Query) -> None:
-        """Give the result columns without a name the one that Spark gives them."""
+        """Give unnamed result columns the names that Spark gives them."""
         from sqlglot import exp
 
         for projection in list(query.selects):
@@ -83,7 +83,10 @@ class ViewExpansion:
 
 
 def _is_of_with(table: exp.Table, name: str) -> bool:
-    """Return whether a name is that of a `with` around it; within one, of a part before."""
+    """Return True if a table's name is that of a `with` in scope.
+
+    Within a `with` only the earlier parts are in scope.
+    """
     from sqlglot import exp
 
     inner: exp.Expression = table
@@ -101,9 +104,9 @@ def _is_of_with(table: exp.Table, name: str) -> bool:
 
 
 def _rename_shadows(tree: exp.Query) -> None:
-    """Give each `with` that has the name of a view of the logs another one.
+    """Rename each `with` that has the name of a view of the logs.
 
-    A saved view in its reach means the view.
+    A saved view used within its scope means the view, and not the `with`.
     """
     from sqlglot import exp
 
@@ -123,7 +126,7 @@ def _rename_shadows(tree: exp.Query) -> None:
 
 
 def _as_table(query: exp.Query, table: exp.Table) -> exp.Expression:
-    """Return a query as a subquery in the place of a table, with what the table has beside it."""
+    """Return a view's query as a subquery in place of a table, with its alias, joins and sample."""
     from sqlglot import exp
 
     alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())

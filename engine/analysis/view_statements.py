@@ -26,9 +26,9 @@ DESCRIBED = ["col_name", "data_type", "comment"]
 def about_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the answer to a `show` or `describe`; None for an `explain`, which the engine answers.
+    """Return the result of a `show` or `describe`; None for an `explain`, left to the engine.
 
-    Raises StatementRefused for one that is not known here, QueryFailed for an unknown view.
+    Raises StatementRefused for an unknown statement, QueryFailed for an unknown view.
     """
     statement = statement.strip()
     if statement.lower().startswith("explain"):
@@ -52,9 +52,9 @@ def about_views(
 def listed_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the answer to `show tables` and `show views`, None for another statement.
+    """Return the result of `show tables` and `show views`, None for another statement.
 
-    Saved views are the ones that are not temporary.
+    Saved views are listed as not temporary.
     """
     match = _TABLES.fullmatch(statement.strip())
     if match is None:
@@ -68,7 +68,7 @@ def listed_views(
 
 
 def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, bool] | None:
-    """Return a query whose columns a statement wants, and whether it wants their names alone.
+    """Return the query whose columns a statement describes, and whether only names are wanted.
 
     Statements: `describe query SELECT …`, and `describe` and `show columns` of a saved view. None
     for others.

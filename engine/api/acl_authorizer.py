@@ -117,7 +117,7 @@ class AclAuthorizer:
 def _reason_text(
     decision: AclDecision, requester: Requester, operation: AclOperation, resource: AclPattern
 ) -> str | None:
-    """Return the reason of a decision, None if there are rules and none of them decides."""
+    """Return the reason of a decision for the log, None if there are ACLs and none decided."""
     shown = (
         f"ResourcePattern(resourceType={resource.kind.name}, name={resource.name}, "
         "patternType=LITERAL)"

@@ -144,7 +144,7 @@ async def _create(admin: AclAdmin, bindings: list[AclBinding]) -> messages.Creat
 
 
 def _is_no_binding(binding: AclBinding) -> bool:
-    """Return whether a part of it is of filters alone."""
+    """Return True if a part of the binding is valid only in filters (ANY or MATCH)."""
     pattern, entry = binding
     return (
         pattern.kind == AclResource.ANY

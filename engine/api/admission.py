@@ -197,7 +197,7 @@ class Session:
         return self._host
 
     def authenticate(self, principal: str, *, by_token: bool = False) -> None:
-        """Set the principal: rules and quotas of that user hold from now on."""
+        """Set the principal: ACLs and quotas of that user apply from now on."""
         self.principal = principal
         self.is_by_token = by_token
         self.admission.begin(self)
@@ -221,9 +221,10 @@ class Session:
         return may
 
     def is_granted(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Return whether rules granted an operation before that have not changed since.
+        """Return True if ACLs have granted this operation before, and have not changed since.
 
-        False decides nothing: the rules are to be asked. Grants that are logged are never known.
+        False decides nothing: the authorizer must be called. Grants that have to be logged are
+        never cached.
         """
         authorizer = self.admission.authorizer
         return (
@@ -264,7 +265,7 @@ class Session:
         ]
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
-        """Return those of some operations, a bit each, that this client may do to a resource."""
+        """Return which of some operations, a bit each, this client may do to a resource."""
         if self.may_take_fast_path:
             return operations
         return sum(
@@ -479,9 +480,11 @@ class Admission:
         is_inter_broker: bool,
         is_free: bool = False,
     ) -> Verdict:
-        """Decide on a request by its API, before its body is read.
+        """Decide on a request by its API, before its body is parsed.
 
-        No quota counts for an exempt request, unless it is denied: then no broker has sent it.
+        No quota applies to an exempt inter-broker request, unless it is denied: then no broker has
+        sent it.
+
         Source: RequestHandlerHelper.handleError.
         """
         if session.may_take_fast_path:
@@ -502,7 +505,7 @@ class Admission:
 
 
 def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
-    """Return whether a client may do one of some operations; the denial of the last is logged."""
+    """Return True if a client may do one of the operations; only the last denial is logged."""
     *others, last = operations
     return any(
         session.may_on_cluster(operation, UNLOGGED_DENIAL) for operation in others

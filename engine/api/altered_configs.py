@@ -32,9 +32,9 @@ T = TypeVar("T")
 async def alter_resource(
     alteration: ConfigAlteration, resource: AlteredResource, edit: Edit, *, validate_only: bool
 ) -> None:
-    """Change one resource of a request.
+    """Change the settings of one resource in a request.
 
-    Errors: ApiError, ConfigError, those of the store.
+    Raises ApiError, ConfigError, and the errors of the store.
     """
     kind, name = resource.resource_type, resource.resource_name
     if kind == ResourceType.TOPIC:
@@ -74,7 +74,7 @@ def alter_each(
 ) -> Promise[list[tuple[R, ResourceResult]]]:
     """Change the resources one by one and promise the result of each.
 
-    A resource that is named twice is refused both times, and nothing of it changed.
+    A resource that is named twice is refused both times, with none of its settings changed.
     """
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 

@@ -48,10 +48,10 @@ def answered_rows(
     *,
     have_topic_ids: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Return topics with an index and a code for each partition.
+    """Return topics with an index and a code for each partition, in Kafka's order.
 
-    `refused` are the codes of partitions that the group did not see, `written` the group's codes.
-    `have_topic_ids`: the keys of Kafka's map of those had topic ids too, as of commits.
+    `refused` are the codes of partitions refused before the group, `written` the group's codes.
+    `have_topic_ids`: the keys of Kafka's map had topic ids too, as for commits.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:
@@ -70,10 +70,12 @@ def answered_rows(
 
 
 def _in_commit_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-    """Return partitions as the map of a commit lists them, whose keys have topic ids, all zero.
+    """Return partitions in the order of the map in Kafka's response to a commit.
 
-    A small one has the order of a mutable one that it was made of. The hash of its keys is that of
-    a partition whose number is larger by 31.
+    The map's keys have topic ids that are all zero, so that their hash is that of a partition whose
+    number is larger by 31. A small immutable map keeps the order of the mutable one that it was
+    made from.
+
     Source: TopicIdPartition, GroupCoordinatorAdapter.commitOffsets.
     """
     if len(partitions) < 2:

@@ -113,7 +113,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _value_message(error: ConfigError) -> str:
-    """Return Kafka's message for a ConfigError whose rule has a text of this code."""
+    """Translate a ConfigError of ours into Kafka's message for the value."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
@@ -161,7 +161,7 @@ def _range_rule(valid: str, number: float) -> str:
 def require_own_id(name: str, broker_id: int, *, what: str = "Node", end: str = ",") -> None:
     """Raise InvalidRequest unless a name is this broker's id.
 
-    In the message `what` comes before the word id, `end` behind the id that was expected.
+    In the message `what` precedes the word id, and `end` follows the expected id.
     """
     try:
         # As Java's parseInt: a sign and digits, any zeros before them, within an int.

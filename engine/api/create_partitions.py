@@ -106,7 +106,7 @@ class CreatePartitions:
 
 
 def _failed(request: messages.CreatePartitionsRequest) -> messages.CreatePartitionsResponse:
-    """Return the response to a request that Kafka fails at, a result for each topic in it."""
+    """Return UNKNOWN_SERVER_ERROR for each topic, as Kafka does for a request that crashes it."""
     return messages.CreatePartitionsResponse(
         results=[
             messages.CreatePartitionsResponse.CreatePartitionsTopicResult(

@@ -51,7 +51,11 @@ class DelegationTokens:
     def __init__(
         self, admin: TokenAdmin | None, security_protocol_of: Callable[[str], str]
     ) -> None:
-        """`admin` is None where tokens are not enabled; protocols are those of listeners."""
+        """`admin` is None if delegation tokens are disabled.
+
+        `security_protocol_of` returns the security protocol of a listener: tokens cannot be created
+        over plain text.
+        """
         self._admin = admin
         self._security_protocol_of = security_protocol_of
 

@@ -35,7 +35,7 @@ _CLUSTER_DENIED = "Cluster authorization failed."
 
 
 def denied(name: str, request: object, version: int, code: int) -> Struct:
-    """Return the response of an API, by its name, with an error in all places it has for it."""
+    """Return an API's response with one error in every place where Kafka puts it."""
     fill = _FILLED.get(name)
     if fill is not None:
         return fill(request, version, code)

@@ -77,9 +77,9 @@ class DescribeLogDirs:
     async def _partitions_by_directory(
         self, requested: frozenset[TopicPartition] | None, share: Share
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
-        """Return rows of partitions by their topics, and these by their directories.
+        """Return the rows of partitions by log directory and topic, collected over several turns.
 
-        A log that has been deleted or moved when its turn comes is left out.
+        A log that was deleted or moved before its turn is left out.
         """
         rows: dict[str, dict[str, list[_Partition]]] = {}
         for known, is_future in ((self._logs.logs, False), (self._logs.futures, True)):

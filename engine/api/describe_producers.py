@@ -73,7 +73,7 @@ class DescribeProducers:
     def _producers_of(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
-        """Return the rows of a log's producers, in Kafka's order: that of Java's hash map."""
+        """Return the rows of a log's producers, in the order of Java's hash map as in Kafka."""
         producers = log.producers.producers
         return [
             messages.DescribeProducersResponse.ProducerState(

@@ -49,7 +49,7 @@ class DescribeTopicPartitions:
     def handle(
         self, request: messages.DescribeTopicPartitionsRequest, exchange: Exchange
     ) -> messages.DescribeTopicPartitionsResponse:
-        """Return one page."""
+        """Return one page of topics and partitions, from the request's cursor on."""
         cursor = request.cursor
         first = "" if cursor is None else cursor.topic_name
         are_all = not request.topics

@@ -92,7 +92,10 @@ class ElectLeaders:
     def _in_time(
         self, results: dict[TopicPartition, PartitionElection], late: Iterable[str]
     ) -> dict[TopicPartition, PartitionElection]:
-        """Return the results, those that the metadata of late topics does not show as such."""
+        """Return results with REQUEST_TIMED_OUT where a new leader is not in the metadata yet.
+
+        `late` are the topics whose metadata did not show the leaders before the deadline.
+        """
         in_time = dict(results)
         late_topics = frozenset(late)
         for partition, result in results.items():

@@ -106,7 +106,7 @@ class EnforcedQuotas:
             rate.record(self._clock.monotonic_ms(), work_ns * _PER_CENT_OF_NS)
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
-        """Return how much a fetch may bring at once, None without a bound."""
+        """Return how many bytes one fetch may return under the quota, None without a quota."""
         limit = self._limit(QuotaKind.FETCH, session, client_id)
         if limit is None:
             return None
@@ -172,7 +172,10 @@ class EnforcedQuotas:
         return rate
 
     def _note_use(self, key: _Key) -> None:
-        """Keep a measure for an hour after its last use: clients choose their ids."""
+        """Note the use of a quota's measure; drop measures unused for QUOTA_RATE_IDLE_MS.
+
+        Clients choose their ids: without expiry the measures would grow without bound.
+        """
         now_ms = self._clock.monotonic_ms()
         self._used_ms[key] = now_ms
         if now_ms - self._purged_ms < QUOTA_RATE_IDLE_MS:

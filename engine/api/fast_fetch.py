@@ -97,7 +97,7 @@ class FastFetch:
     def answer(
         self, request: FetchRequest, exchange: Exchange
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Return the response, or a promise of it; None if nothing has been done."""
+        """Return the response or a promise of it; None, with nothing done, if off the fast path."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, rack_id, _,
@@ -201,7 +201,10 @@ class FastFetch:
         session: FetchSession | None,
         exchange: Exchange,
     ) -> Promise[FastResponse] | None:
-        """Promise a response to a consumer that has read all that it may see."""
+        """Park a fetch of a consumer that has read to the log end offset; promise its response.
+
+        None if there are records above the consumer's bound: `Fetch.answer` must serve it.
+        """
         topic_partition = partition.topic_partition
         assert topic_partition is not None
         here = self._partitions[topic_partition]
@@ -277,7 +280,7 @@ def _encoded(
     *,
     has_aborted: bool,
 ) -> FastResponse:
-    """Return a response of one partition, or of none if there is no news in it."""
+    """Return the response for one partition; without partitions if nothing in it has changed."""
     records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion

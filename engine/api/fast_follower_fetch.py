@@ -116,9 +116,10 @@ class FastFollowerFetch:
     def answer(
         self, frame: memoryview, client: Session
     ) -> FollowerResponse | Promise[FollowerResponse] | None:
-        """Serve a request and return its response with its header; None with nothing done.
+        """Serve a fetch by its session's parked fetch; return the response with its header.
 
-        The session's client must be one to whom nothing can be denied.
+        Returns None, with nothing done, if the general path must serve it. The client must be one
+        to whom nothing can be denied.
         """
         request = read_replica_fetch_fast(frame) if client.may_take_fast_path else None
         if request is None:
@@ -282,7 +283,10 @@ class ParkedSession:
         return True
 
     def _is_over(self, read: Promise[FetchResults]) -> None:
-        """Respond with all of the session that was read, if there is a request to respond to."""
+        """Respond to the pending request, if there is one, with the whole session's read.
+
+        The parked fetch has ended: the next request takes the general path.
+        """
         self._forget()
         response, self._response = self._response, None
         if response is None:

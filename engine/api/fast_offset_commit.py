@@ -61,9 +61,10 @@ class FastOffsetCommit:
     def answer(
         self, frame: memoryview, session: Session
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Serve a request and return its response with its header; None with nothing done.
+        """Serve a commit of one partition; return the response with its header.
 
-        The session's client is one to whom nothing can be denied, or may read the group and topic.
+        Returns None, with nothing done, if the general path must serve it. The client is one to
+        whom nothing can be denied, or may read the group and topic.
         """
         at = len(frame) - PLAIN_COMMIT_BYTES
         head, metadata = self._heads.get(bytes(frame[HEAD_AT:at])), ""
@@ -96,7 +97,10 @@ class FastOffsetCommit:
         return None if code is None else _response(answer(correlation_id, code), code)
 
     def _remember(self, frame: memoryview, head: CommitHead) -> _Head:
-        """Keep a head by its bytes, unless it is known: commits with metadata come here each."""
+        """Cache a commit's parsed head by its bytes, unless it is cached.
+
+        Commits with metadata are parsed each time, and come here each time.
+        """
         version, _ = read_version(frame)
         content = bytes(frame[HEAD_AT : HEAD_AT + head.size_bytes])
         known = self._heads.get(content)

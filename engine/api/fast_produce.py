@@ -42,9 +42,10 @@ class FastProduce:
     def answer(
         self, frame: memoryview, session: Session
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Serve a request and return its response with its header; None with nothing done.
+        """Serve a produce of one batch; return the response with its header.
 
-        The session's client is one to whom nothing can be denied, or may write to the topic.
+        Returns None, with nothing done, if the general path must serve it. The client is one to
+        whom nothing can be denied, or may write to the topic.
         """
         request = read_produce_fast(frame)
         if request is None:

@@ -193,7 +193,7 @@ class Fetch:
         *,
         is_follower: bool,
     ) -> None:
-        """Sort the partitions into those to read and those that are refused."""
+        """Sort the partitions of a request into those to read and those to refuse."""
         refused, interesting, specs = wanted
         partitions = list(partitions)
         if is_follower:
@@ -496,7 +496,7 @@ class Fetch:
     def answer_of(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
-        """Return one partition's result as it is sent; its bytes are in the care of `records`."""
+        """Return one partition's result in the form of the response; `records` owns its bytes."""
         index = partition.index
         (
             error, records_read, watermark, stable_offset, log_start_offset, diverging, preferred,

@@ -28,7 +28,7 @@ _ONE_ROW: Final = [0, 0]
 
 
 def quota_bytes_max(exchange: Exchange) -> int:
-    """Return how much a consumer's fetch may bring at once."""
+    """Return how many bytes a consumer's fetch may return under its quota."""
     quotas = exchange.session.admission.quotas
     bound = quotas.fetch_bytes_max(exchange.session, exchange.client_id)
     return _UNBOUNDED if bound is None else bound
@@ -63,7 +63,7 @@ def throttled_response(
 
 
 def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
-    """Return how often each code is in a response, as `EncodedResponse` has it."""
+    """Return the count of each error code in a response, for `EncodedResponse`."""
     codes = [whole.error_code]
     for _, rows in whole.topics:
         codes += [row.error_code for row in rows]

@@ -59,7 +59,7 @@ class FetchedRecords:
     def part_of(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
         """Return an error code, or 0 and the part to send; takes ownership of the slice.
 
-        `log` is the one that it was read from, None if that is deleted by now.
+        `log` is the log that the slice was read from, None if it is deleted by now.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:

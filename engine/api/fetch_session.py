@@ -112,7 +112,7 @@ class SessionPartition:
         return True
 
     def note(self, fetched: FetchedPartition) -> bool:
-        """Note the response that the client is sent; return whether there is news in it."""
+        """Note the response sent to the client; return True if it differs from the last one."""
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
             is_news = True
@@ -353,7 +353,7 @@ class FetchSessionCache:
         partitions: Iterable[RequestedPartition],
         named: dict[SessionKey, SessionPartition],
     ) -> None:
-        """Add partitions of a topic to those that a request names; of two the last counts."""
+        """Add a topic's partitions to those that a request names; of duplicates the last counts."""
         for requested in partitions:
             key = (topic, requested.partition)
             partition = named.get(key)

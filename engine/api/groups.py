@@ -60,7 +60,7 @@ class Groups:
     def describe(
         self, request: messages.DescribeGroupsRequest, exchange: Exchange
     ) -> messages.DescribeGroupsResponse:
-        """Return groups with their members, after those that are denied."""
+        """Return groups with their members; denied groups come first."""
         session = exchange.session
         allowed, groups = [], []
         for group_id in request.groups:
@@ -81,9 +81,9 @@ class Groups:
     def delete(
         self, request: messages.DeleteGroupsRequest, exchange: Exchange
     ) -> messages.DeleteGroupsResponse:
-        """Delete groups without members; returns an error code for each, denied ones last.
+        """Delete groups without members; return an error code for each, denied groups last.
 
-        The others are in the order of Scala's hash map of them.
+        The other groups are in the order of Scala's hash map.
         """
         session = exchange.session
         names = list(dict.fromkeys(request.groups_names))

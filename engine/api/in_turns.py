@@ -130,7 +130,7 @@ class InTurns:
     def _encoded_if_there(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
-        """Return bytes at once where there is a response: its objects take ten times their room."""
+        """Encode a complete response now: its objects take ten times the memory of its bytes."""
         if not isinstance(handled, Promise):
             return self._encoded(handled, exchange)
         if handled.is_kept and handled.error is None:

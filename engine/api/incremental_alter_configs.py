@@ -70,7 +70,7 @@ class IncrementalAlterConfigs:
     def _check_broker(
         self, resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource
     ) -> None:
-        """Raise InvalidRequest for another broker, or an unknown operation.
+        """Raise InvalidRequest for another broker's id, or an unknown operation.
 
         Kafka checks a broker's settings before it checks whether the client may change them.
         Source: ConfigAdminManager.preprocess of 3.9.1.
@@ -93,7 +93,7 @@ def _response(
 
 
 def _check_topic(name: str) -> None:
-    """Raise InvalidConfiguration for a name that no node can have.
+    """Raise InvalidConfiguration for a topic name that no znode can have.
 
     Kafka reads a topic's settings before it checks whether the topic exists.
     """

@@ -29,7 +29,7 @@ class AnswerLocalFetch:
         self._deps = deps
 
     def handle(self, request: LocalFetch, _exchange: Exchange) -> Promise[LocalFetched]:
-        """Read and return what has changed, now or when there is enough."""
+        """Read a local follower's partitions; respond with changes, now or once there are any."""
         session = request.session
         if session is None or session.owner is not self:
             # A session of an earlier life of this broker is unknown.

@@ -321,14 +321,14 @@ class Metadata:
         return [name for name in by_id if name is not None] or list(key.names)
 
     def _in_order(self, names: list[str], key: _ResponseKey) -> Iterator[str]:
-        """Yield those of the requested topics that are visible in the order of Kafka's sets."""
+        """Yield the visible topics in the order of Kafka's sets."""
         # A large set stays one of its kind without the topics that are not visible, but for that of
         # all topics, which is a view of a map.
         count = len(names if key.names is None else key.ids or key.names)
         return iter(names) if count <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
     def _visible(self, key: _ResponseKey) -> tuple[list[str], list[_Topic]]:
-        """Return the topics that the client may see, and the rows of others that it requested.
+        """Return the topics that the client may see, and error rows for requested others.
 
         An id is not secret, a name is: the row of a denied id has no name.
         """
@@ -468,9 +468,9 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
 def _refused_with(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
-    """Return the error code of topics that are named in a way this version does not allow, or 0.
+    """Return the error code for topics named in a way that this version does not allow, else 0.
 
-    Where topics can have ids, Kafka fails at one without name and id, unless another has an id.
+    In versions with ids Kafka fails at a topic without name and id, unless another has an id.
     """
     has_ids = any(topic.topic_id != NO_UUID for topic in topics)
     has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)

@@ -132,8 +132,8 @@ class Produce:
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
         """Append and return the response, a promise of it, or None for acks=0.
 
-        Nothing of the request is kept: its records lie in a buffer that the next frame fills. Of
-        very many partitions they are copied, and appended in several turns of the loop.
+        No part of the request is kept: its records lie in a buffer that the next frame overwrites.
+        Records of very many partitions are copied, and appended in several turns of the loop.
         """
         response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
@@ -143,8 +143,8 @@ class Produce:
     ) -> Encoded | Promise[Encoded] | None:
         """Append one batch to the only partition and return the response, or a promise of it.
 
-        None when the request wants something else, or something can be denied to the client;
-        nothing has been done then.
+        Returns None, with nothing done, for a request of another shape, or if the client can be
+        denied something.
         """
         topics = request.topics
         if len(topics) != 1:
@@ -264,7 +264,7 @@ class Produce:
     def _appended(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Results | Promise[Results]:
-        """Append batches; those in transactions are verified."""
+        """Append the batches; transactional ones after the coordinator has verified them."""
         batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
         if found.transactional and len(batches) == 1:
@@ -330,7 +330,7 @@ class Produce:
     async def _judged_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
-        """Judge all partitions of a request; raise what refuses it as a whole, as `_judge` does."""
+        """Judge all partitions of a large request over several turns, as `_judge` does."""
         found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
@@ -347,7 +347,7 @@ class Produce:
         exchange: Exchange,
         found: _Judged,
     ) -> None:
-        """Sort a topic's partitions into those to append and those that are refused.
+        """Sort a topic's partitions into those to append and those to refuse.
 
         Raises the errors that refuse the whole request: CorruptMessage, TransactionalIdRefused,
         UnreadableRecords.
@@ -391,7 +391,7 @@ class Produce:
     def _refuse_all(
         self, request: ProduceRequest, exchange: Exchange, error: ApiError
     ) -> EncodedResponse:
-        """Refuse all partitions for the error of one batch.
+        """Refuse all partitions with the error of one batch.
 
         Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map that is
         filled by `compute`.
@@ -415,9 +415,9 @@ class Produce:
         return EncodedResponse([body], None, errors)
 
     def _owed(self, results: Results, acks: int, exchange: Exchange) -> Encoded | None:
-        """Return the response, None if none is owed.
+        """Return the response, None for acks=0.
 
-        Raises CloseConnection in place of a response that is not owed and has an error.
+        With acks=0 an error raises CloseConnection, the only way to signal it to the client.
         """
         if acks != 0:
             return self.encoded(results, exchange)
@@ -464,7 +464,7 @@ class Produce:
     def _add_rows(
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
     ) -> None:
-        """Add one row per partition; versions that can also name the new leader."""
+        """Add one row per partition; recent versions also name the new leader after an error."""
         exchange, topics = answered.exchange, answered.topics
         version = exchange.api_version
         for topic_partition, result in results:
@@ -508,7 +508,7 @@ class Produce:
 
 
 def _check_producers(found: _Judged) -> None:
-    """Raise TwoProducers if the transactional batches are not all of one producer."""
+    """Raise TwoProducers unless all transactional batches have the same producer."""
     if (
         len({(batch.producer_id, batch.producer_epoch) for batch in found.transactional.values()})
         > 1
@@ -517,7 +517,7 @@ def _check_producers(found: _Judged) -> None:
 
 
 def _copied(request: ProduceRequest) -> ProduceRequest:
-    """Return the request with copied records: the next frame overwrites the buffer of these."""
+    """Return the request with copied records: the next frame overwrites the receive buffer."""
     topics = [
         (topic, [(index, _copy_of(records)) for index, records in partitions])
         for topic, partitions in request.topics

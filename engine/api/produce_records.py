@@ -98,9 +98,9 @@ def is_fast_path(
 
 
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
-    """Return why records may not be in a request of this version, None if they may.
+    """Return why a request of this version may not have these records, None if it may.
 
-    Raises UnreadableRecords, which refuses all of the request, for a codec that there is not.
+    Raises UnreadableRecords, which refuses the whole request, for an unknown codec.
     """
     if api_version < _FIRST_WITH_BATCHES:
         return None
@@ -164,9 +164,9 @@ def judged(
 
 
 def transactional_batch(records: memoryview) -> TransactionalBatch | None:
-    """Return whose transaction a whole batch is part of, None if of none.
+    """Return the producer and sequence of a transactional batch, None for another batch.
 
-    It is on the fast path, or `needs_transaction` has said that it is in one.
+    The batch must be on the fast path, or `needs_transaction` must have returned True for it.
     """
     _, _, _, magic, _, flags, _, _, _, producer_id, epoch, sequence, _ = read_header(records)
     if magic != MAGIC or not flags & TRANSACTIONAL_FLAG or producer_id < 0:
@@ -175,7 +175,7 @@ def transactional_batch(records: memoryview) -> TransactionalBatch | None:
 
 
 def is_transactional(records: memoryview | None) -> bool:
-    """Return whether the first batch is in a transaction; raises CorruptMessage for its head."""
+    """Return True if the first batch is transactional; raises CorruptMessage for its header."""
     try:
         first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
     except CorruptRecord as error:

@@ -24,10 +24,10 @@ class HandlerFailed(ApiError):
 
 
 def promised(work: PromiseCoroutine[T]) -> Promise[T]:
-    """Drive a handler's work; a fault of it fails the promise with HandlerFailed.
+    """Drive a handler's coroutine; a fault in it fails the promise with HandlerFailed.
 
-    The server sees the errors of the first turn and none of the later ones: without this the
-    client would wait for ever. An assertion that fails ends the process, in any turn.
+    The server sees the errors of the first turn and none of the later ones: without this the client
+    would wait for ever. A failed assertion ends the process, in any turn.
     """
     return drive(_caught(work))
 
@@ -52,9 +52,10 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
 
 
 def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Promise[U]:
-    """Return a promise of the result of `make` for all values, in order.
+    """Return a promise of `make` applied to all values, in order.
 
-    The first error in order fails it, once all are kept. To abandon it abandons none of them.
+    The first error in order fails it, once all promises are kept. Abandoning it abandons none of
+    them.
     """
     made: Promise[U] = Promise()
     missing = len(promises)

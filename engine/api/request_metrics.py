@@ -156,7 +156,7 @@ class OpenRequest:
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
     ) -> None:
-        """`number` is that of its API and version; `handled_ns` is when its handler was over."""
+        """`number` combines API key and version; `handled_ns` is when the handler returned."""
         self.number = number
         self.size_bytes = size_bytes
         self.began_ns = began_ns
@@ -168,7 +168,7 @@ class OpenRequest:
         self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
-        """Return what it took if it ends now; None if all of that counts as 0."""
+        """Return the request's times if it ends now; None if all of them round to 0."""
         if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
             return None
         filled_ns = now_ns if self.filled_ns is None else self.filled_ns
@@ -204,7 +204,7 @@ class _Figures:
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
-        """Add requests of this second: a size of each, and the times of those that have some."""
+        """Add the requests of this second: all sizes, and the times of those that took any."""
         noted_count = len(noted)
         self._sizes.add_all(sizes)
         for index, moments in enumerate(self._times):
@@ -258,14 +258,14 @@ class RequestMetrics:
         self._deprecated[key] = self._deprecated.get(key, 0) + 1
 
     def deprecated(self) -> Iterator[DeprecatedCount]:
-        """Yield how many requests of deprecated versions came."""
+        """Yield how many requests of deprecated versions arrived."""
         for (number, software_name, software_version), count in sorted(self._deprecated.items()):
             for name in _names_of(number):
                 version = number & _VERSION_MASK
                 yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
-        """Count the codes of a response that is not the most frequent one of its API."""
+        """Count the error codes of a response, unless they are the usual ones of its API."""
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
         for code, count in errors.items():
             self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
@@ -287,7 +287,7 @@ class RequestMetrics:
     def begin_size(
         self, number: int, software_name: str, software_version: str
     ) -> Callable[[int], None]:
-        """Return what notes the size of a request as it ends; count it if it is deprecated."""
+        """Return the function that notes a request's size; count a deprecated version."""
         note_size = self.general.setdefault(number, []).append
         if number & ~OF_OTHERS in DEPRECATED:
             self.note_deprecated(number, software_name, software_version)
@@ -305,7 +305,7 @@ class RequestMetrics:
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 
     def fold(self, now_s: int) -> Iterator[None]:
-        """Add the requests since the last time to the figures, some of them in each step."""
+        """Add the requests since the last call to the figures, some of them in each step."""
         noted: dict[int, list[RequestTimes]] = {}
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
@@ -334,7 +334,7 @@ class RequestMetrics:
         return figures
 
     def counts(self) -> Iterator[RequestCount]:
-        """Yield how many requests came, those of fetches also by who sent them."""
+        """Yield the number of requests by API and version; fetches also by consumer or follower."""
         rows: dict[tuple[str, int], int] = {}
         for number, count in sorted(self._totals().items()):
             for name in _names_of(number):
@@ -345,7 +345,7 @@ class RequestMetrics:
                 yield RequestCount(name, version, count)
 
     def errors(self) -> Iterator[ErrorCount]:
-        """Yield how often each code was in the responses of an API."""
+        """Yield how often each error code was in the responses of an API."""
         found = dict(self._errors)
         for number, count in self._totals().items():
             key = number >> VERSION_BITS & _KEY_MASK
@@ -357,7 +357,7 @@ class RequestMetrics:
                 yield ErrorCount(api(key).name, kafka_error(code).name, count)
 
     def _totals(self) -> dict[int, int]:
-        """Return how many requests came by their numbers."""
+        """Return the number of requests by combined API key and version."""
         totals = dict(self._counts)
         for number, sizes in self._pending():
             totals[number] = totals.get(number, 0) + len(sizes)

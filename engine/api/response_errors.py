@@ -52,7 +52,7 @@ def error_counts(name: str, response: Struct) -> ErrorCounts:
 
 @cache
 def _codes(name: str) -> _Codes:
-    """Return where an API's responses have error codes, over all stable versions."""
+    """Return the fields of an API's response that hold error codes, over all stable versions."""
     versions = api(name).stable
     layouts = (
         message_layout(f"{name}Response", version)
@@ -62,7 +62,7 @@ def _codes(name: str) -> _Codes:
 
 
 def _of_layout(layout: StructLayout) -> _Codes:
-    """Return where one version's layout has error codes, nested arrays included."""
+    """Return the fields of one version's layout that hold error codes, in nested arrays too."""
     own = tuple(
         field.attribute
         for field in layout.fields
@@ -77,7 +77,7 @@ def _of_layout(layout: StructLayout) -> _Codes:
 
 
 def _merged(all_codes: list[_Codes]) -> _Codes:
-    """Return the codes of all versions: those that a version lacks have their defaults, or rows."""
+    """Merge the error code fields of several versions; absent ones read as their defaults."""
     own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
     rows: dict[str, list[_Codes]] = {}
     for codes in all_codes:
@@ -101,7 +101,7 @@ def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
 
 
 def _of_offset_fetch(response: Message) -> Iterator[int]:
-    """Yield those of the groups and of their partitions; before version 8 of the only group."""
+    """Yield the codes of groups and their partitions; before version 8 of the only group."""
     for group in response.groups or (response,):
         yield group.error_code
         for topic in group.topics:
@@ -116,7 +116,7 @@ def _of_find_coordinator(response: Message) -> Iterator[int]:
 
 
 def _of_add_partitions(response: Message) -> Iterator[int]:
-    """Yield those of the partitions, and from version 4 on that of the response."""
+    """Yield the codes of partitions, and from version 4 on that of the response."""
     topics = response.results_by_topic_v3_and_below
     if not topics:
         yield response.error_code
@@ -127,7 +127,7 @@ def _of_add_partitions(response: Message) -> Iterator[int]:
 
 
 def _of_orders(response: Message) -> Iterator[int]:
-    """Yield those of partitions and of the response, whose error counts for each partition."""
+    """Yield the codes of the response and of partitions; the former counts for each partition."""
     topics = getattr(response, "topics", None) or ()
     of_topics = [row for topic in topics for row in topic.partition_errors]
     rows = [*response.partition_errors, *of_topics]

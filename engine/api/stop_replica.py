@@ -110,7 +110,7 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one after the other; return the code that refuses the rest, or 0."""
+        """Stop replicas one after the other; return 0, or the code that refuses the others."""
         code = self._refusal(request)
         for key, order in _orders(request, version).items():
             if not code and share.is_over():

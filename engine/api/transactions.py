@@ -117,13 +117,13 @@ class Transactions:
         *,
         is_verified_only: bool = False,
     ) -> Promise[list[_Topic]]:
-        """Promise the topics of one transaction, each partition with a code.
+        """Promise the topics of one transaction with an error code for each partition.
 
-        They are those of the request, except where partitions are refused or only verified: Kafka
-        puts those and their topics into maps, and leaves out topics without partitions.
+        They are in the request's order, except where partitions are refused or only verified: Kafka
+        puts these and their topics into maps, and leaves out topics without partitions.
 
-        Differs: up to four partitions that are only verified are in the order of the request,
-        Kafka's in one that differs from run to run.
+        Differs: up to four partitions that are only verified are in the order of the request, in
+        Kafka in one that differs from run to run.
         """
         version = exchange.api_version
         partitions = [
@@ -163,7 +163,10 @@ class Transactions:
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
-        """Return the codes of a transaction of which nothing is done; none if it may go on."""
+        """Return the codes of a refused transaction; empty if the request may proceed.
+
+        One denied or unknown partition refuses all of them: the others get OPERATION_NOT_ATTEMPTED.
+        """
         failed: _Codes = {}
         for partition in partitions:
             if partition.topic in denied:

@@ -140,10 +140,10 @@ class UpdateMetadata:
         return metadata._replace(leader_id=_NO_LEADER)
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
-        """Return whether topics that the request leaves out are deleted.
+        """Return True if topics that the request lacks are to be deleted.
 
-        There is one such request in each epoch of a controller and life of this broker. A second
-        is the same, sent again, and may arrive after topics that are newer.
+        A controller sends one such request to each life of a broker. A second one is the same
+        request again, and may arrive after newer topics.
         """
         epochs = request.controller_epoch, request.broker_epoch
         return request.type == _FULL and epochs != self._full_in
@@ -156,7 +156,7 @@ def _staging(
     not_led_yet: Callable[[PartitionMetadata], PartitionMetadata],
     is_full: bool,
 ) -> Iterator[None]:
-    """Read the partitions of a request, then take them: one in each step."""
+    """Parse the partitions of a request, then stage them: one in each step."""
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}
     for topic, state in _named_states(request, version):
         metadata = _partition(state)

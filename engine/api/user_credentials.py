@@ -41,7 +41,7 @@ class UserScramCredentials:
     def describe(
         self, request: messages.DescribeUserScramCredentialsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeUserScramCredentialsResponse]:
-        """Promise the mechanisms and iterations of users, of all where none is named."""
+        """Promise the SCRAM mechanisms and iterations of users; of all users if none is named."""
         response = messages.DescribeUserScramCredentialsResponse
 
         async def work() -> messages.DescribeUserScramCredentialsResponse:

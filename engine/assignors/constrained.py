@@ -59,7 +59,7 @@ class ConstrainedAssignment:
         return self.assignment
 
     def _keep(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
-        """Let a member keep what it had, up to its number (1)."""
+        """Let a member keep its previous partitions, up to its quota (1)."""
         mismatched = [key for key in owned if self._racks.mismatch(member_id, key)]
         self._given_up.update(dict.fromkeys(mismatched, member_id))
         barred = self._owners.contested.union(mismatched)
@@ -79,13 +79,16 @@ class ConstrainedAssignment:
         self._given_up.update(dict.fromkeys(mine[room:], member_id))
 
     def _add_larger(self) -> None:
-        """Count a member with `_most`; once there are enough, nobody gets one more."""
+        """Count a member with the larger quota.
+
+        After the last one, no member may exceed the smaller.
+        """
         self._larger += 1
         if self._larger == self._larger_wanted:
             self._with_fewest.clear()
 
     def _assign_by_racks(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Give partitions to members in their racks (2); returns those without one."""
+        """Assign partitions to members in their racks (2); return those without such a member."""
         left = []
         turn = 0
         for partition in partitions:
@@ -144,7 +147,7 @@ class ConstrainedAssignment:
                 self._larger += 1
 
     def _assign(self, partition: TopicPartition, member_id: str) -> None:
-        """Assign a partition; note it as moved if others had or claimed it."""
+        """Assign a partition; note it as moved if another member had or claimed it."""
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:
@@ -159,7 +162,7 @@ class ConstrainedAssignment:
 
 
 def _unassigned(topics: Topics, assigned: list[TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions by topic and number without those that are assigned."""
+    """Return the unassigned partitions, by topic and number."""
 
     def place(key: TopicPartition) -> tuple[bytes, int]:
         return utf16_units(key.topic), key.partition

@@ -89,7 +89,7 @@ class GeneralAssignment:
     # What members keep, and what they get (1, 2)
 
     def _keep(self) -> list[TopicPartition]:
-        """Take from members what they may not keep; returns what they keep."""
+        """Remove previous partitions that members may not keep; return all that they keep."""
         kept = []
         for member_id, owned in self._assigned.items():
             mine = [key for key in owned if self._may_keep(member_id, key)]
@@ -123,7 +123,10 @@ class GeneralAssignment:
     # Balancing (3, 4)
 
     def _set_apart(self) -> Assignment:
-        """Take the members out whose partitions nobody else wants; returns what they have."""
+        """Exclude members whose partitions no other member subscribes to; return their assignment.
+
+        Balancing cannot change them.
+        """
         apart = [name for name in self._assigned if not self._takes_part(name)]
         for member_id in apart:
             self._by_size.remove(member_id)
@@ -141,14 +144,17 @@ class GeneralAssignment:
         return len(self._takers[topic]) > 1
 
     def _size_max(self, member_id: str) -> int:
-        """Return how many partitions a member could have."""
+        """Return the number of partitions in a member's topics, the most that it could get."""
         wanted = self._wanted[member_id]
         if len(wanted) == len(self._sizes):
             return sum(self._sizes.values())
         return sum(self._sizes[topic] for topic in wanted)
 
     def _balance(self, left: Sequence[TopicPartition], *, had_nothing: bool) -> None:
-        """Move partitions between members; `left` are those that had no member before."""
+        """Move partitions between members; `left` are those that had no member before.
+
+        A result that is no more even than before is undone, to keep assignments sticky.
+        """
         before = {member_id: list(keys) for member_id, keys in self._assigned.items()}
         if not self._has_given_up:
             self._move(left)
@@ -259,7 +265,7 @@ class _MembersBySize:
 
 
 def _former_owners(owners: PreviousOwners) -> dict[TopicPartition, str]:
-    """Return who had partitions in generations before the latest, the last of them."""
+    """Return the last owners of partitions in generations before the latest one."""
     former: dict[TopicPartition, tuple[int, str]] = {}
     for member_id, (partitions, generation_id) in owners.claims.items():
         if generation_id >= owners.generation_id_max:

@@ -31,7 +31,7 @@ class PartitionMovements:
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Note that a partition has moved."""
+        """Note that a partition moved; two moves count as one from the first to the last member."""
         pair = self._pairs.pop(partition, None)
         if pair is None:
             self._add(partition, (source, target))
@@ -43,7 +43,7 @@ class PartitionMovements:
             self._add(partition, (pair[0], target))
 
     def _add(self, partition: TopicPartition, pair: _ConsumerPair) -> None:
-        """Note that a partition has gone from one member to another, for its topic too."""
+        """Note a partition's move from one member to another, also by topic."""
         self._pairs[partition] = pair
         of_topic = self._moved.setdefault(partition.topic, {})
         of_topic.setdefault(pair, _MovedPartitions()).add(partition)

@@ -38,10 +38,11 @@ class PreviousOwners(NamedTuple):
 def previous_owners(
     topics: Container[str], subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> PreviousOwners:
-    """Return who had what. `subscriptions` are in the order of the leader's map.
+    """Return the members' previous partitions.
 
-    Of two claims of a partition, the first counts by the generation of the member's subscription,
-    the second by its own generation. They may differ for the sticky assignor, as in Kafka.
+    `subscriptions` are in the order of the leader's map. When two members claim a partition, the
+    first one's claim counts by the generation in its subscription, the second one's by its own
+    generation. They may differ for the sticky assignor, as in Kafka.
     """
     claims = {name: previous_of(member) for name, member in subscriptions.items()}
     owned: dict[str, list[TopicPartition]] = {name: [] for name in subscriptions}
@@ -84,10 +85,10 @@ def have_equal_topics(subscriptions: Subscriptions) -> bool:
 def without(
     partitions: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return partitions without those that are assigned, which are in the same order.
+    """Return partitions without the assigned ones; both must be in the same order.
 
-    An assigned one that is not among the partitions, as its topic was made again with fewer, has
-    all that are assigned after it returned: they are given out twice, as Kafka does.
+    If an assigned partition is missing, because its topic was created again with fewer, all later
+    assigned ones are returned: they are assigned twice, as in Kafka.
     """
     following = iter(assigned)
     passed_over = next(following, None)

@@ -111,7 +111,7 @@ class _TopicState:
         self.unassigned = [number for number in self.unassigned if number not in partitions]
 
     def assign_ranges(self, may_take: MayTake, assignment: Assignment) -> None:
-        """Give each member in order what it may take, as far as it has room."""
+        """Assign each member in order the partitions it may take, up to its quota."""
         for member_id in self._counts:
             takes = [number for number in self.unassigned if may_take(member_id, number)]
             if takes := takes[: self.room(member_id)]:
@@ -119,7 +119,7 @@ class _TopicState:
 
 
 def _assign_by_racks(states: Sequence[_TopicState], assignment: Assignment) -> None:
-    """Assign what racks decide (2)."""
+    """Assign the partitions whose member racks decide (2)."""
     together: dict[tuple[tuple[str, ...], int], list[_TopicState]] = {}
     for state in states:
         together.setdefault((state.members, state.partition_count), []).append(state)
@@ -136,7 +136,7 @@ def _assign_alike(
     states: Sequence[_TopicState],
     assignment: Assignment,
 ) -> None:
-    """Give each partition number to one member in all of these topics, if one may take it."""
+    """Assign each partition number of co-partitioned topics to one member, if racks allow it."""
     left = list(members)
     for number in partitions:
         taker = next(

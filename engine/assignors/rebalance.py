@@ -29,10 +29,11 @@ def rebalance(
     subscriptions: Subscriptions,
     had: Mapping[str, Sequence[TopicPartition]],
 ) -> list[Assignment]:
-    """Return the assignments of the rebalances that follow each other; the last one stays.
+    """Return the assignments of consecutive rebalances; the last one is stable.
 
-    `had` is what members have been assigned before, of any members; those that are not there are
-    new. Errors: NoAssignment.
+    A cooperative assignor takes two: partitions are revoked in the first one and assigned in the
+    second. `had` is the previous assignment; members without an entry are new. Errors:
+    NoAssignment.
     """
     assignments: list[Assignment] = []
     for generation_id in range(_FIRST_GENERATION, _FIRST_GENERATION + _REBALANCES_MAX):
@@ -56,7 +57,7 @@ def is_cooperative(assignor: Assignor) -> bool:
 def given_up(
     had: Mapping[str, Sequence[TopicPartition]], assignment: Assignment
 ) -> set[TopicPartition]:
-    """Return what members had that are still there and are not assigned it any more."""
+    """Return the partitions that present members had and are not assigned any more."""
     return {
         key for name, keys in assignment.items() for key in set(had.get(name, ())).difference(keys)
     }

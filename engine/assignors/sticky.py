@@ -48,10 +48,7 @@ def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
 
 
 def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member without those that others give up first.
-
-    Errors: NoAssignment.
-    """
+    """Return the partitions of each member, without those that others must revoke first."""
     assignment, moved = _assign(topics, subscriptions, _of_owned_partitions)
     if moved is None:
         moved = _moved(subscriptions, assignment)
@@ -77,7 +74,10 @@ def _of_user_data(subscription: Subscription) -> PreviousAssignment:
 
 
 def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
-    """Return what a member has; before version 2 of subscriptions user data has the generation."""
+    """Return a member's owned partitions.
+
+    Before subscription version 2 user data has the generation.
+    """
     generation_id = subscription.generation_id
     if generation_id <= NO_GENERATION:
         generation_id = decode_generation(subscription.user_data)
@@ -87,7 +87,7 @@ def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
 def _assign(
     topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
-    """Return the assignment, and what changes its member, None if that is not known."""
+    """Return the assignment, and the partitions that change members, None if unknown."""
     members = {name: subscriptions[name] for name in in_java_hash_order(subscriptions)}
     if not members:
         return {}, {}
@@ -101,7 +101,7 @@ def _assign(
 
 
 def _moved(subscriptions: Subscriptions, assignment: Assignment) -> dict[TopicPartition, str]:
-    """Return what members get that another has and is to give up."""
+    """Return the partitions that members get from others, which must revoke them first."""
     given_up: set[TopicPartition] = set()
     added: dict[TopicPartition, str] = {}
     for member_id, partitions in assignment.items():

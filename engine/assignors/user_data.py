@@ -39,9 +39,9 @@ NOTHING: Final = PreviousAssignment()
 
 
 def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
-    """Return the user data of the sticky assignor, version 1; topics as Java's map has them.
+    """Return the user data of the sticky assignor, version 1; topics in Java's map order.
 
-    Of the topics in one chain the last to come is first: Kafka puts them in by computeIfAbsent.
+    Of the topics in one hash chain the last is first: Kafka inserts them by computeIfAbsent.
     """
     numbers: dict[str, list[int]] = {}
     for topic, number in previous.partitions:
@@ -55,7 +55,7 @@ def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
 
 
 def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
-    """Return what a member of the sticky assignor had, by either version."""
+    """Return the previous assignment in the sticky assignor's user data, version 0 or 1."""
     if not data:
         return NOTHING
     fields = _Fields(data)

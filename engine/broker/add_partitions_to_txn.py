@@ -65,7 +65,10 @@ class AddPartitionsToTxnRequests:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
     ) -> Promise[_Codes]:
-        """Promise an error code for each partition, 0 for those in the transaction."""
+        """Ask the coordinator whether partitions are in a producer's transaction.
+
+        Promises an error code for each partition, 0 for a partition of the transaction.
+        """
         broker_id = self._coordinator_of(transactional_id)
         if broker_id is None:
             return Promise.of(dict.fromkeys(partitions, COORDINATOR_NOT_AVAILABLE))

@@ -314,7 +314,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 
 
 def topic_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of topics: their leaders, and how they come and go."""
+    """Return the rows of the topic APIs: metadata, creation, partitions, deletion."""
     config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
     admin = TopicAdmin(config, _admin_ports(deps))
     creation = AutoCreation(config, admin)
@@ -330,7 +330,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 
 
 def group_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of groups: their members, their offsets, and their coordinators."""
+    """Return the rows of the group APIs: members, offsets, administration, coordinators."""
     groups, metadata_cache, rule = deps.groups, deps.metadata_cache, Rule.PER_RESOURCE
     members, commits, admin = groups.memberships, groups.commits, Groups(groups.admin)
     creation = AutoCreation(deps.config, TopicAdmin(deps.config, _admin_ports(deps)))
@@ -450,10 +450,10 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 
 
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the APIs that only brokers request.
+    """Return the rows of the APIs that only brokers call.
 
-    The controller's requests are applied one after the other (`line`), and do not wait for the
-    work of other requests (`apart`).
+    The controller's requests are applied one after the other (`line`), and do not wait for the work
+    of other requests (`apart`).
     """
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()

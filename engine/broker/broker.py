@@ -149,10 +149,10 @@ class Broker:
         *,
         on_fatal: Callable[[str], None],
     ) -> Broker:
-        """Return a broker that serves, steps 1 to 6; if one fails, nothing of it is left.
+        """Start a broker (steps 1 to 6) and return it; a failed step undoes the earlier ones.
 
         `peers` are the brokers of this process, by id. `on_fatal` is called when the broker cannot
-        go on; its runner stops it. The errors are those of the store, the settings, the logs
+        continue; its runner then stops it. Raises the errors of the store, the settings, the logs
         and the network.
         """
         broker = cls(settings, host, znodes, peers, on_fatal)
@@ -274,7 +274,7 @@ class Broker:
     def _open_services(self) -> None:
         """Create channels to other brokers, logs, and coordinators; load the logs.
 
-        In this order: each is built of those before it, and closed before them.
+        The order matters: each uses those created before it, and is closed before them.
         """
         self._open_channels()
         self._open_storage()
@@ -464,7 +464,7 @@ class Broker:
         )
 
     def _counts(self) -> dict[str, int | Histogram]:
-        """Return what is counted and timed of no topic, by the names of the metrics."""
+        """Return the meters and timers that belong to no topic, by their JMX object names."""
         now_s = self.host.clock.monotonic_ms() // 1000
         counts = broker_counts(
             self.storage.replica_manager.isr_counts,
@@ -478,7 +478,7 @@ class Broker:
         }
 
     def _purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Count what is parked, by the operations' names in Kafka."""
+        """Return how many operations wait in each purgatory, by the purgatory's name in Kafka."""
         return {
             **self.storage.replica_manager.purgatory_counts,
             **self.groups.delays.purgatory_counts(),
@@ -558,7 +558,7 @@ class Broker:
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     async def _register_again(self) -> None:
-        """Register in a new session, and read and watch again what is watched there."""
+        """Register in a new session, and read and watch again all that the old session watched."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -655,7 +655,7 @@ class Broker:
         await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
-        """Compact the logs of topics before others, however dirty; None for all compacted ones."""
+        """Compact the logs of topics next, whatever their dirty ratio; None for all topics."""
         logs = self.storage.logs.logs
         self.storage.cleaner.clean_soon(
             [key for key in sorted(logs) if topics is None or key.topic in topics]

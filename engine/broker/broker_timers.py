@@ -17,7 +17,7 @@ class BrokerTimers:
         self._is_stopped = False
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run once at that time or soon after it; return the function that cancels it."""
+        """Run a callback once at a time or soon after; return a function that cancels it."""
         if self._is_stopped:
             return lambda: None
         self._number += 1

@@ -82,9 +82,9 @@ class ChangeWatch:
         return self._is_stopped
 
     async def start(self) -> None:
-        """Read everything and watch for changes; to be called again with each new session.
+        """Read all settings and watch for changes; must be called again for each new session.
 
-        Errors are those of the store; the broker cannot start then.
+        Raises the errors of the store; the broker cannot start then.
         """
         self._is_stopped = False
         self._is_reading = True
@@ -142,7 +142,7 @@ class ChangeWatch:
         work.watch(lambda: self._applied(work))
 
     def _has_read(self) -> None:
-        """End a reading; schedule another one if changes came meanwhile."""
+        """End a read of the changes; schedule another one if changes arrived meanwhile."""
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:
@@ -184,7 +184,7 @@ class ChangeWatch:
             self._has_read()
 
     async def _apply_all(self, names: Iterable[str]) -> bool:
-        """Apply changes in their order; return whether all of them were still there."""
+        """Apply changes in order; return False if a change node was deleted before it was read."""
         for name in names:
             path = f"{self._reader.directory}/{name}"
             try:

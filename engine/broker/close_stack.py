@@ -28,7 +28,7 @@ class CloseStack:
         self._steps.append((name, undo))
 
     async def run(self) -> None:
-        """Close everything, once; a step that fails is logged, and the others follow.
+        """Close everything once, in reverse order; a failed step is logged, and the next ones run.
 
         An error that is no EngineError is raised again after the last step.
         """

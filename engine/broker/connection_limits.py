@@ -58,7 +58,7 @@ def in_flight_bytes_max(config: BrokerConfig) -> int:
 
 
 def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
-    """Return the bounds on connections that hold now, without those of single addresses."""
+    """Return the connection bounds of the present settings and the given ones per address."""
     config = live.config
     return ConnectionBounds(
         config.max_connections,
@@ -76,9 +76,9 @@ def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBou
 
 
 def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
-    """Return the bounds of addresses with a separate one; raises ConfigError.
+    """Return `max.connections.per.ip.overrides` by address; raises ConfigError.
 
-    `address_of` returns the address of a host, None if there is none.
+    `address_of` resolves a host, and returns None for an unknown one.
     """
     bounds = {}
     for host, count in config.connections_per_ip_overrides.items():

@@ -82,7 +82,7 @@ class ConnectionQuotas:
         return gate
 
     def change(self, bounds: ConnectionBounds) -> None:
-        """Set other bounds from now on; no connection is closed for those of its address."""
+        """Apply changed bounds; connections of an address above its new bound stay open."""
         self.bounds = bounds
         self._notify_room()
         if self.is_exceeded:
@@ -135,9 +135,9 @@ class ConnectionQuotas:
         return None
 
     def enter(self, address: str) -> str | None:
-        """Count a connection; if its address has too many, count nothing and return the reason.
+        """Count a new connection, or return the reason for a refusal if its address has too many.
 
-        Where the broker has more than `max.connections` with it, `on_exceeded` closes idle ones of
+        If the broker has more than `max.connections` then, `on_exceeded` closes idle connections of
         other listeners. Source: ConnectionQuotas.inc.
         """
         count = self._per_address.get(address, 0)

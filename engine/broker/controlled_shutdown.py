@@ -102,7 +102,11 @@ class ShutdownRequests:
         )
 
     async def _await_metadata(self) -> None:
-        """Wait until the controller's orders are applied here: metadata comes after them."""
+        """Wait until this broker no longer leads, or for MOVED_LEADERS_HEARD_MS at most.
+
+        The controller's LeaderAndIsr may arrive after its response: a broker that closed at once
+        would still answer as a leader, and its clients would not learn of the new one.
+        """
         if self._leads_for_others() and not self._is_given_up:
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
             informed: Promise[None] = Promise()
@@ -124,7 +128,7 @@ class ShutdownRequests:
         return False
 
     async def _send_request(self, broker_epoch: int) -> bool:
-        """Send one request; return whether no leaders remain."""
+        """Send one ControlledShutdown; return True if no leaders remain on this broker."""
         channel = self._channel_to_controller()
         if channel is None:
             return False

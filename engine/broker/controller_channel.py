@@ -63,7 +63,7 @@ class _Queue:
         timers: Timers,
         clock: Clock,
     ) -> None:
-        """`new_channel` makes the channel that follows one which was lost."""
+        """`new_channel` opens the next channel after one was lost."""
         self._broker_id = broker_id
         self._channel = channel
         self._new_channel = new_channel
@@ -147,7 +147,7 @@ class ControllerChannel:
         self._queues: dict[int, _Queue] = {}
 
     def open(self, broker: BrokerNode) -> None:
-        """Begin a queue to a broker that came up; one that cannot be reached has none."""
+        """Start a queue of requests to a broker that came up, unless it cannot be reached."""
         self.close(broker.broker_id)
         channel = self._peers.channel(broker)
         if channel is not None:

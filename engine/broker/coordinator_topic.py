@@ -107,12 +107,10 @@ class CoordinatorTopic:
         waiting: Waiting,
         written_as: Callable[[ProduceResult], T],
     ) -> Promise[T]:
-        """Append keys and values as one batch; kept once the in-sync replicas have it.
+        """Append keys and values as one batch; the promise is kept once the ISR has it.
 
-        The promise has what `written_as` makes of the result.
-
-        Kept though the client that caused it closes its connection: a coordinator's state is
-        its written records.
+        The promise has the value that `written_as` makes of the result. It is kept even if the
+        client that caused it closes its connection: a coordinator's state is its written records.
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()

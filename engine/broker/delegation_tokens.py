@@ -84,7 +84,7 @@ class BrokerTokens:
         self._watch.stop()
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return the login of a token's owner; None if there is no such token."""
+        """Return the owner, credential and lifetime of a token, None if there is no such token."""
         cache = self.admin.cache
         token = cache.of(token_id)
         if token is None:

@@ -62,10 +62,11 @@ class DirectoryMoves:
         self._cancel: Callable[[], None] | None = None
 
     def move_to(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Begin to move a replica; back to where it is ends a move on the way.
+        """Start to move a replica to another log directory; its present one cancels a move.
 
-        A partition that is not here will be made in the directory. Errors: INVALID_TOPIC_EXCEPTION
-        for a name too long, LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, and those of `find`.
+        A partition that this broker does not have yet will be created in that directory. Raises
+        INVALID_TOPIC_EXCEPTION for a name too long, LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, and the
+        errors of `find`.
         """
         if len(str(topic_partition)) + _FUTURE_SUFFIX_BYTES > _FILE_NAME_BYTES_MAX:
             raise api_error(INVALID_TOPIC_EXCEPTION)

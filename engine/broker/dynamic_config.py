@@ -58,7 +58,7 @@ class LiveConfig:
     """The present settings of a broker and its topics; listeners run after each change."""
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
-        """`passwords` decrypts those that lie in znodes, None without a secret."""
+        """`passwords` decrypts passwords in znodes, None without a `password.encoder.secret`."""
         self._passwords = passwords
         #: The texts of the settings in `config`.
         self.settings = settings
@@ -74,9 +74,10 @@ class LiveConfig:
         self._of_topics.append(listener)
 
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
-        """Run with the old and the new values when the broker's have changed.
+        """Register a listener for changed broker settings; it gets the old and the new values.
 
-        Topics have a broker's values where they have none: their configs may have changed too.
+        Topics inherit broker settings that they do not override: their configs may have changed
+        too.
         """
         self._of_broker.append(listener)
 
@@ -184,9 +185,9 @@ class DynamicConfigWatch:
         self._changes = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
     async def start(self) -> None:
-        """Read everything and watch for changes; to be called again with each new session.
+        """Read all settings and watch for changes; must be called again for each new session.
 
-        Errors are those of the store; the broker cannot start then.
+        Raises the errors of the store; the broker cannot start then.
         """
         await self._changes.start()
 
@@ -195,9 +196,9 @@ class DynamicConfigWatch:
         self._changes.stop()
 
     async def load_topics(self, topics: Iterable[str]) -> None:
-        """Read the settings of topics, such as those that this broker begins to have.
+        """Read the settings of topics, for instance before the broker's first replica of a topic.
 
-        Raises SettingsClosed after a stop: the callers must not continue then.
+        Raises SettingsClosed after a stop: the caller must not create logs then.
         """
         for topic in topics:
             settings = await self._read(topic_config_path(topic))
@@ -206,7 +207,7 @@ class DynamicConfigWatch:
             self._live.set_topic(topic, settings)
 
     async def _load_everything(self) -> None:
-        """Read all broker, topic and quota settings; forget those of deleted topics."""
+        """Read all broker, topic and quota settings; drop the settings of deleted topics."""
         await self._load_broker()
         topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
         await self.load_topics(topics)

@@ -28,7 +28,7 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
-    """Add requests to their histograms every second from now on."""
+    """Start to add requests to their histograms every second: adding each one costs too much."""
     tasks.every_in_steps(
         "request-metrics", _FOLD_MS, lambda: folded(requests, clock), first_after_ms=_FOLD_MS
     )
@@ -46,7 +46,7 @@ def request_histograms(requests: RequestMetrics) -> Iterator[BrokerMetric]:
 
 
 def controller_histograms(controller: Controller) -> Iterator[BrokerMetric]:
-    """Yield how long the events of a controller waited."""
+    """Yield how many events wait in the controller's queue, and how long they have waited."""
     yield BrokerMetric(f"{_CONTROLLER}EventQueueSize", controller.waiting_event_count)
     waits = controller.event_times.waits.reading()
     yield BrokerMetric(f"{_CONTROLLER}EventQueueTimeMs", waits)

@@ -15,10 +15,9 @@ _GENERATED = -1
 
 
 def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
-    """Return the broker's id: the configured one or that of the directories, None for neither.
+    """Return the configured broker id or that of meta.properties, None if neither has one.
 
-    Directories that cannot be read are left out. Raises ConfigError where they contradict the
-    configuration or each other.
+    Unreadable log directories are ignored. Raises ConfigError if the ids contradict each other.
     """
     ids: set[int] = set()
     for path in data_dirs:

@@ -104,7 +104,7 @@ class IsrWrites:
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
-        """Begin to write a proposed ISR to its znode; do nothing after `stop`."""
+        """Start to write a proposed ISR to its znode, unless stopped."""
         if self._is_stopped:
             return
         writing = drive(self._written(proposal))
@@ -185,9 +185,9 @@ class IsrWrites:
 
 
 def writes_sets_itself(release: str) -> bool:
-    """Return whether leaders write in-sync sets at this inter.broker.protocol.version.
+    """Return True if leaders write the ISR to the metadata store at this protocol version.
 
-    Those from 2.7-IV2 on propose them to the controller (KIP-497).
+    From inter.broker.protocol.version 2.7-IV2 on they propose it to the controller (KIP-497).
     """
     head, _, step = ".".join(release.split(".")[:2]).partition("-IV")
     major, minor = map(int, head.split("."))

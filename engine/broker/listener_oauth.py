@@ -55,7 +55,7 @@ def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
 
 
 def believes_unsecured_tokens(of_listener: ListenerSettings) -> bool:
-    """Return whether a listener with SASL believes tokens that anybody can make.
+    """Return True if a SASL listener accepts unsigned tokens, which anybody can make.
 
     Raises ConfigError.
     """

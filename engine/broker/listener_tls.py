@@ -77,7 +77,7 @@ def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str
 
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
-    """Return the layer of connections to the same listener of others; raises ConfigError."""
+    """Return the TLS layer of connections to other brokers; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:

@@ -125,7 +125,7 @@ class BrokerListeners:
         return None
 
     def _read_authentications(self) -> None:
-        """Read how clients authenticate from now on; raises ConfigError."""
+        """Rebuild each listener's client authentication from the settings; raises ConfigError."""
         config, settings, host = self._live.config, self._live.settings, self._host
         self._authentications |= {
             listener.name: Authentication(

@@ -121,7 +121,10 @@ class LiveTls:
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Return the layer of connections to the same listener of others; raises ConfigError."""
+        """Return the TLS layer of connections to other brokers, current at each connection.
+
+        Raises ConfigError.
+        """
         self._peer = peer_layer(self._live.settings, listener)
 
         def layer_to(host: str) -> LayerOf:
@@ -171,16 +174,16 @@ class LiveTls:
     def reader_of_replaced(
         self, judged: Mapping[str, FileStates]
     ) -> Callable[[], list[ReplacedFiles]]:
-        """Return a function, for any thread, that reads the files whose states have changed.
+        """Return a function, for any thread, that reads the TLS files whose states have changed.
 
-        The states are compared with those that were judged last, by the listeners' names, else
-        with those of the files in use.
+        A file's state is compared with the last one examined (`judged`, by listener), else with
+        that of the file in use.
         """
         settings, loaded = self._live.settings, dict(self._loaded)
         listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
 
         def read() -> list[ReplacedFiles]:
-            """Return the listeners whose files differ from those judged last, and the new files."""
+            """Return the listeners whose files have changed since the last look, and the files."""
             found = []
             for listener in listeners:
                 used = loaded[listener.name]
@@ -205,7 +208,7 @@ class LiveTls:
         _log.info("Listener %s goes by the certificate of %s", listener.name, name)
 
     def follow_settings(self) -> None:
-        """Reload the listeners whose TLS settings have changed; one that fails is logged."""
+        """Reload TLS of the listeners whose settings have changed; a failed reload is logged."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)

@@ -31,7 +31,10 @@ class LocalServer:
         self._session: Session | None = None
 
     def _session_of(self, *, is_message: bool) -> Session:
-        """Return a session of its own for a message, as handlers may keep state there."""
+        """Return a new session for a message and one shared session for calls in values.
+
+        Handlers of messages may keep state in their session, which callers must not share.
+        """
         if self._session is not None and not is_message:
             return self._session
         session = Session(
@@ -45,10 +48,10 @@ class LocalServer:
         return session
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Serve a request of a broker of this process, and promise the response.
+        """Serve a request of a broker in this process, and promise the response.
 
-        A request that is no message has an API's values; the row of that API must accept
-        them. A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
+        A request that is no message has the values of an API (see `Row.local`). A handler's fault
+        fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
         """
         is_message = isinstance(request, Struct)
         row = self._row(name, is_message=is_message)

@@ -108,10 +108,10 @@ class BrokerMeters:
         others: Callable[[], Mapping[str, int | Histogram]],
         clock: Clock,
     ) -> None:
-        """`existing` returns the topics that there are in the cluster.
+        """`existing` returns the topics of the cluster.
 
-        `others` returns what is of no topic, by object names: of meters the count, of timers the
-        times in microseconds.
+        `others` returns the figures that belong to no topic, by JMX object names: of meters the
+        count, of timers the times in microseconds.
         """
         self._counts = counts
         self._existing = existing
@@ -146,7 +146,7 @@ class BrokerMeters:
             self._reset(key.topic, _OF_LEADERS)
 
     def note_stopped(self, key: TopicPartition) -> None:
-        """Note that a partition has no replica here any more; the last one ends all counts."""
+        """Note that a replica has left this broker; a topic's last one ends the topic's meters."""
         replicas = self._replicas.get(key.topic)
         if replicas is None:
             return
@@ -164,7 +164,10 @@ class BrokerMeters:
         self._topics.pop(topic, None)
 
     def _reset(self, topic: str, indexes: Collection[int]) -> None:
-        """Set some counts of a topic to 0 and end their meters; totals keep what was counted."""
+        """Set some counts of a topic to 0 and end their meters; the broker's totals stay.
+
+        Kafka removes a topic's meters when the broker no longer leads (or follows) it.
+        """
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
@@ -198,7 +201,7 @@ class BrokerMeters:
         self._ticked_ms = self._clock.monotonic_ms()
 
     def _tick_topic(self, topic: str, number: int) -> None:
-        """Add what has been counted of a topic since the last tick to its meters and the totals."""
+        """Add a topic's counts since the last tick to its meters and to the broker's totals."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
@@ -215,7 +218,7 @@ class BrokerMeters:
         known.values = values
 
     def _known(self, topic: str) -> _Topic:
-        """Return what is known of a topic."""
+        """Return the meters of a topic, created at the first use."""
         known = self._topics.get(topic)
         if known is None:
             known = self._topics[topic] = _Topic()
@@ -275,9 +278,9 @@ def _count_of(counted: int | Histogram) -> int:
 def broker_counts(
     isr: IsrCounts, controller: Controller, requests: RequestMetrics, expired_count: int
 ) -> dict[str, int | Histogram]:
-    """Return what is of no topic, by the object names of meters and timers.
+    """Return the figures that belong to no topic, by the JMX names of meters and timers.
 
-    `expired_count` is of sessions with the metadata store.
+    `expired_count` counts expired sessions with the metadata store.
     """
     manager = "kafka.server:type=ReplicaManager,name="
     listener = "kafka.server:type=SessionExpireListener,name="

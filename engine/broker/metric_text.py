@@ -68,7 +68,7 @@ def _gauge_value(text: str) -> MetricValue:
 
 
 def _meter(figures: list[str]) -> MeterReading:
-    """Return a meter: count, then mean rate and those of 1, 5 and 15 minutes."""
+    """Parse a meter: count, mean rate, and the rates of 1, 5 and 15 minutes."""
     count, *rates = figures
     mean, one, five, fifteen = map(float, rates)
     return MeterReading(int(count), mean, one, five, fifteen)

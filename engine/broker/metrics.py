@@ -103,7 +103,7 @@ def cleaner_metrics(compacted: Sequence[LogCompaction]) -> Iterator[BrokerMetric
 
 
 def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of each partition; those of its ISR are 0 where this broker follows."""
+    """Yield the gauges of each partition; ISR gauges are 0 unless this broker leads."""
     for partition in partitions:
         leads = partition.is_leader
         gauges = {
@@ -135,7 +135,10 @@ def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
 def directory_metrics(
     directories: Iterable[LogDirectory], compacted: Iterable[tuple[str, LogCompaction]]
 ) -> Iterator[BrokerMetric]:
-    """Yield the gauges of log directories; `compacted` logs come with the path of theirs."""
+    """Yield the gauges of log directories: online state, and bytes that the cleaner cannot clean.
+
+    `compacted` are the compacted logs, each with the path of its log directory.
+    """
     paths = {directory.path: directory.is_online for directory in directories}
     left_alone = [
         (path, log) for path, log in compacted if log.phase is CompactionPhase.UNCLEANABLE
@@ -154,7 +157,7 @@ def directory_metrics(
 
 
 def controller_metrics(context: ControllerContext, *, is_active: bool) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the controller, of which another broker has none but zeros."""
+    """Yield the gauges of the controller; 0 on a broker that is not the controller."""
     gauges: dict[str, int] = {
         "ActiveBrokerCount": len(context.live_brokers),
         "ActiveControllerCount": 1,
@@ -188,7 +191,7 @@ def _is_under_replicated(partition: Partition) -> bool:
 
 
 def _replication_factor(partition: Partition) -> int:
-    """Count the replicas; those that a reassignment adds do not count before its end.
+    """Return the number of replicas without those that a running reassignment adds.
 
     Source: OngoingReassignmentState.replicationFactor.
     """
@@ -204,10 +207,10 @@ def _is_at_min_isr(partition: Partition) -> bool:
 
 
 def _imbalance_count(context: ControllerContext) -> int:
-    """Count the partitions that another broker leads than the first of their replicas.
+    """Return how many partitions are led by another broker than their preferred leader.
 
-    Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are deleted do not
-    count.
+    Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are being deleted
+    do not count.
     """
     return sum(
         _is_imbalanced(context.assignment(partition), state)
@@ -217,7 +220,9 @@ def _imbalance_count(context: ControllerContext) -> int:
 
 
 def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -> bool:
-    """Return whether another broker leads; one that a reassignment adds may lead once in sync.
+    """Return True if the leader is not the preferred leader.
+
+    A preferred leader that a reassignment adds counts only once it is in sync.
 
     Source: ControllerContext.hasPreferredLeader.
     """

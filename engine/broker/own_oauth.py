@@ -38,7 +38,7 @@ _UNSECURED: Final = "unsecuredLogin"
 
 
 def own_oauth_login(of_listener: ListenerSettings, entry: JaasEntry) -> OAuthLogin:
-    """Return how a broker logs in at the listener between brokers; raises ConfigError."""
+    """Return how this broker gets access tokens for other brokers; raises ConfigError."""
     handler = of_listener.own_text(LOGIN_HANDLER, OAUTHBEARER) or of_listener.text(LOGIN_HANDLER)
     if handler in _SIGNED_HANDLERS:
         url = of_listener.text(_URL)

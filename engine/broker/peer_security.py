@@ -23,7 +23,7 @@ from engine.host.ports import Clock, Entropy
 
 
 def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
-    """Return how other brokers are reached; raises ConfigError."""
+    """Return how this broker authenticates to other brokers; raises ConfigError."""
     listener = live.config.between_brokers
     new_conversation = _conversations(live, entropy, clock) if listener.has_sasl else None
     layer_to = tls.layer_to_peers(listener) if listener.has_tls else None

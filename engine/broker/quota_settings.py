@@ -55,7 +55,7 @@ class QuotaSettings:
     """Keeps limits equal to the znodes."""
 
     def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
-        """`address_of` gives the address of a host, None if there is none."""
+        """`address_of` resolves a host, and returns None for an unknown one."""
         self.limits = QuotaLimits()
         self.rates = AddressRates()
         self.credentials = ScramCredentials()
@@ -110,9 +110,9 @@ class QuotaSettings:
     def _set_rate(self, name: str, config: Mapping[str, str], rates: AddressRates) -> None:
         """Set the connection rate of an address, or the default rate, in `rates`.
 
-        `rates` are those in use, or those that a load collects before they are used. Without a
-        configured rate the address has none in `rates`. Where the configured rate is no number,
-        ValueError is raised, and `rates` gets the one in use, of `self.rates`.
+        `rates` are those in use, or those that a full load collects before they are used. Without a
+        configured rate the address is removed from `rates`. An invalid rate raises ValueError, and
+        the rate in use (`self.rates`) stays in force.
         """
         is_default = name == DEFAULT
         address = None if is_default else self._address_of(unsanitized(name))
@@ -148,7 +148,7 @@ class QuotaSettings:
 
 
 def _user_of(entity_path: str) -> str | None:
-    """Return the user that an entity is, None for a default and for others."""
+    """Return the user of an entity's path, None for the default user and other entities."""
     kind, name, *more = entity_path.split("/")
     if kind != USER_CONFIGS or more or name == DEFAULT:
         return None
@@ -156,7 +156,7 @@ def _user_of(entity_path: str) -> str | None:
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:
-    """Return user and client id of a quota entity path such as `users/a/clients/b`."""
+    """Return user and client id of a quota entity's path, as `users/a/clients/b`."""
     kind, name, *more = entity_path.split("/")
     if kind == CLIENT_CONFIGS:
         return QuotaOwner(NONE, name)

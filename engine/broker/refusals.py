@@ -37,7 +37,7 @@ class _Lines:
         self._dropped_count = 0
 
     def log(self, text: str, *values: object) -> None:
-        """Log a line unless the period has had all of its lines."""
+        """Log a line unless the present period has used up its lines; dropped lines are counted."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._period_began_ms >= REFUSAL_PERIOD_MS:
             if self._dropped_count:

@@ -50,7 +50,7 @@ class BrokerIdInUse(EngineError):
 
 
 async def create_persistent_paths(znodes: ZnodeClient) -> None:
-    """Create the paths that every cluster has; those that exist are fine (step 1)."""
+    """Create the znodes that every cluster has, where they are missing (step 1)."""
     missing = [Create(path) for path in PERSISTENT_PATHS if await znodes.exists(path) is None]
     try:
         # One transaction for all: each costs a write to the disk.
@@ -102,9 +102,10 @@ async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegi
 def registration_of(
     config: BrokerConfig, ports: Mapping[str, int], host_name: Callable[[], str], now_ms: int
 ) -> BrokerRegistration:
-    """Return a broker's registration.
+    """Return the content of the znode with which a broker registers.
 
-    `ports` are those that its listeners really have; `host_name` is called where no host is set.
+    `ports` are the ports that the listeners have got; `host_name` is called if no host is
+    configured.
     """
     advertised = [
         listener._replace(
@@ -126,7 +127,7 @@ def registration_of(
 
 
 async def _create(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
-    """Create a persistent znode; one that exists is left as it is."""
+    """Create a persistent znode unless it exists."""
     try:
         await znodes.create(path, data)
     except NodeExists:

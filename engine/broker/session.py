@@ -63,7 +63,7 @@ class BrokerSession:
         self._cancel()
 
     def _on_event(self, event: SessionEvent) -> None:
-        """Log an event of the session; after EXPIRED call `on_expired`, and begin another one."""
+        """Log an event of the session; after EXPIRED call `on_expired`, and open a new session."""
         if self._is_stopped:
             return
         _log.info("session with the metadata store: %s", event.value)

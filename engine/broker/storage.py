@@ -200,7 +200,7 @@ class Storage:
         )
 
     def start(self) -> None:
-        """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
+        """Load all logs and start the periodic tasks; raises the errors of LogManager.start."""
         for path, directory in self.logs.start().items():
             recovered = sum(report.recovered_segments > 0 for report in directory.reports.values())
             _logs_log.info("%s: %d logs, %d recovered", path, len(directory.logs), recovered)
@@ -246,8 +246,8 @@ class Storage:
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order.
 
-        A fault in a response is raised when the logs are closed. After an assertion
-        that failed they are left as they are: the next start recovers them.
+        A fault in a response is raised after the logs are closed. After a failed assertion the logs
+        stay as they are, for their state is in doubt: the next start recovers them.
         """
         self.fetchers.close()
         self.moves.close()
@@ -303,9 +303,9 @@ class Storage:
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
-        """Return the watermark of a replica; that of a log without a replica is the log's start.
+        """Return a replica's high watermark; the log start offset for a log without a replica.
 
-        So retention and the cleaner leave a log alone until a controller has sent its replica's
+        So retention and the cleaner leave a log alone until the controller has sent the replica's
         state. Source: RET-7; UnifiedLog.highWatermarkMetadata, Partition.createLog.
         """
         partition = self.replica_manager.partitions.get(topic_partition)

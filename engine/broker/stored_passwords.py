@@ -54,7 +54,7 @@ def password_encoder(
 async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
-    """Encrypt passwords of an old secret by the new one; all others stay.
+    """Encrypt the passwords of an old secret again, with the new one; all others stay.
 
     Settings that another writer changes meanwhile are read again.
     """

@@ -127,7 +127,7 @@ class LoopTasks:
         self._workers.submit(name, run)
 
     def stop(self) -> None:
-        """Cancel the tasks due later, wait for those on a worker thread, and finish them."""
+        """Cancel the scheduled tasks, wait for those on a worker thread, and complete them."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()

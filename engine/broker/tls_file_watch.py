@@ -53,7 +53,7 @@ class TlsFileWatch:
             )
 
     def check(self) -> None:
-        """Read what has been replaced, on a worker thread, and use it."""
+        """Read replaced key and certificate files on a worker thread, and use the valid ones."""
         if not self._ended:
             return
         read = self._tls.reader_of_replaced(dict(self._judged))
@@ -74,7 +74,7 @@ class TlsFileWatch:
         self._tasks.offload(_NAME, work, done)
 
     def _judge(self, replaced: ReplacedFiles) -> None:
-        """Use files that can be used, and log why others cannot."""
+        """Use replaced files that are valid, and log why others cannot be used."""
         name = replaced.listener.name
         if not self._tls.is_current(replaced):
             # A request was sooner: its files are compared with theirs.
@@ -94,7 +94,7 @@ class TlsFileWatch:
     def _refuse(
         self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
     ) -> None:
-        """Log once why files cannot be used; those that cannot be read are read again."""
+        """Log once why replaced files cannot be used; unreadable ones are retried later."""
         name, bad = replaced.listener.name, error.__cause__
         if isinstance(bad, BadTlsFile) and is_unreadable(bad):
             self._judged.pop(name, None)

@@ -79,8 +79,8 @@ def check_listener_change(
 ) -> None:
     """Raise ConfigError or InvalidRequest if a listener could not use changed settings.
 
-    A broker that keeps them would not start again. Other changes read no stores: one that is gone
-    since the start does not keep them from being made.
+    A broker that accepted them would not start again. Only changes of security settings read key
+    stores: a store that was removed since the start does not block other changes.
 
     Source: ListenerReconfigurable.validateReconfiguration of SslChannelBuilder.
     """

@@ -22,7 +22,7 @@ from engine.wire import messages
 
 
 def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding]:
-    """Return the rules that a filter means, those of a pattern in a row; raises ApiError."""
+    """Return the ACLs that match a filter, grouped by resource pattern; raises ApiError."""
     patterns, entries = acl_filter
     request = messages.DescribeAclsRequest(
         resource_type_filter=patterns.kind,
@@ -56,14 +56,14 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
 
 
 def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
-    """Create rules; raises the first ApiError of any of them."""
+    """Create ACLs; raises the first ApiError of any of them."""
     for error in create_each(client, bindings):
         if error is not None:
             raise error
 
 
 def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
-    """Create rules; returns the error of each, None of one that is there now."""
+    """Create ACLs; return the error of each, None for an ACL that exists now."""
     request = messages.CreateAclsRequest
     creations = [
         request.AclCreation(

@@ -192,7 +192,10 @@ class AsyncConsumer:
             raise
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have a work done; what the application has not seen is put back first."""
+        """Queue work for the consumer's thread; put records back that the application has not seen.
+
+        So a commit covers only records that the application got.
+        """
         unread, self._unread = self._unread, deque()
         try:
             if unread:

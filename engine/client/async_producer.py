@@ -104,7 +104,7 @@ class AsyncProducer:
         )
 
     async def __aenter__(self) -> AsyncProducer:
-        """Return the producer, initialized if it is transactional. Errors: those of that."""
+        """Return the producer; initialize a transactional one. Errors: those of `init`."""
         if self._transactions is not None:
             try:
                 await self._call(self._transactions.init)
@@ -134,9 +134,9 @@ class AsyncProducer:
     ) -> asyncio.Future[StoredRecord]:
         """Send a record; the result is its place once it is stored.
 
-        Where the records without a result fill `buffer_bytes`, it waits for room, in its order:
-        await the result, or `room` before the next record. Errors: ProducerClosed,
-        RecordAboveBuffer; by the awaitable BufferExhausted, ApiError and others of the record.
+        If records without a result fill `buffer_bytes`, the record waits for room, in order: await
+        the result, or `room` before the next record. Errors: ProducerClosed, RecordAboveBuffer; by
+        the awaitable BufferExhausted, ApiError and others of the record.
         """
         if self._is_closed:
             raise ProducerClosed
@@ -153,7 +153,7 @@ class AsyncProducer:
         return task
 
     async def room(self) -> None:
-        """Wait until there is room and no record waits for it. Errors: BufferExhausted."""
+        """Wait until the buffer has room and no record waits for room. Errors: BufferExhausted."""
         if self._buffer.try_hold(_LEAST_BYTES):
             self._buffer.release(_LEAST_BYTES)
             return
@@ -165,7 +165,7 @@ class AsyncProducer:
             self._buffer.leave(waiter)
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
-        """Send a record once the buffer has room: what fills the buffer leaves at once."""
+        """Send a record once the buffer has room; buffered records are sent now, without linger."""
         self._submit(self._producer.hasten)
         stored = await self._buffer.begun(waiter)
         return await asyncio.wrap_future(stored)
@@ -197,9 +197,9 @@ class AsyncProducer:
         return result
 
     async def flush(self) -> None:
-        """Wait until every record that was sent has its result, also those that wait for room.
+        """Wait until every sent record has its result, also those that wait for room.
 
-        Errors: those that keep all of them from being sent, which then fail with it.
+        Errors: those that keep all records from being sent, which then fail with the same error.
         """
         while self._later:
             await self._call(self._flush)
@@ -237,7 +237,7 @@ class AsyncProducer:
         await self._call(abort)
 
     async def close(self) -> None:
-        """Send all that is left outside of a transaction, end the thread and the connections."""
+        """Send all remaining records, except of an open transaction; end thread and connections."""
         if self._is_closed:
             await asyncio.to_thread(self._thread.close)
             return
@@ -257,7 +257,7 @@ class AsyncProducer:
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
-        """Return the transactional producer; raises NoTransactions where there is none."""
+        """Return the transactional producer; raises NoTransactions for one without transactions."""
         if self._transactions is None:
             raise NoTransactions(action)
         return self._transactions
@@ -298,7 +298,7 @@ class AsyncProducer:
             result.set_exception(error)
 
     def _flush(self) -> None:
-        """Send all records and complete their futures; discard what is left after an error."""
+        """Send all records and complete their futures; discard unsent records after an error."""
         try:
             self._complete_futures(self._producer.flush())
         except EngineError:
@@ -306,7 +306,7 @@ class AsyncProducer:
             raise
 
     def _progress(self) -> int | None:
-        """Send what is due and take responses; wait for the next as long as no work comes."""
+        """Send due batches and process responses, until other work comes for this thread."""
         if self._producer.is_idle:
             # Those left were dropped, and nobody else will give them a result.
             self._fail_all(self._failure or RecordAborted())

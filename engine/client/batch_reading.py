@@ -36,7 +36,7 @@ class StoredBatches(NamedTuple):
 def stored_batches(
     client: KafkaClient, partition: TopicPartition, start_offset: int, end_offset: int
 ) -> Iterator[StoredBatches]:
-    """Yield the batches with offsets in [start, end), as long as there are any.
+    """Yield the batches with offsets in [start, end), until the partition has no more.
 
     Errors: those of the leader, and CorruptRecord.
     """
@@ -59,7 +59,7 @@ def _fetch(
 ) -> messages.FetchResponse.PartitionData:
     """Fetch once from offset `position` at the leader, up to the last stable offset.
 
-    Raises the partition's error, such as OFFSET_OUT_OF_RANGE, or the leader's.
+    Raises the partition's error, for instance OFFSET_OUT_OF_RANGE, or the leader's.
     """
     request = messages.FetchRequest
 

@@ -138,9 +138,10 @@ class _Queue:
         self.epochs_above += 1
 
     def renumber_if_due(self) -> None:
-        """Forget the sequences after a record that was given up, once nothing is under way.
+        """Reset the sequences after a record that was given up, once no batch is in flight.
 
-        What waits before it keeps its own: the broker expects it, or has stored it already.
+        Batches queued before that record keep their sequences: the broker expects them, or has
+        stored them already.
         """
         gap = self.given_up
         if gap is None or gap.base_sequence is None or self.in_flight:
@@ -196,10 +197,10 @@ class ProduceSender:
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
-        """Take a batch to send behind those of its partition that came before.
+        """Queue a batch behind the earlier ones of its partition.
 
-        A partition that has failed takes no more unless it goes on: its batches fail as the first
-        one did.
+        A partition that has failed accepts no more, unless it may continue: new batches fail with
+        the error of the first one.
         """
         self.pending_bytes += batch.size_bytes
         queue = self._queues.setdefault(batch.partition, _Queue())
@@ -216,9 +217,9 @@ class ProduceSender:
         )
 
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
-        """Send the batches that may be sent, wait up to `wait_ms`, and return the results.
+        """Send the batches that are due, wait up to `wait_ms`, and return the results.
 
-        A partition with an error waits before it is sent again, and holds up no other.
+        A partition with an error backs off, and does not delay the others.
         """
         # Lost connections are noticed before something is sent on them.
         self._receive_responses(0)
@@ -318,7 +319,7 @@ class ProduceSender:
         self._submit(leader, batches, view)
 
     def _next_batch(self, partition: TopicPartition) -> OutgoingBatch:
-        """Move a partition's next batch from those that wait to those under way."""
+        """Move a partition's next batch from the queue to those in flight."""
         queue = self._queues[partition]
         limit_bytes = self._limits_bytes.get(partition.topic)
         batch = queue.waiting[0]
@@ -375,10 +376,11 @@ class ProduceSender:
             self._unanswered[address] += sum(batch.size_bytes for batch in batches.values())
 
     def _await_unanswered(self) -> None:
-        """Wait until brokers have taken what they send no response to (acks=0).
+        """Wait until brokers have received the requests to which they send no response (acks=0).
 
-        A connection's requests are served in order, so the response to any later one tells. Without
-        it, what has not left yet would be lost with the connection. Errors: as of any request.
+        A connection's requests are served in order, so the response to a later request shows it.
+        Without it, unsent bytes would be lost when the connection closes. Errors: as of any
+        request.
         """
         requested, self._unanswered = self._unanswered, Counter()
         call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
@@ -432,7 +434,7 @@ class ProduceSender:
         """Decide after a failed attempt: fail the batch, split it, wait, or send it again.
 
         OUT_OF_ORDER_SEQUENCE_NUMBER is no failure while an earlier batch of the partition is in
-        flight: this one goes back to its queue.
+        flight: the batch returns to its queue.
         """
         code = error.code if isinstance(error, ApiError) else None
         if _is_stored_perhaps(error):
@@ -480,11 +482,11 @@ class ProduceSender:
     def _fail_or_repeat(
         self, partition: TopicPartition, error: EngineError, batch: OutgoingBatch | None = None
     ) -> None:
-        """Leave a partition's batches where they wait, or fail them all.
+        """Keep a partition's batches queued for a retry, or fail them all.
 
-        `batch` is the one that a request failed with, already put back; None where no leader was
-        found. Without a producer's id it fails if it may be stored. `on_retry` is called with the
-        first failure in a row, but for a topic that is not known yet.
+        `batch` is the failed one, already back in the queue; None if no leader was found. Without a
+        producer id it fails if it may be stored, as a retry could duplicate it. `on_retry` is
+        called with the first failure in a row, except for a topic that is not known yet.
         """
         queue = self._queues[partition]
         now_ms = self._client.clock.monotonic_ms()
@@ -506,7 +508,7 @@ class ProduceSender:
         self._fail(queue, error)
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
-        """Fail the waiting batches of a partition; later ones fail too unless it goes on."""
+        """Fail the queued batches of a partition; later ones fail too unless it may continue."""
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:
@@ -536,7 +538,7 @@ def _is_stored_perhaps(error: EngineError) -> bool:
 
 
 def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
-    """Return whether a batch is out of sequence because one before it is not stored yet."""
+    """Return True if a batch is out of sequence because an earlier one is not stored yet."""
     if queue.given_up is not None:
         return True
     return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))

@@ -209,9 +209,9 @@ class KafkaClient:
     def send_to_any(self, call: Call, deadline_ms: int) -> Response:
         """Send a request to any broker until `deadline_ms`, a monotonic time.
 
-        It goes by a connection in use, else by that of the address which connects first, then to
-        one address after the other: of the bootstrap, then of metadata. Errors: Unreachable, naming
-        each address; any other error of the first broker that was reached.
+        Uses a connection in use, else the address that connects first, then one address after the
+        other: the bootstrap addresses, then those of the metadata. Errors: Unreachable, naming each
+        address; any other error of the first broker that was reached.
         """
         ready_address = self.connections.ready_address()
         addresses = self._addresses()
@@ -236,7 +236,7 @@ class KafkaClient:
         return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
-        """Return the first response of any of these addresses."""
+        """Send a request to several addresses, and return the first response."""
         timeout_ms = self.settings.request_timeout_ms
         first = FirstResponse(self.connections, self.clock, call, deadline_ms, timeout_ms)
         try:
@@ -306,10 +306,10 @@ class KafkaClient:
     def _one_of_members(
         self, call: Call, address: Address, deadline_ms: int, *, is_apart: bool
     ) -> CallResult:
-        """As `_one_patiently`, of a call whose response waits for other members of a group.
+        """Send a request whose response waits for other members of a group (JoinGroup, SyncGroup).
 
-        If it is not waited for, its connection ends: no request goes behind it. Errors:
-        ClientCloses.
+        Like `_one_patiently`. If the wait ends early, the connection is closed: a later request
+        would queue behind the parked one. Errors: ClientCloses.
         """
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
@@ -412,9 +412,9 @@ class KafkaClient:
         self.view([])
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
-        """Return fresh metadata of topics; raises ApiError unless all of them are there.
+        """Return fresh metadata of topics; raises ApiError unless all of them exist.
 
-        A topic that was created a moment ago is waited for.
+        A topic that was created a moment ago is waited for: its metadata reaches brokers later.
         """
         wanted = sorted(set(topics))
         for attempt in range(UNKNOWN_TOPIC_ATTEMPTS_MAX):
@@ -432,8 +432,8 @@ class KafkaClient:
     ) -> bool:
         """Refresh metadata of topics until `is_settled` holds; return whether it did.
 
-        A change that the controller has made reaches the other brokers a moment later. Errors of
-        a request end the wait: the change stands, and the next request meets them.
+        A change by the controller reaches the other brokers a moment later. Errors of a request end
+        the wait: the change is made, and the next request meets them.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -552,11 +552,11 @@ class KafkaClient:
         timeout_ms: int | None = None,
         release: str = ENGINE_RELEASE,
     ) -> Response:
-        """Send a request to the coordinator of a group or transactional id, looked up if it moved.
+        """Send a request to the coordinator of a group or transactional id.
 
-        `timeout_ms` is for what the coordinator answers late by intent; it bounds each request
-        and all attempts. Errors besides those of requests: ClientCloses, where such a request is
-        waited for as the client begins to close.
+        The coordinator is looked up, and again after it moved. `timeout_ms` is for requests that
+        the coordinator parks (JoinGroup); it bounds each request and all attempts. Errors besides
+        those of requests: ClientCloses, if the client begins to close during such a wait.
         """
         deadline_ms = self._deadline_ms(timeout_ms)
         is_apart = self.has_coordinators_apart and key_type == GROUP_KEY_TYPE
@@ -612,7 +612,7 @@ def _response_or_raise(result: CallResult) -> Response:
 
 
 def _together(failures: list[Unreachable]) -> Unreachable:
-    """Return one error for several addresses."""
+    """Merge the errors of several addresses into one."""
     if len(failures) == 1:
         return failures[0]
     first = failures[0]

@@ -77,7 +77,7 @@ class _Channel:
         return self.is_ready and not has_calls and self.answered_ms < now_ms
 
     def next_deadline_ms(self) -> int | None:
-        """Return when the first of the calls gives up."""
+        """Return the earliest deadline of the connection and its calls, None if there is none."""
         deadlines = [w.deadline_ms for w in (*self.queued.values(), *self.in_flight.values())]
         if deadlines and not self.is_ready:
             deadlines.append(self.connect_deadline_ms)
@@ -126,10 +126,10 @@ class BrokerConnections:
         *,
         is_apart: bool = False,
     ) -> None:
-        """Send a call, connecting first if need be; its result comes out of `wait`.
+        """Send a call, after connecting if needed; `wait` returns its result.
 
-        One that `is_apart` does not wait for the responses of those that are not. Errors: those of
-        `on_call`, which is shown each call first.
+        A call that `is_apart` has its own connection: it does not queue behind the others'
+        responses. `on_call` sees each call first, and its errors are raised.
         """
         if self._on_call is not None:
             self._on_call(call)
@@ -150,10 +150,10 @@ class BrokerConnections:
     def wait(
         self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
     ) -> list[tuple[object, CallResult]]:
-        """Return the results that are there, waiting for the first if there are none yet.
+        """Return the results that have arrived, waiting for the first if there are none yet.
 
-        After `interrupt` a wait that may be interrupted only takes what has arrived; so does one
-        that `ends_as_closing` after `begin_closing`.
+        After `interrupt` a wait that may be interrupted returns without waiting; so does one that
+        `ends_as_closing` after `begin_closing`.
         """
         now_ms = self._clock.monotonic_ms()
         give_up_ms = now_ms + timeout_ms
@@ -195,7 +195,7 @@ class BrokerConnections:
         self._abandoned.update(tokens)
 
     def interrupt(self) -> None:
-        """End a wait that may be interrupted, and those to come until `proceed`; for any thread.
+        """End the interruptible waits of a client, now and until `proceed`; any thread may call.
 
         The streams have to be `WakeableStreams`.
         """
@@ -209,27 +209,27 @@ class BrokerConnections:
         return self._is_interrupted
 
     def begin_closing(self, deadline_ms: int) -> None:
-        """End waits that end as the client closes, and give up all others at a deadline.
+        """End the waits that `ends_as_closing`, and bound all others by a deadline.
 
-        A wait that goes on takes note of it once something ends it, as `interrupt` does.
+        A wait in progress notices it at its next wake-up, for instance by `interrupt`.
         """
         self.close_deadline_ms = deadline_ms
 
     def drop(self, address: Address, *, is_apart: bool = False) -> None:
-        """Close a connection to an address: a response that is late holds up those after it."""
+        """Close a connection to an address: a late response delays all later ones on it."""
         channel = self._channels.get((address, is_apart))
         if channel is not None:
             channel.stream.close()
             self._fail(channel, ConnectionLost(*address, "closed here"))
 
     def close_streams(self) -> None:
-        """Close all connections and what wakes the streams: nothing is sent any more."""
+        """Close all connections and the waker of the streams: nothing can be sent any more."""
         self.close()
         assert isinstance(self._streams, WakeableStreams)
         self._streams.close()
 
     def proceed(self) -> None:
-        """Let waits wait again."""
+        """Allow interruptible waits to wait again after `interrupt`."""
         self._is_interrupted = False
 
     def pause(self, duration_ms: int, *, may_be_interrupted: bool = False) -> None:
@@ -302,7 +302,7 @@ class BrokerConnections:
             self._results.append((response.token, response))
 
     def _send_queued(self, channel: _Channel) -> None:
-        """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
         if channel.queued and self._authenticates_again(channel):
             return
         queued, channel.queued = channel.queued, {}
@@ -362,7 +362,7 @@ class BrokerConnections:
         return lost
 
     def _fail(self, channel: _Channel, error: EngineError) -> None:
-        """End a connection: every call on it gets the same error."""
+        """Remove a connection, and complete each of its calls with the same error."""
         del self._channels[channel.place]
         for token in (*channel.in_flight, *channel.queued):
             self._results.append((token, error))

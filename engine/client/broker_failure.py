@@ -23,7 +23,7 @@ class Situation(NamedTuple):
 
 
 def if_died(situation: Situation, broker_id: int) -> str:
-    """Return in words what the death of a broker that has a replica would lead to."""
+    """Return the effect of a broker's death on a partition that it holds, as text."""
     partition = situation.partition
     if broker_id not in situation.alive:
         return "it is gone already"

@@ -86,9 +86,9 @@ class BufferedRecords:
         return self._returned
 
     def put_back(self, records: Collection[ConsumerRecord]) -> list[ConsumerRecord]:
-        """Take back the last of the records that were returned, as far as they are these.
+        """Put the last returned records back into the buffer, if they are among `records`.
 
-        Returns those that were taken back; they are returned next.
+        Returns the records that were put back; the next poll returns them again.
         """
         places = {_place(record) for record in records}
         first = len(self._returned)

@@ -40,7 +40,7 @@ class LogDirView(NamedTuple):
 
 
 def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
-    """Return what a broker offers."""
+    """Return the API versions and features that a broker supports."""
     request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
     response: messages.ApiVersionsResponse
     response = client.send("ApiVersions", request, to=broker_id).message
@@ -76,9 +76,9 @@ def describe_log_dirs(
 ) -> dict[int, list[LogDirView] | EngineError]:
     """Return the log directories of brokers, with all replicas or those of some topics.
 
-    The requests to all brokers go out at once; one that does not answer gets its error, one that
-    has left the cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas come in the order of
-    the response.
+    All brokers are requested at once; a broker that does not respond gets its error, one that has
+    left the cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas are in the order of the
+    response.
     """
     request = messages.DescribeLogDirsRequest
     wanted = None

@@ -79,7 +79,7 @@ class ClusterFeatures(NamedTuple):
 
 
 def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
-    """Return the features of a cluster by what each of its brokers knows."""
+    """Return the features of a cluster by the responses of all its brokers."""
     latest = max(views.values(), key=lambda view: view.epoch or 0, default=FeaturesView({}, {}, 0))
     names = sorted({*latest.finalized, *(name for v in views.values() for name in v.supported)})
     behind = {
@@ -111,10 +111,9 @@ def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> Cluste
 def feature_update(
     features: ClusterFeatures, name: str, level: int, change: FeatureChange
 ) -> FeatureUpdate:
-    """Return a change of a level, if the brokers would take it.
+    """Return the change of a feature's level, after checks that brokers' errors leave unclear.
 
-    Whether they do is theirs to say; here is checked what they would not tell by name. Errors:
-    NoFeatures, FeatureNotThere, LevelRefused.
+    The brokers themselves decide. Errors: NoFeatures, FeatureNotThere, LevelRefused.
     """
     if not features.by_name:
         raise NoFeatures

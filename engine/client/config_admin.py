@@ -35,7 +35,7 @@ class Resource(NamedTuple):
 
     @property
     def broker_id(self) -> int | None:
-        """Return the broker that alone can answer for it, None if any can."""
+        """Return the only broker that can describe the resource, None if any broker can."""
         if self.kind in _OF_ANY_BROKER or not self.name:
             return None
         return int(self.name)
@@ -134,9 +134,9 @@ def describe_configs(
     with_documentation: bool = False,
     is_sorted: bool = True,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings of resources, all or those named; an error where there are none.
+    """Return the settings of resources, all or the named ones; or an error for a resource.
 
-    They are sorted by name, or as the broker has them.
+    They are sorted by name, or in the broker's order.
     """
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, requested in _by_destination(resources).items():
@@ -239,9 +239,9 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> dict[Resource, ApiError | None]:
-    """Change settings, leaving all others as they are; returns an error for each resource or None.
+    """Change settings, leaving all others unchanged; return an error or None per resource.
 
-    Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings at once.
+    Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings together.
     """
     failures: dict[Resource, ApiError | None] = {}
     for to, requested in _by_destination(changes).items():
@@ -279,8 +279,8 @@ def list_config_resources(
 ) -> list[Resource]:
     """Return the resources of some kinds that have settings of their own.
 
-    Errors: NoCommonVersion of brokers with znodes, and of older ones for other kinds than
-    subscriptions of client metrics. Source: KIP-1142.
+    Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
+    client metrics. Source: KIP-1142.
     """
     is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
     request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)

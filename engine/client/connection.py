@@ -243,9 +243,9 @@ class BrokerConnection:
             self._sent.append(Sent(api_name, key, version, correlation_id, token, release))
 
     def answered(self, frame: memoryview) -> Sent | None:
-        """Return the request that a frame responds to, if that is not one of the handshake.
+        """Return the request that a frame responds to, None for one of the handshake.
 
-        Nothing is taken: `take_frame` does that, or `drop_answered`.
+        Consumes nothing: `take_frame` or `drop_answered` does that.
         """
         if not self._sent or len(frame) < _LENGTH.size:
             return None
@@ -262,7 +262,7 @@ class BrokerConnection:
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
-        """Return the frame of a request like an earlier one; it is sent by who calls."""
+        """Encode a request like an earlier one, with a new correlation id; the caller sends it."""
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
         frame = encode(correlation_id)
@@ -307,9 +307,9 @@ class BrokerConnection:
         return frame
 
     def take_frame(self, frame: bytes) -> Response | None:
-        """Take a frame from the broker; returns the response in it, None inside the handshake.
+        """Process a frame from the broker; return its response, None during the handshake.
 
-        The frame must last as long as the response. The errors are those of `receive`.
+        The frame must live as long as the response. The errors are those of `receive`.
         """
         if not self._sent:
             raise NotKafka("nothing, as nothing was asked", f"{len(frame)} bytes")
@@ -427,7 +427,10 @@ def _next_id_after(correlation_id: int) -> int:
 
 
 def _begins_with_unsupported(body: memoryview) -> bool:
-    """Return whether an ApiVersions response is the one in version 0 that says error 35."""
+    """Return True for an ApiVersions response of version 0 with UNSUPPORTED_VERSION (35).
+
+    A broker responds in version 0 when it does not know the requested version.
+    """
     if len(body) < 2:
         return False
     (code,) = _INT16.unpack_from(body)

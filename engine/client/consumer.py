@@ -76,7 +76,7 @@ class NotAssigned(EngineError):
 
 
 def _is_cured_by_polling(failure: EngineError) -> bool:
-    """Return whether a partition with this error may be read by a later poll.
+    """Return True if a later poll may read a partition that has this error.
 
     Source: FetchCollector.handleInitializeErrors of 3.9.1, where CORRUPT_MESSAGE is raised although
     it is retriable.
@@ -124,11 +124,11 @@ class Consumer:
         topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read topics as a member of the group: these, or all whose whole name matches a pattern.
+        """Read topics as a member of the group: the named ones, or all that match a pattern.
 
-        A `SubscriptionPattern` is matched by the broker, in the consumer protocol. Internal topics
-        match no pattern; no topics are as `unsubscribe`. Errors: NoGroup, NoConsumerProtocol,
-        SettingOfOtherProtocol.
+        The pattern must match the whole name. A `SubscriptionPattern` is matched by the broker, in
+        the consumer protocol. Internal topics match no pattern; an empty list is the same as
+        `unsubscribe`. Errors: NoGroup, NoConsumerProtocol, SettingOfOtherProtocol.
         """
         if self._settings.member is None:
             raise NoGroup("subscribe")
@@ -150,10 +150,9 @@ class Consumer:
         self._subscribe_to(names)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions, assigned without the group; a subscription ends.
+        """Read the given partitions, without the group's assignment; a subscription ends.
 
-        Partitions that were assigned by hand before keep their positions. Errors: those of the
-        requests.
+        Partitions that were assigned before keep their positions. Errors: those of the requests.
         """
         keys = tuple(dict.fromkeys(partitions))
         if self._fetcher is None:
@@ -172,9 +171,9 @@ class Consumer:
         self._assigned = frozenset(keys)
 
     def unsubscribe(self) -> None:
-        """Commit, leave the group and read nothing any more.
+        """Commit, leave the group and stop reading.
 
-        Errors: those of the requests and of the listener; nothing is read after them either.
+        Errors: those of the requests and of the listener; reading has stopped even then.
         """
         try:
             if self._group is not None:
@@ -186,7 +185,7 @@ class Consumer:
             self._assigned = frozenset()
 
     def _leave(self, group: GroupConsumer) -> None:
-        """Commit, call the listener, and leave: what the listener commits is the last word.
+        """Commit, call the listener, and leave: the listener's commit is the last one.
 
         Source: ConsumerCoordinator.close, AbstractCoordinator.close of 3.9.1.
         """
@@ -261,7 +260,7 @@ class Consumer:
             self._assigned = self._assigned.difference(partitions)
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions that wait, and their positions."""
+        """Drop the buffered records and the positions of partitions."""
         self._records.drop(partitions)
         for key in partitions:
             self._epochs.pop(key, None)
@@ -271,8 +270,8 @@ class Consumer:
     def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         """Return records, after about `timeout_ms` at the latest; joins the group first.
 
-        Errors: NoOffset, those of the group, and those of a partition that cannot be read, as far
-        as trying again does not help; those of the listener.
+        Errors: NoOffset, those of the group, and those of a partition that no retry can resolve;
+        those of the listener.
         """
         self._polled_ms = now_ms = self._now_ms()
         self._records.none_returned()
@@ -302,10 +301,10 @@ class Consumer:
             self._client.connections.pause(pause_ms, may_be_interrupted=True)
 
     def _receive_once(self, timeout_ms: int) -> None:
-        """Stay in the group, and fetch into the buffer, for which it waits up to `timeout_ms`.
+        """Keep the membership alive, and fetch into the buffer for up to `timeout_ms`.
 
-        It fetches nothing while the buffer has records of partitions that are not paused, and only
-        waits without group and assignment. Errors: those of `poll`, and retriable ones.
+        Nothing is fetched while the buffer has records of partitions that are not paused. Without
+        group and assignment it only waits. Errors: those of `poll`, and retriable ones.
         """
         if self._pattern is not None and self._now_ms() >= self._next_match_ms:
             names = self._matching_topics(self._pattern)
@@ -323,9 +322,9 @@ class Consumer:
             self._client.connections.pause(timeout_ms, may_be_interrupted=True)
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
-        """Keep the records that have come; raises the first error after all of them.
+        """Buffer fetched records; raise the first error after all are buffered.
 
-        One that may pass is logged.
+        A retriable error is logged instead.
         """
         for records in consumed:
             self._epochs.setdefault(records.partition, NO_EPOCH)
@@ -395,7 +394,10 @@ class Consumer:
             self._epochs[record.topic_partition] = record.leader_epoch
 
     def _note_processed(self) -> None:
-        """Have the group count as processed what was returned, and not what has come."""
+        """Report to the group the positions of returned records, which automatic commits use.
+
+        Fetched records that no poll has returned yet are not processed.
+        """
         if self._group is not None:
             for key, offset in self._read_positions().items():
                 self._group.processed(key, offset, self._epochs[key])
@@ -430,7 +432,7 @@ class Consumer:
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
-        """Seek each partition to the offset of a timestamp, or of a sentinel such as EARLIEST."""
+        """Seek each partition to the offset of a timestamp, or of a sentinel like EARLIEST."""
         for key in partitions:
             self._fetcher_of(key)
         for key, offset in self._starts.at(partitions, timestamp).items():
@@ -441,7 +443,7 @@ class Consumer:
     def position(self, partition: TopicPartition) -> int:
         """Return the offset of the next record that `poll` returns.
 
-        Errors: NotAssigned, NoOffset, those of asking for where a new partition begins.
+        Errors: NotAssigned, NoOffset, and those of looking up a new partition's start.
         """
         fetcher = self._fetcher_of(partition)
         if self._group is not None:
@@ -465,7 +467,7 @@ class Consumer:
         return frozenset() if fetcher is None else fetcher.paused
 
     def _current_fetcher(self) -> Fetcher:
-        """Return the group's fetcher, or the own one of a consumer without a group."""
+        """Return the group's fetcher, or the consumer's own if it has no group."""
         fetcher = self._fetcher if self._group is None else self._group.fetcher
         assert fetcher is not None
         return fetcher
@@ -479,10 +481,10 @@ class Consumer:
     # Offsets and the group
 
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """Commit offsets, by default those behind all records that polls have returned.
+        """Commit offsets, by default those after all records that polls have returned.
 
-        With these go the leader epochs of the last records; after a seek there is none.
-        Errors: NoGroup, NotAMember where the group goes on without this member, ApiError.
+        The leader epochs of the last records are committed too; after a seek there is none. Errors:
+        NoGroup, NotAMember if the group has continued without this member, ApiError.
         """
         if self._settings.member is None:
             raise NoGroup("commit")
@@ -494,7 +496,7 @@ class Consumer:
             GroupSession(self._client, self._settings.member, ()).commit(wanted, epochs)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what the group has committed; partitions without a commit are left out."""
+        """Return the group's committed offsets; partitions without a commit are left out."""
         if self._settings.member is None:
             raise NoGroup("committed")
         if self._group is not None:
@@ -504,9 +506,9 @@ class Consumer:
         return {key: found[key] for key in partitions if key in found}
 
     def heartbeat(self) -> int | None:
-        """Send a heartbeat if it is due; return when the next one is, in ms, None without a group.
+        """Send a heartbeat if it is due; return the ms until the next one, None without a group.
 
-        For the time between polls, which is the application's. A member that polls too seldom
+        For an application that takes long between polls. A member that exceeds max.poll.interval.ms
         leaves its group. Errors: those of the request.
         """
         group, member = self._group, self._settings.member
@@ -521,9 +523,9 @@ class Consumer:
             return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
-        """Commit what was returned if that is automatic, and leave the group, within a time.
+        """Commit processed offsets if auto-commit is on, and leave the group, within a time.
 
-        A rebalance is not waited for: the member leaves while others still join. Errors: as
+        It does not wait for a rebalance: the member leaves while others still join. Errors: as
         `unsubscribe`.
         """
         with self._client.closing_within(timeout_ms):

@@ -188,10 +188,10 @@ class ConsumerGroupSession:
         self._owned, self._target, self._taken = {}, {}, None
 
     def _heartbeat(self) -> None:
-        """Send one heartbeat and apply its response; one in ACKNOWLEDGING reports owned partitions.
+        """Send one heartbeat and apply its response; in ACKNOWLEDGING it reports owned partitions.
 
-        A group error such as FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if
-        the coordinator lacks the API.
+        A group error like FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if the
+        coordinator lacks the API.
         """
         state = self.states.current
         try:
@@ -217,7 +217,7 @@ class ConsumerGroupSession:
         self._apply_response(answer)
 
     def _claims(self) -> MemberClaims:
-        """Return the fields of the heartbeat that describe this member and what it owns."""
+        """Return the heartbeat's fields about this member: subscription, owned partitions."""
         settings, topics = self._settings, self._topics
         is_pattern = isinstance(topics, SubscriptionPattern)
         return MemberClaims(
@@ -294,11 +294,11 @@ class ConsumerGroupSession:
         return self.states.current is MemberState.RECONCILING
 
     def take_target(self) -> tuple[TopicPartition, ...]:
-        """Begin to reconcile the target (2); returns its partitions.
+        """Start to reconcile the target assignment (2); return its partitions.
 
-        The caller has committed before, gives up what is not in `kept_partitions` then, and calls
-        `acknowledge`. Until then heartbeats name the partitions that it owned before. Errors: those
-        of asking for names, after which nothing has changed.
+        The caller has committed before; it then gives up partitions that are not in
+        `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
+        before. Errors: those of requesting names, with nothing changed.
         """
         target = self._resolved()
         kept = {
@@ -315,10 +315,10 @@ class ConsumerGroupSession:
         return self.partitions
 
     def acknowledge(self) -> None:
-        """Own the target that was taken: the next heartbeat acknowledges it (3), and is due now.
+        """Own the new target assignment: the next heartbeat acknowledges it (3), and is due now.
 
-        A commit of a callback may have sent a heartbeat meanwhile, by which the member is fenced,
-        or its target is what it owned before: `poll` goes on with that.
+        A commit in a callback may have sent a heartbeat meanwhile by which the member is fenced, or
+        its target is the earlier one again: `poll` continues from that.
         """
         if self._taken is not None and self.is_joined:
             self._owned = self._taken
@@ -375,7 +375,7 @@ class ConsumerGroupSession:
         return self.is_joined and self.member_epoch != before
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what the group has committed; partitions without a commit are left out.
+        """Return the group's committed offsets; partitions without a commit are left out.
 
         Errors: NotAMember, ApiError.
         """
@@ -402,9 +402,9 @@ class ConsumerGroupSession:
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (4): at once, while the coordinator has not answered a join as well.
+        """Leave the group (4), even before the coordinator has responded to a join.
 
-        Errors: those of the request; the member is out nevertheless.
+        Errors: those of the request; the member counts as out nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 
@@ -413,7 +413,7 @@ class ConsumerGroupSession:
         self._leave(MemberState.STALE)
 
     def _leave(self, then: MemberState) -> None:
-        """Leave the group and enter state `then`, also if the request fails.
+        """Leave the group and enter the state `then`, even if the request fails.
 
         A static member leaves with epoch -2, so that its assignment is kept for its return.
         """

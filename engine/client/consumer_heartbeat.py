@@ -96,7 +96,7 @@ class Heartbeats:
     def send(
         self, member_id: str, member_epoch: int, claims: MemberClaims, *, has_owned: bool
     ) -> HeartbeatAnswer:
-        """Send a heartbeat of a member that joins or stays.
+        """Send the heartbeat of a member that joins or stays, with only the changed fields.
 
         Errors: ApiError of the response, NoConsumerProtocol, those of the request.
         """
@@ -169,7 +169,9 @@ def _refusal(message: Message) -> EngineError:
 
 
 def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
-    """Return the fields to send: the instance id always, others if the coordinator lacks them.
+    """Return the fields to send: the instance id always, others if they changed since.
+
+    `heard` are the values of the last heartbeat that succeeded, None if all must be sent.
 
     Differs: without a pattern an empty one is sent as the member joins, where Java sends none.
     """
@@ -198,7 +200,7 @@ def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]
 def by_topic_id(
     partitions: Iterable[TopicPartition], ids: Mapping[str, bytes]
 ) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return partitions by the ids of their topics, in order; those without an id are left out."""
+    """Return partitions by topic id, in order; topics without an id are left out."""
     found: dict[bytes, list[int]] = {}
     for key in sorted(partitions):
         if key.topic in ids:

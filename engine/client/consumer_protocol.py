@@ -31,7 +31,7 @@ _ASSIGNMENT: Final = "ConsumerProtocolAssignment"
 
 
 def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX) -> bytes:
-    """Return what a member sends as it joins; earlier versions leave fields out."""
+    """Encode the subscription that a member sends in its JoinGroup; old versions omit fields."""
     row = messages.ConsumerProtocolSubscription.TopicPartition
     message = messages.ConsumerProtocolSubscription(
         topics=sorted(subscription.topics),
@@ -47,7 +47,7 @@ def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX)
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscription:
-    """Return what another member sent; raises WireError."""
+    """Decode the subscription of another member; raises WireError."""
     if len(data) < _VERSION.size:
         raise WireError("the subscription of a member ends early")
     codec = message_codec(_SUBSCRIPTION, _known_version(data))
@@ -67,7 +67,7 @@ def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscript
 
 
 def encode_assignment(partitions: Iterable[TopicPartition], version: int = _VERSION_MAX) -> bytes:
-    """Return what the leader of a group sends for one member."""
+    """Encode the assignment that the group leader sends for one member."""
     rows = [
         messages.ConsumerProtocolAssignment.TopicPartition(
             topic=topic, partitions=[key.partition for key in of_topic]

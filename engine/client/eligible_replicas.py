@@ -28,9 +28,9 @@ class EligibleReplicas(NamedTuple):
 def eligible_replicas(
     client: KafkaClient, topics: Collection[str]
 ) -> dict[TopicPartition, EligibleReplicas]:
-    """Return the eligible replicas of all partitions of topics; none where no broker knows them.
+    """Return the eligible leader replicas of topics' partitions; empty if no broker has them.
 
-    Topics that are not there, or may not be described, are left out.
+    Topics that do not exist, or may not be described, are left out.
     """
     request = messages.DescribeTopicPartitionsRequest
     found: dict[TopicPartition, EligibleReplicas] = {}

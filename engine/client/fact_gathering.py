@@ -70,7 +70,7 @@ def gather_facts(
 ) -> ClusterFacts:
     """Request the facts of a cluster, or of some of its topics, within a time.
 
-    Errors: those of a Metadata request, if no broker answers.
+    Errors: those of a Metadata request, if no broker responds.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(topics, deadline_ms=deadline_ms)
@@ -333,7 +333,7 @@ def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> d
 
 
 def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
-    """Return the replicas whose ends explain something: those of partitions that lack some."""
+    """Return the replicas whose log ends to request: those of partitions with a small ISR."""
     requested: dict[int, list[TopicPartition]] = {}
     for key, partition in _partitions(view):
         if len(partition.isr) < len(partition.replicas) or not partition.has_leader:

@@ -83,7 +83,7 @@ def _view(response: messages.ApiVersionsResponse) -> FeaturesView:
 def update_features(
     client: KafkaClient, updates: Sequence[FeatureUpdate], *, validate_only: bool
 ) -> dict[str, ApiError | None]:
-    """Change levels; returns an error or None for each feature. Errors: those of the request."""
+    """Change levels; return an error or None for each feature. Errors: those of the request."""
     request = messages.UpdateFeaturesRequest
 
     def message(version: int) -> messages.UpdateFeaturesRequest:

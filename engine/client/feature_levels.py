@@ -50,7 +50,7 @@ class KnownFeature(NamedTuple):
     requirements: Mapping[int, int]
 
     def default_level(self, metadata_level: int) -> int:
-        """Return the level that goes with one of metadata."""
+        """Return the feature's default level at a level of metadata.version."""
         return max(
             (default for since, default in self.defaults if metadata_level >= since), default=0
         )
@@ -73,9 +73,10 @@ def metadata_name(level: int) -> str | None:
 
 
 def metadata_level(text: str, levels: range, stable_level: int) -> int | None:
-    """Return the level of a name as 3.3-IV3, or the last one of a release as 3.3 or 3.3.2.
+    """Return the metadata level of a name like 3.3-IV3, or the last one of a release like 3.3.
 
-    `levels` are those that count; of a release those up to the stable level. None if it has none.
+    `levels` are those to choose from; of a release those up to the stable level. None for an
+    unknown name.
     """
     exact = METADATA_LEVELS.get(text)
     if exact is not None and exact in levels:

@@ -49,9 +49,10 @@ class SeenRecords(NamedTuple):
 def seen_records(
     data: Buffer, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
-    """Return the records from an offset on; `aborted` None shows those of all transactions.
+    """Return the records of fetched bytes that a consumer may see, from `position` on.
 
-    Compressed batches start before the offset that was asked for: what lies before is left out.
+    `aborted` None shows those of all transactions (read_uncommitted). A compressed batch may start
+    before `position`: its earlier records are left out.
     """
     shown: list[RecordRun] = []
     next_offset, leader_epoch = position, NO_EPOCH

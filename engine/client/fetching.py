@@ -151,7 +151,7 @@ class Fetcher:
         return self._positions.get(partition, INT64_MAX)
 
     def stop(self, partition: TopicPartition) -> None:
-        """Fetch a partition no more; what is under way for it is dropped."""
+        """Stop fetching a partition; a response in flight for it is dropped."""
         self._give_up(partition)
         self._paused.discard(partition)
         self._truncations.forget(partition)
@@ -185,14 +185,14 @@ class Fetcher:
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Fetch a partition that was given up with an error from its position on.
+        """Resume a partition that was given up with an error, at its position.
 
-        It stays paused if it was, and its position is still to be checked if it was.
+        It stays paused if it was, and a pending check for truncation stays too.
         """
         self._positions[partition] = position
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return what has come, after about `timeout_ms` at the latest."""
+        """Return the records that have arrived, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()
         if not self._in_flight:
             if not fetched and self._paused.issuperset(self._positions):
@@ -254,9 +254,9 @@ class Fetcher:
     def _send_fetch(
         self, broker_id: int, partitions: list[TopicPartition], view: ClusterView
     ) -> None:
-        """Send a broker one Fetch for all its partitions; nothing waits for the response here.
+        """Send a broker one Fetch for all its partitions; do not wait for the response.
 
-        Up to version 12 topics go by name; those without an id cannot go by a later version.
+        Up to version 12 topics are named; a topic without an id needs such a version.
         """
         positions = {p: self._positions[p] for p in partitions}
         topics = {p.topic: view.topics[p.topic] for p in partitions}
@@ -336,9 +336,9 @@ class Fetcher:
         row: messages.FetchResponse.PartitionData,
         view: ClusterView,
     ) -> list[ConsumedRecords]:
-        """Move the position behind a partition's records, and return them with the end offset.
+        """Advance a partition's position by the fetched records, and return the records.
 
-        `view` is the metadata by which they were fetched. The end offset is the LSO for
+        `view` is the metadata by which they were fetched. Their end offset is the LSO for
         read_committed, else the high watermark. Damaged bytes stop the partition after the records
         before them.
         """
@@ -367,7 +367,7 @@ class Fetcher:
     # -- failing
 
     def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failure at each partition of a fetch; return those that are given up."""
+        """Note a failure for each partition of a fetch; return the partitions that are given up."""
         given_up = []
         for partition in fetch.positions:
             if partition in self._positions:
@@ -375,7 +375,7 @@ class Fetcher:
         return given_up
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failure; returns the partition with its error once it is given up."""
+        """Note a failure of a partition; return it with its error once it is given up."""
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
         since_ms, attempts, _ = self._troubles.get(partition, _FailedPartition(now_ms, 0, error))

@@ -119,7 +119,7 @@ def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionVi
 
 
 def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
-    """Return what is wrong, the worst first."""
+    """Return the problems of a cluster, the worst first."""
     found = [
         *_of_cluster(facts),
         *_of_brokers(facts),
@@ -222,7 +222,7 @@ def _of_partition(
 
 
 def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
-    """Return where a reassignment goes, and how much of it is there."""
+    """Return the progress of a reassignment as text: target, and bytes copied so far."""
     move = facts.moves[key]
     whole = size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
@@ -246,7 +246,7 @@ class _Cause(NamedTuple):
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
-    """Return why a partition has no leader: all replicas gone, or all in-sync ones."""
+    """Return why a partition has no leader: all replicas are down, or all in-sync ones."""
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
         text = "all replicas are on brokers that are gone: {}"

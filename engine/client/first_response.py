@@ -44,10 +44,10 @@ class FirstResponse:
         self.of_others: list[tuple[object, CallResult]] = []
 
     def of(self, addresses: Iterable[Address]) -> Response:
-        """Return the first response; the other calls are given up.
+        """Return the first response of any address; the other calls are given up.
 
-        Errors: what no other address would answer better (credentials, a protocol), at once;
-        Unreachable that names all addresses, or TimedOut, if none answers.
+        Errors: without trying more addresses, an error that all would give (credentials, a
+        protocol); Unreachable that names all addresses, or TimedOut, if none responds.
         """
         left = deque(dict.fromkeys(addresses))
         try:
@@ -64,7 +64,7 @@ class FirstResponse:
         raise _together(self._failures)
 
     def _submit(self, address: Address) -> None:
-        """Send the request to one more address, with what is left of the time."""
+        """Send the request to one more address, within the remaining time."""
         left_ms = max(self._deadline_ms - self._clock.monotonic_ms(), 1)
         token = object()
         self._requested.add(token)
@@ -96,7 +96,7 @@ class FirstResponse:
 
 
 def _together(failures: list[EngineError]) -> EngineError:
-    """Return one error for several addresses."""
+    """Merge the errors of several addresses into one."""
     if len(failures) == 1:
         return failures[0]
     unreachable = [failure for failure in failures if isinstance(failure, Unreachable)]

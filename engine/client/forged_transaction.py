@@ -96,9 +96,9 @@ def forge_hanging(
     record_count: int,
     age_ms: int,
 ) -> ForgedTransaction:
-    """Leave a transaction that hangs, whose records say that they were written `age_ms` ago.
+    """Leave a hanging transaction, whose records have timestamps `age_ms` ago.
 
-    One record of the transaction before it is committed. Errors: ApiError, VerificationNotDisabled,
+    One record of a transaction before it is committed. Errors: ApiError, VerificationNotDisabled,
     those of records that are not stored.
     """
     timestamp_ms = client.clock.wall_ms() - age_ms
@@ -148,7 +148,7 @@ def _without_verification(client: KafkaClient, partition: TopicPartition) -> Ite
 
 
 def _cluster_wide(client: KafkaClient) -> str | None:
-    """Return the value that is set for all brokers, None if there is none."""
+    """Return the setting's value for all brokers (dynamic default), None if it is not set."""
     for entry in _entries_of(client, _ALL_BROKERS):
         if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
             return entry.value
@@ -173,7 +173,7 @@ def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
 
 
 def _entries_of(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
-    """Return a resource's setting for transaction verification; raises the error of that."""
+    """Return a resource's setting for transaction verification; raises the resource's error."""
     entries = describe_configs(client, [resource], names=[_VERIFICATION])[resource]
     if isinstance(entries, EngineError):
         raise entries

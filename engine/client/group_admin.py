@@ -83,9 +83,9 @@ def set_offsets(
 def delete_offsets(
     client: KafkaClient, group_id: str, partitions: Collection[TopicPartition]
 ) -> PartitionResults:
-    """Remove what a group has committed for partitions; the result names each partition.
+    """Delete a group's committed offsets of partitions; the result names each partition.
 
-    Errors: ApiError for the group as a whole, such as GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     request = messages.OffsetDeleteRequest
     message = request(
@@ -110,7 +110,7 @@ def delete_offsets(
 
 
 def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, EngineError | None]:
-    """Delete groups, each by its coordinator; the result is None for each that is gone."""
+    """Delete groups, each by its coordinator; the result is None for each deleted group."""
     results: dict[str, EngineError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         try:
@@ -159,10 +159,12 @@ def remove_members(
 
 
 def _coordinator_code(message: Message) -> int:
-    """Return the error code of a broker that does not serve the group, NONE of one that does.
+    """Return the error code of a broker that does not coordinate the group, else NONE.
 
-    Such a broker gives it to each partition that it has not refused before. The codes of single
-    partitions, as of an unknown topic, are results, and no reason to commit the others again.
+    Such a broker gives it to each partition that it has not refused before. Codes of single
+    partitions, for instance of an unknown topic, are results, and no reason to commit the others
+    again.
+
     Source: AlterConsumerGroupOffsetsHandler.
     """
     codes = {int(row.error_code) for topic in message.topics for row in topic.partitions}
@@ -173,7 +175,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
-    """Return None or the error of each requested partition; one without a row has an error."""
+    """Return None or the error of each requested partition, also of one without a row."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics

@@ -98,9 +98,9 @@ class GroupConsumer:
         return self._start_trouble or self._fetcher.trouble
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come, after about `timeout_ms` or once the group is joined.
+        """Return fetched records, after about `timeout_ms` or once the group is joined.
 
-        Errors: those of the group for which joining again does not help.
+        Errors: those of the group that a new join cannot resolve.
         """
         self.keep_up()
         wait_ms = min(timeout_ms, self.session.time_left_ms())
@@ -120,7 +120,7 @@ class GroupConsumer:
         return consumed
 
     def keep_up(self) -> None:
-        """Do the steps 1 to 3 of a poll: commit what is processed, stay in the group or join."""
+        """Do steps 1 to 3 of a poll: commit processed offsets, keep the membership or join."""
         if self._client.clock.monotonic_ms() >= self._next_commit_ms:
             commit_automatically(self._commit_processed, self._group_id, self._processed)
         self._stay_in_group()
@@ -148,7 +148,7 @@ class GroupConsumer:
         return self._classic
 
     def find_starts(self) -> None:
-        """Find out where partitions begin that have no position yet (3).
+        """Find the start offset of each partition that has no position yet (3).
 
         Errors: the first of a partition, after the others were found; those of the request.
         """
@@ -182,10 +182,10 @@ class GroupConsumer:
     def processed(
         self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
     ) -> None:
-        """Take note that of the last poll only records below an offset were processed.
+        """Note that of the last poll only records below an offset were processed.
 
-        `leader_epoch` is that of the last of them; with NO_EPOCH the offset is committed with none,
-        as by Java's consumer after a seek.
+        `leader_epoch` is that of the last processed record; with NO_EPOCH the offset is committed
+        without one, as by Java's consumer after a seek.
         """
         self._processed[partition] = next_offset
         if leader_epoch == NO_EPOCH:
@@ -199,7 +199,7 @@ class GroupConsumer:
         self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Return whether the member has partitions, and has given all below these ends."""
+        """Return True if the member has partitions, and has read up to these end offsets."""
         if self._unstarted:
             return False
         return bool(ends) and all(
@@ -207,21 +207,21 @@ class GroupConsumer:
         )
 
     def close(self) -> None:
-        """Commit what is processed and leave the group. Errors: those of the requests."""
+        """Commit processed offsets and leave the group. Errors: those of the requests."""
         try:
             self.commit_before_leaving()
         finally:
             self.session.leave()
 
     def commit_before_leaving(self) -> None:
-        """Commit what is processed, also in a generation that ends. Errors: of the request."""
+        """Commit processed offsets, even if the generation is ending. Errors: of the request."""
         if self.session.is_joined:
             self._commit_processed()
         elif not self.session.is_joining:
             self._commit_before_joining()
 
     def _commit_processed(self) -> None:
-        """Commit what has changed (1); what was given to others meanwhile is left to them."""
+        """Commit changed offsets (1), unless the partitions may have moved to other members."""
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if self.session.is_joined:
             self._commit_changed()
@@ -232,7 +232,7 @@ class GroupConsumer:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
-        """Commit what has changed. Errors: ApiError and others of the request, not NotAMember."""
+        """Commit changed offsets. Errors: ApiError and others of the request, not NotAMember."""
         changed = {
             key: offset
             for key, offset in self._processed.items()
@@ -252,7 +252,7 @@ class GroupConsumer:
         self._committed |= changed
 
     def _join_again(self) -> None:
-        """Commit, give up what does not stay while the member joins, and join (2)."""
+        """Commit, give up the partitions that a join revokes, and join (2)."""
         # A commit that fails keeps nobody from joining, but the records are read again: it has more
         # time than a poll.
         with self._client.repeating_until(None):
@@ -277,9 +277,9 @@ class GroupConsumer:
             self.on_assigned(())
 
     def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Go on with what was kept, give up what others get, and begin with what was added.
+        """Keep retained partitions, give up revoked ones, and start added ones.
 
-        What was lost meanwhile is given up first, also if it is the member's again.
+        A partition that was lost meanwhile is given up first, even if the member gets it again.
         """
         kept = self.session.kept_partitions.intersection(self._given)
         given_up = [key for key in self._given if key not in kept]
@@ -303,9 +303,9 @@ class GroupConsumer:
                 del of_partitions[key]
 
     def rewind(self) -> None:
-        """Go back to the committed offsets: what came since comes again.
+        """Return to the committed offsets: records since then are read again.
 
-        Errors: those of asking for them, after which the next poll asks again.
+        Errors: those of fetching the offsets, after which the next poll retries.
         """
         self._fetcher = Fetcher(self._client, {}, self._fetch_options)
         self._forget_all_but(())
@@ -316,7 +316,7 @@ class GroupConsumer:
     def _starts(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
-        """Return where to begin; transactions that are about to commit are waited for."""
+        """Return start offsets; OffsetFetch waits for transactions that are about to commit."""
         committed = self.session.committed(partitions)
         found = {key: committed[key] for key in partitions if key in committed}
         self._committed |= found

@@ -52,9 +52,9 @@ def lag_of_groups(
     groups: Iterable[GroupListing],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, LagSum | EngineError]:
-    """Return the lag of each group, or why it is not known; share groups have none.
+    """Return the lag of each group, or the error that hides it; share groups have none.
 
-    `on_progress` gets how many groups are done, of how many. Errors: those of a cluster that
+    `on_progress` gets the number of finished groups and of all. Errors: those of a cluster that
     cannot be reached.
     """
     wanted = _with_commits(groups)
@@ -74,10 +74,10 @@ def lag_of_groups(
 def groups_at(
     client: KafkaClient, groups: Iterable[GroupListing], key: TopicPartition, offset: int
 ) -> tuple[list[str], dict[str, EngineError]]:
-    """Return the groups whose next record of a partition is the one at an offset.
+    """Return the groups whose committed offset of a partition is `offset`.
 
-    The second is why nothing is known of other groups. Errors: those of a cluster that cannot be
-    reached.
+    The second value has the errors of groups whose offsets are unknown. Errors: those of a cluster
+    that cannot be reached.
     """
     there: list[str] = []
     errors: dict[str, EngineError] = {}
@@ -113,9 +113,9 @@ def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
 def _committed(
     client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
-    """Return what groups have committed, by their coordinators (step 1).
+    """Return the committed offsets of groups, by their coordinators (step 1).
 
-    Those that are `silent` are not waited for once more; who does not answer now becomes one.
+    Coordinators in `silent` are not requested again; one that does not respond now is added.
     """
     brokers = client.brokers_view().brokers
     calls = {

@@ -120,7 +120,7 @@ class GroupSession:
         return self._is_joined
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Take other topics: the member joins again with them. Errors: NoConsumerProtocol."""
+        """Change the subscribed topics: the member joins again. Errors: NoConsumerProtocol."""
         if isinstance(topics, SubscriptionPattern):  # as engine.client.group_consumers refuses it
             raise NoConsumerProtocol(
                 "patterns that brokers match in a group of group.protocol=classic"
@@ -131,9 +131,9 @@ class GroupSession:
     # Joining
 
     def join(self) -> tuple[TopicPartition, ...]:
-        """Join, or join again; returns the partitions that the member has then.
+        """Join the group, or join again; return the partitions assigned to the member.
 
-        Waits for the other members. Errors: ApiError for what joining again does not help.
+        Waits for the other members. Errors: ApiError that a new join cannot resolve.
         """
         self.is_joining, self._is_rebalancing = True, False
         if self.is_cooperative:
@@ -189,7 +189,7 @@ class GroupSession:
         return joined
 
     def _metadata(self, assignor: str) -> bytes:
-        """Return the subscription that goes with an assignor; owned are none if it is eager."""
+        """Return the subscription for an assignor; an eager one names no owned partitions."""
         return encode_subscription(
             self._subscription._replace(
                 owned_partitions=self.partitions if self.is_cooperative else (),
@@ -259,9 +259,9 @@ class GroupSession:
     # Staying
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due (4); returns whether the partitions are still the member's.
+        """Send a heartbeat if it is due (4); return whether the assignment is still valid.
 
-        If not, the caller commits and joins again. Errors: ApiError for what that does not help.
+        If not, the caller commits and joins again. Errors: ApiError that a new join cannot resolve.
         """
         now_ms = self._client.clock.monotonic_ms()
         if not self._is_joined or self._owes_rebalance:
@@ -280,17 +280,17 @@ class GroupSession:
         return self._is_joined or self._is_rebalancing
 
     def review_topics(self) -> None:
-        """Compare topics with what was assigned at the next `poll`: one seems to be gone.
+        """Check partition counts at the next `poll`: a topic seems to be deleted.
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
         """
         self._next_refresh_ms = 0
 
     def keep_alive(self) -> int:
-        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+        """Send a heartbeat between polls if it is due; return the ms until the next one.
 
-        A member that is to join again heartbeats, too: the group waits for it until the rebalance
-        time-out has passed, unless its session times out before.
+        A member that has to rejoin sends heartbeats too: the group waits for it until the rebalance
+        timeout, unless its session times out before.
 
         Source: AbstractCoordinator.HeartbeatResponseHandler of 3.9.1, REBALANCE_IN_PROGRESS.
         """
@@ -373,8 +373,8 @@ class GroupSession:
     def leave(self) -> None:
         """Leave the group (5); a static member only stops. Errors: those of the request.
 
-        It is in the group, too, when it has heard that it is to join again, and while it joins: the
-        connection of a join that is not waited for is closed, so this is not behind it.
+        A member that has to rejoin, or is joining, is still in the group. The connection of an
+        abandoned join is closed, so that LeaveGroup does not queue behind it.
         """
         member_id = self.member_id
         self._give_up()

@@ -82,9 +82,8 @@ def list_groups(
 ) -> tuple[list[GroupListing], dict[int, EngineError]]:
     """Return the groups of all coordinators, and the brokers that could not list theirs.
 
-    Groups come by broker, and of one broker in the order of its response. Only those of some types
-    and in some states are asked for where these are named; brokers before 3.8 and 2.6 have no such
-    requests, which is their error.
+    Groups are ordered by broker, then as in its response. `types` and `states` filter on the
+    broker; brokers before 3.8 and 2.6 lack these filters, which is their error.
     """
     lowest = _FIRST_VERSION_OF_TYPES if types else _FIRST_VERSION_OF_STATES if states else 0
     request = messages.ListGroupsRequest(types_filter=list(types), states_filter=list(states))
@@ -168,7 +167,7 @@ def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
 
 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
-    """Return a group of the consumer protocol, None where there is none or nobody knows it."""
+    """Return a group of the consumer protocol; None if it is none, or no broker has the API."""
     try:
         response = client.send_to_coordinator(
             group_id,
@@ -242,11 +241,11 @@ def commits(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, CommitView]:
-    """Return what a group has committed: of some partitions to begin there, or of all to show it.
+    """Return a group's committed offsets: of some partitions to start there, or of all.
 
-    Of named partitions it waits for transactions that have offsets of them (KIP-447): what these
-    commit is not read again. Brokers before 2.5 do not know of that. A `member` of the consumer
-    protocol, its id and epoch, is refused once its group has gone on without it. Errors: ApiError.
+    For named partitions the broker waits for pending transactional offsets (KIP-447), so that
+    nothing is read twice. Brokers before 2.5 cannot. A `member` of the consumer protocol, its id
+    and epoch, is refused once its group has continued without it. Errors: ApiError.
     """
     response: Response = client.send_to_coordinator(
         group_id,
@@ -292,7 +291,7 @@ def commits_call(
 def commits_of(
     message: messages.OffsetFetchResponse,
 ) -> dict[TopicPartition, CommitView] | EngineError:
-    """Return what a response says is committed, or its error."""
+    """Return the committed offsets in an OffsetFetch response, or its error."""
     code = _fetched_code(message)
     if code != NONE:
         return api_error(code)
@@ -320,7 +319,7 @@ def _rows(
 
 
 def _fetched_code(message: messages.OffsetFetchResponse) -> int:
-    """Return the error of a group, or else the first one of its partitions."""
+    """Return the error of the group in a response, or else the first of its partitions."""
     fetched = _of_group(message)
     codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
     return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)

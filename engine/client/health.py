@@ -53,9 +53,9 @@ class ClusterHealth(NamedTuple):
 
 
 def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
-    """Request the health of a cluster, with the throttles of these brokers.
+    """Request the health of a cluster, with the replication throttles of these brokers.
 
-    The errors are those of a Metadata request; what has no answer on throttles has none.
+    Errors: those of a Metadata request; without a response there are no throttles.
     """
     view, _ = with_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
@@ -71,7 +71,7 @@ def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHea
 def cluster_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
-    """Return what slows replication down, of these topics and brokers; without an answer none."""
+    """Return the replication throttles of topics and brokers; none without a response."""
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
     of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
     found: list[Throttle] = []
@@ -84,9 +84,9 @@ def cluster_throttles(
 def throttles_in(
     described: Mapping[Resource, Sequence[ConfigEntry] | EngineError],
 ) -> list[Throttle]:
-    """Return what slows replication down, of the settings of topics and brokers.
+    """Return the replication throttles among described settings of topics and brokers.
 
-    What is set for all brokers is told once, though each of them shows it.
+    A setting for all brokers is listed once, though each broker shows it.
     """
     names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
     found = [

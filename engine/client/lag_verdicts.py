@@ -53,7 +53,7 @@ class JudgedLag(NamedTuple):
 
 
 def judge_lag(samples: Sequence[LagSample], *, has_member: bool) -> JudgedLag:
-    """Return the verdict on a partition by its samples in order of time."""
+    """Return the verdict on a partition's lag by its samples in order of time."""
     if len(samples) < 2:
         return JudgedLag(LagVerdict.OK, "fewer than two samples")
     first, last = samples[0], samples[-1]

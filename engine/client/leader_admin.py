@@ -30,9 +30,9 @@ class Election(IntEnum):
 def elect_leaders(
     client: KafkaClient, election: Election, partitions: Sequence[TopicPartition] | None
 ) -> dict[TopicPartition, ApiError | None]:
-    """Have leaders elected; returns what failed at each, ELECTION_NOT_NEEDED among that.
+    """Elect leaders; return an error or None per partition, ELECTION_NOT_NEEDED included.
 
-    None stands for all partitions: those that need no election are then left out of the results.
+    `partitions` None means all: those that need no election are then left out of the results.
     Raises the error of the request as a whole.
     """
     request = messages.ElectLeadersRequest

@@ -86,10 +86,10 @@ class LoopConnection:
         return len(self._owed)
 
     def send(self, call: Call) -> Promise[Response]:
-        """Send a call, connecting first if need be.
+        """Send a call, after connecting if needed.
 
-        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the
-        connection finds wrong with the responses.
+        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or an error in the
+        broker's responses.
         """
         promise: Promise[Response] = Promise()
         token = object()
@@ -105,7 +105,7 @@ class LoopConnection:
         return promise
 
     def close(self, reason: str) -> None:
-        """End the connection; what is owed fails."""
+        """Close the connection; outstanding calls fail."""
         if self._wire is not None:
             self._wire.close(reason)
         self._lost(self._wire, reason)
@@ -131,7 +131,7 @@ class LoopConnection:
             self._wire.send([frame])
 
     def _send_unsent(self) -> None:
-        """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
         assert self._connection is not None
         if self._is_session_ending():
             self._again_ms = None
@@ -192,7 +192,10 @@ class LoopConnection:
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Let a call go on by itself with a response on the fast path; False with nothing done."""
+        """Give a response to its call by the fast path.
+
+        False, with nothing done, if it is off that.
+        """
         sent = connection.answered(frame)
         if sent is None:
             return False

@@ -31,7 +31,7 @@ OFFSETS_OF_MANY: Final = 8
 
 
 def commits_of_groups_call(group_ids: Sequence[str]) -> Call:
-    """Return the request for all that these groups have committed."""
+    """Return one OffsetFetch request for all committed offsets of several groups."""
     of = messages.OffsetFetchRequest
     rows = [of.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in group_ids]
     return Call("OffsetFetch", of(groups=rows), OFFSETS_OF_MANY)
@@ -40,7 +40,7 @@ def commits_of_groups_call(group_ids: Sequence[str]) -> Call:
 def commits_of_groups(
     message: messages.OffsetFetchResponse,
 ) -> dict[str, dict[TopicPartition, CommitView] | EngineError]:
-    """Return what a response says each group has committed, or the error of the group."""
+    """Return the committed offsets of each group in a response, or the group's error."""
     return {
         group.group_id: api_error(group.error_code)
         if group.error_code != NONE

@@ -26,10 +26,7 @@ class MemberSettings(NamedTuple):
     remote_assignor: str | None = None
 
     def check(self) -> None:
-        """Refuse settings that are not the defaults, and of the other protocol alone.
-
-        Errors: SettingOfOtherProtocol.
-        """
+        """Raise SettingOfOtherProtocol for non-default settings of the other protocol alone."""
         defaults = MemberSettings(self.group_id)
         keys = {
             "partition.assignment.strategy": (self.assignors, defaults.assignors),

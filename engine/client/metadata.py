@@ -45,9 +45,9 @@ class PartitionView(NamedTuple):
 
     @property
     def is_under_replicated(self) -> bool:
-        """Return whether fewer replicas are in sync than there are without those of a reassignment.
+        """Return True if the ISR is smaller than the replicas without those being added.
 
-        Source: kafka.admin.TopicCommand's count of a partition that is moved.
+        Source: the count of kafka.admin.TopicCommand for a partition that is reassigned.
         """
         return len(self.isr) < len(self.replicas) - len(self.adding)
 
@@ -107,7 +107,7 @@ class ClusterView(NamedTuple):
 
 
 def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = False) -> ClusterView:
-    """Return what a Metadata response of any version from 1 says.
+    """Return the view of a cluster in a Metadata response of any version from 1 on.
 
     Source: KRaftMetadataCache.getControllerId of 3.9.1, which returns any broker that is alive.
     """
@@ -163,7 +163,7 @@ def topic_failure(view: ClusterView, name: str) -> ApiError | None:
 
 
 def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
-    """Return the broker that leads a partition, or the error that says why there is none."""
+    """Return the broker that leads a partition, or the error that explains why none does."""
     failure = topic_failure(view, wanted.topic)
     if failure is not None:
         return failure

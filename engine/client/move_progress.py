@@ -35,9 +35,9 @@ def move_figures(
     log_dirs: LogDirsByBroker,
     bytes_per_s: float | None,
 ) -> MoveFigures:
-    """Return the figures of a reassignment from one sample of all log directories, and its rate.
+    """Return the progress of a reassignment from one sample of log directories, and its rate.
 
-    A copy that is in sync is whole; one of a broker that does not tell counts as nothing.
+    A copy that is in sync counts as complete; one on a broker without a response as empty.
     """
     whole = size_bytes(key, partition.leader, log_dirs)
     copied = 0

@@ -54,7 +54,7 @@ def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
 
 
 def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
-    """Return a token without a signature, from a time or now on, for brokers that take such."""
+    """Return an unsigned access token, valid from a time on (for brokers that accept it)."""
     from engine.host.real import RealClock
 
     now_s = (RealClock().wall_ms() if now_ms is None else now_ms) // 1000

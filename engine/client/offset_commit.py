@@ -40,7 +40,7 @@ def commit_request(
 
 
 def code_to_repeat(message: Message) -> int:
-    """Return the error of a commit that may pass: of a topic that is deleted there is none.
+    """Return a commit's retriable error code; a deleted topic is no reason to retry.
 
     Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
     """

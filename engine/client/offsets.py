@@ -49,7 +49,7 @@ def list_offsets(
     *,
     read_committed: bool = False,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
-    """Return the offset of a time, or of one of the constants, in each partition."""
+    """Return each partition's offset of a timestamp, or of a sentinel like LATEST."""
 
     def make_call(partitions: list[TopicPartition], _view: ClusterView) -> Call:
         wanted = {partition: timestamps[partition] for partition in partitions}

@@ -110,7 +110,7 @@ class OutgoingBatch:
         *,
         is_transactional: bool = False,
     ) -> None:
-        """Give the batch its producer's id and epoch and the sequence of its first record."""
+        """Set the batch's producer id and epoch, and the sequence of its first record."""
         producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.base_sequence = base_sequence if identity else None
         self._builder.settings = self._builder.settings._replace(
@@ -146,7 +146,10 @@ class OutgoingBatch:
         return parts
 
     def _part(self, index: int, sequence: int) -> OutgoingBatch:
-        """Return an empty part that sorts in this batch's place, with its base sequence."""
+        """Return an empty batch that sorts in this batch's place, to take a part of its records.
+
+        A batch too large for the broker is split into two parts with consecutive sequences.
+        """
         settings = self._builder.settings
         has_producer = self.base_sequence is not None
         if has_producer:

@@ -50,7 +50,7 @@ def produce_call(
     *,
     transactional_id: str | None = None,
 ) -> Call:
-    """Return the request that stores one batch in each partition, all of one leader."""
+    """Return the Produce request that stores one batch in each partition of one leader."""
     request = messages.ProduceRequest
     rows = [
         request.TopicProduceData(

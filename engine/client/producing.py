@@ -121,7 +121,7 @@ class Producer:
         *,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """With a `transaction` every batch is part of it, and has its producer id and epoch."""
+        """With a `transaction` every batch belongs to it, with its producer id and epoch."""
         self._client = client
         self._transaction = transaction
         self._options = options or ProducerOptions()
@@ -154,10 +154,10 @@ class Producer:
         batch.places.append(place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once, as `add` takes them one by one, but all at the same time.
+        """Add many records together, as `add` adds them one by one, with one timestamp for all.
 
-        A partition that is chosen for records without a key may change within them only where a
-        batch is full, as it would for one after the other.
+        The sticky partition of records without a key may change among them only when a batch is
+        full, as it would one by one.
         """
         timestamp_ms = self._client.clock.wall_ms()
         if records.keys is None or records.partition is not None:
@@ -204,9 +204,9 @@ class Producer:
                 self._close(partition)
 
     def _open_batch(self, partition: TopicPartition) -> OutgoingBatch:
-        """Return the batch that records of a partition are appended to; a new one if there is none.
+        """Return the open batch of a partition; a new one if there is none.
 
-        Before a new one opens, full batches are sent, so that no more are buffered than may be.
+        Full batches are sent before a new one opens, to bound the buffered ones.
         """
         batch = self._open.get(partition)
         if batch is None:
@@ -237,7 +237,7 @@ class Producer:
         return self._taken_results()
 
     def flush(self) -> list[BatchResult]:
-        """Send everything and return what became of it."""
+        """Send all records and return the results of their batches."""
         for partition in list(self._open):
             self._close(partition)
         if self._sender is not None:
@@ -255,7 +255,10 @@ class Producer:
             self._close(partition)
 
     def due_in_ms(self) -> int | None:
-        """Return when the first batch is to leave, None if there are no records to send."""
+        """Return the time in ms until the first batch is due; None if there are no records to send.
+
+        The caller waits for input at most so long, and then calls the producer again.
+        """
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
         if opened_ms is None:
             return None
@@ -337,7 +340,7 @@ class Producer:
         return self._sender
 
     def _new_identity(self) -> tuple[int, int] | None:
-        """Return a producer id and epoch, None where there is or shall be none."""
+        """Return a new producer id and epoch, None if the producer is not idempotent."""
         if self._transaction is not None:
             return self._transaction.transactional_identity
         wanted = self._options.is_idempotent
@@ -376,7 +379,7 @@ class Producer:
         return self._sticky_partition(records.topic)
 
     def _sticky_partition(self, topic: str) -> int:
-        """Return the partition of records without a key, one with a leader if there is any.
+        """Return the sticky partition for records without a key: one with a leader if possible.
 
         Source: BuiltInPartitioner.nextPartition of 3.9.1.
         """

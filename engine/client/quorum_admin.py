@@ -35,7 +35,7 @@ class QuorumView(NamedTuple):
 
 
 def describe_quorum(client: KafkaClient) -> QuorumView:
-    """Return the quorum; raises ApiError, NoCommonVersion where there is none."""
+    """Return the KRaft quorum; raises ApiError, NoCommonVersion for a cluster without one."""
     request = messages.DescribeQuorumRequest
     partition = request.PartitionData(partition_index=0)
     response: messages.DescribeQuorumResponse = client.send(

@@ -121,7 +121,7 @@ def _ms_since(time_ms: int | None, now_ms: int) -> int | None:
 
 
 def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFinding]:
-    """Return what is wrong, the worst first."""
+    """Return the problems of a quorum, the worst first."""
     voters = health.voters
     count, majority = health.caught_up_count, health.majority
     counts = f"{count} of {len(voters)} voters are caught up, {majority} make a majority"

@@ -32,9 +32,9 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 def describe_quotas(
     client: KafkaClient, filters: Sequence[QuotaEntityFilter], *, is_strict: bool = True
 ) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas of entities that have just these parts; raises ApiError.
+    """Return the quotas of entities with exactly these parts; raises ApiError.
 
-    Without `is_strict` of entities that have these parts and maybe others.
+    Without `is_strict`, also of entities that have further parts.
     """
     request = messages.DescribeClientQuotasRequest
     components = [
@@ -65,7 +65,7 @@ def alter_quotas(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Set quotas of an entity, or remove those without a value; raises ApiError."""
+    """Set quotas of an entity, or remove those whose value is None; raises ApiError."""
     request = messages.AlterClientQuotasRequest
     entry = request.EntryData(
         entity=[request.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],

@@ -38,7 +38,7 @@ class ReadReplicas:
         self._replicas: dict[TopicPartition, _ReadReplica] = {}
 
     def note(self, partition: TopicPartition, broker_id: int, view: ClusterView) -> bool:
-        """Fetch a partition from the replica that a response names (1); returns whether it does.
+        """Note the preferred read replica in a response (1); return True if it is another broker.
 
         −1 names none, and a leader may name itself. `view` is the metadata by which the partition
         was fetched.

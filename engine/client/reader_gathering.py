@@ -89,7 +89,7 @@ class _Gathering:
         return found
 
     def lags(self) -> dict[str, dict[TopicPartition, int]]:
-        """Return what each group without members has not read, of the topics of the view."""
+        """Return the lag of each group without members, in the topics of the view."""
         call = Call("ListGroups", messages.ListGroupsRequest())
         listed = self._exchange({id_: (to, call) for id_, to in self._addresses.items()})
         empty = [
@@ -113,7 +113,7 @@ class _Gathering:
         }
 
     def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the log end offsets of those partitions that are in this view and can be read."""
+        """Return the log end offsets of the partitions that are in the view and readable."""
         requested = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))

@@ -91,12 +91,12 @@ def alter_reassignments(
     *,
     may_change_replication_factor: bool = True,
 ) -> dict[TopicPartition, ApiError | None]:
-    """Begin to move partitions to their targets, or take back what is under way for None.
+    """Start to reassign partitions to their targets; a target of None cancels a reassignment.
 
-    A target for a partition that moves already replaces the earlier one (RSN-6). Returns an error
-    for each partition or None; raises the error of the request as a whole. Brokers from 4.1 on
-    refuse another number of replicas where that is asked of them (KIP-860), older ones do not know
-    the version: NoCommonVersion.
+    A target for a partition that is being reassigned replaces the earlier one (RSN-6). Returns an
+    error or None for each partition; raises the error of the request as a whole. On request,
+    brokers from 4.1 on refuse another replication factor (KIP-860); older ones do not know that
+    version: NoCommonVersion.
     """
     release = ENGINE_RELEASE if may_change_replication_factor else "4.3.0"
     request = message_class("AlterPartitionReassignmentsRequest", release)
@@ -135,9 +135,9 @@ def alter_reassignments(
 def alter_log_dirs(
     client: KafkaClient, paths: Mapping[int, Mapping[TopicPartition, str]]
 ) -> dict[tuple[TopicPartition, int], EngineError | None]:
-    """Have brokers keep replicas in other log directories; returns an error for each, or None.
+    """Move replicas to other log directories; return an error or None for each.
 
-    A broker that has no such replica yet makes it there when it gets one, and answers
+    A broker that has no such replica yet creates it there later, and responds
     REPLICA_NOT_AVAILABLE.
     """
     brokers = client.brokers_view().brokers
@@ -181,10 +181,10 @@ def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
 def with_moves(
     client: KafkaClient, view: ClusterView
 ) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
-    """Return metadata that knows which replicas reassignments bring, and these reassignments.
+    """Add ongoing reassignments to metadata: which replicas are being added; return both.
 
-    The controller is asked where replicas are missing from an in-sync set. One that does not say,
-    as it is too old or does not allow it, leaves the metadata as it is.
+    The controller is asked only about under-replicated partitions. If it is too old or denies the
+    request, the metadata stays unchanged.
     """
     lacking = [
         TopicPartition(topic.name, partition.partition)

@@ -23,9 +23,9 @@ _DEBUGGER_ID: Final = -2
 def replica_offsets(
     client: KafkaClient, replicas: Mapping[int, list[TopicPartition]], *, start: bool = False
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
-    """Return the end of each replica's log (exclusive), or its start, by partition and broker.
+    """Return each replica's log end offset, or log start offset, by partition and broker.
 
-    All brokers are asked at once; what is not answered has an error.
+    All brokers are requested at once; a missing response is an error of its replicas.
     """
     brokers = client.brokers_view().brokers
     timestamp = EARLIEST if start else LATEST

@@ -58,7 +58,7 @@ class ClientChecks(NamedTuple):
 
 
 def is_reading(call: Call) -> bool:
-    """Return True if a request changes nothing: by its API, or since it is to be validated only."""
+    """Return True if a request changes nothing: by its API, or because it only validates."""
     if call.api_name in READING_APIS:
         return True
     return not callable(call.message) and bool(getattr(call.message, "validate_only", False))

@@ -27,9 +27,9 @@ class NewCredential(NamedTuple):
 def describe_credentials(
     client: KafkaClient, users: Sequence[str]
 ) -> dict[str, dict[ScramMechanism, int] | EngineError]:
-    """Return the iterations of users' credentials, of all users without any; raises ApiError.
+    """Return the iterations of users' SCRAM credentials, of all users if none is named.
 
-    Mechanisms that nobody here knows are left out.
+    Unknown mechanisms are left out. Raises ApiError.
     """
     request = messages.DescribeUserScramCredentialsRequest
     rows = [request.UserName(name=name) for name in users]

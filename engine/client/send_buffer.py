@@ -71,7 +71,10 @@ class SendBuffer:
         return bool(self._waiting)
 
     def try_hold(self, size_bytes: int) -> bool:
-        """Hold a record if there is room and nobody waits. Errors: RecordAboveBuffer."""
+        """Reserve room for a record if there is room and no record waits. Errors:
+
+        RecordAboveBuffer.
+        """
         if size_bytes > self._total_bytes:
             raise RecordAboveBuffer(size_bytes, self._total_bytes)
         if self._waiting or self._held_bytes + size_bytes > self._total_bytes:
@@ -80,17 +83,17 @@ class SendBuffer:
         return True
 
     def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
-        """Wait behind all that wait now.
+        """Queue for room behind all that wait now.
 
-        `begin` is called as soon as there is room, which is held then: nothing that comes later
-        gets ahead of it. What it began gives the room back.
+        `begin` is called once there is room, which is reserved for it then: no later record gets
+        it. The work that `begin` started releases the room.
         """
         waiter = Waiter(size_bytes, begin)
         self._waiting.append(waiter)
         return waiter
 
     async def begun(self, waiter: Waiter[T]) -> T:
-        """Return what the waiter has begun. Errors: BufferExhausted, those of `begin`."""
+        """Return the result of the waiter's `begin`. Errors: BufferExhausted, those of `begin`."""
         try:
             return await asyncio.wait_for(asyncio.shield(waiter.begun), self._max_block_ms / 1000)
         except TimeoutError:

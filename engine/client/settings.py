@@ -263,7 +263,10 @@ class _Reader:
         return int(text)
 
     def refuse_unread_settings(self, protocol: str) -> None:
-        """Refuse what concerns security and was not understood, or is not followed."""
+        """Raise ClientSettingRefused for security properties that this client does not support.
+
+        Ignoring one could weaken the protection that the user expects.
+        """
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):
             used.remove("sasl.")
@@ -279,7 +282,7 @@ class _Reader:
 
 
 def _unknown(key: str) -> ClientSettingRefused:
-    """Return the refusal of a property that no client has, with what may be meant."""
+    """Return the error for an unknown property, with a hint at a similar one."""
     from difflib import get_close_matches
 
     refused = ClientSettingRefused(key, "…", "no client of Kafka's has this property")
@@ -358,7 +361,7 @@ def _sasl(reader: _Reader) -> SaslSettings:
 
 
 def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
-    """Return where the access token comes from; raises ClientSettingRefused."""
+    """Return how to get an access token; raises ClientSettingRefused."""
     handler = reader.text(_LOGIN_HANDLER)
     if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
         rule = f"must be {_LOGIN_HANDLERS[0]}, beside {_TOKEN_URL}"

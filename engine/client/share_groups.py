@@ -76,9 +76,9 @@ def _member(row: Message) -> ShareMember:
 
 
 def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
-    """Return where the reading of each partition starts; None where nothing is kept yet.
+    """Return each partition's share-partition start offset; None if none is stored yet.
 
-    Partitions that have an error are left out, as by Kafka's client. Errors: ApiError.
+    Partitions with an error are left out, as by Kafka's client. Errors: ApiError.
     """
     kind = message_class("DescribeShareGroupOffsetsRequest", _RELEASE)
     group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
@@ -111,9 +111,9 @@ def _start(row: Message) -> ShareStart | None:
 def set_share_starts(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ApiError | None]:
-    """Set where the reading of partitions starts; the result names each partition.
+    """Set the start offsets of a share group's partitions; the result names each partition.
 
-    An error of the group as a whole is that of each partition.
+    An error of the group as a whole is reported for each partition.
     """
     kind = message_class("AlterShareGroupOffsetsRequest", _RELEASE)
     topics = [
@@ -148,9 +148,9 @@ def set_share_starts(
 def delete_share_starts(
     client: KafkaClient, group_id: str, topics: Collection[str]
 ) -> dict[str, ApiError | None]:
-    """Remove where the reading of topics starts; the result names each topic of the response.
+    """Delete a share group's start offsets of topics; the result names each topic.
 
-    Errors: ApiError for the group as a whole, such as GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)
     rows = [kind.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics]

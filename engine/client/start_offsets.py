@@ -44,7 +44,7 @@ class StartOffsets:
         self._settings = settings
 
     def of(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return each partition's committed offset, or where it has none, that of the reset policy.
+        """Return each partition's committed offset, or that of the reset policy if it has none.
 
         Raises the error of the first partition whose offset cannot be found.
         """
@@ -62,7 +62,7 @@ class StartOffsets:
     def of_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return where partitions begin that have no offset. Errors: NoOffset."""
+        """Return the offsets of `auto.offset.reset` for partitions. Errors: NoOffset."""
         timestamp = _RESETS.get(self._settings.auto_offset_reset)
         if timestamp is None:
             return {key: NoOffset(key) for key in partitions}

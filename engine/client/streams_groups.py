@@ -98,7 +98,7 @@ def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
 
 
 def _member(row: Message) -> StreamsMember:
-    """Return a member of a streams group with its tasks, present and target."""
+    """Return a member of a streams group with its present and target tasks."""
     return StreamsMember(
         row.member_id,
         row.member_epoch,

@@ -17,9 +17,9 @@ _ONE_BATCH: Final = FetchOptions(max_wait_ms=100, partition_max_bytes=1)
 def unread_times_ms(
     client: KafkaClient, offsets: Mapping[TopicPartition, int], wait_ms: int
 ) -> dict[TopicPartition, int]:
-    """Return the time of the first record at or after each offset, of those that come in time.
+    """Return the timestamp of the first record at or after each offset, within `wait_ms`.
 
-    A partition without such a record, without a time in it, or with an error is left out.
+    A partition without such a record, without a timestamp, or with an error is left out.
     """
     found: dict[TopicPartition, int] = {}
     fetcher = Fetcher(client, offsets, _ONE_BATCH)

@@ -90,7 +90,7 @@ def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
 
 
 def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> list[IssuedToken]:
-    """Return the tokens of owners, of all with None; raises ApiError, NoCommonVersion."""
+    """Return the delegation tokens of owners, None for all; raises ApiError, NoCommonVersion."""
     request = messages.DescribeDelegationTokenRequest
     rows = None
     if owners is not None:

@@ -49,7 +49,7 @@ class NewPartitions(NamedTuple):
 def create_topics(
     client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
 ) -> dict[str, CreatedTopic | ApiError]:
-    """Create topics; returns what became of each."""
+    """Create topics; return the result or error of each."""
     request = messages.CreateTopicsRequest
     message = request(
         topics=[_creatable(topic) for topic in topics],
@@ -165,7 +165,7 @@ def delete_records(
     request = messages.DeleteRecordsRequest
 
     def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
-        """Return the DeleteRecords call of one leader for these of its partitions."""
+        """Return the DeleteRecords call of one leader for its partitions."""
         topics = {
             topic: [
                 request.DeleteRecordsPartition(partition_index=p.partition, offset=before[p])

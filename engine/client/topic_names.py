@@ -14,7 +14,7 @@ _FIRST_VERSION_OF_IDS: Final = 12
 
 
 def topic_names(client: KafkaClient, topic_ids: Iterable[bytes]) -> dict[bytes, str]:
-    """Return the names of topics; those that the cluster does not know are left out.
+    """Return the names of topics by id; ids that the cluster does not know are left out.
 
     Errors: those of the request.
     """

@@ -60,9 +60,9 @@ class TransactionCalls:
         self._timeout_ms = timeout_ms
 
     def init(self, identity: ProducerIdentity | None = None) -> ProducerIdentity:
-        """Return an epoch in which nobody else writes; what was open is aborted.
+        """Get a producer id and epoch, which fences earlier instances and aborts their transaction.
 
-        With the `identity` of before its epoch is raised, unless another instance has raised it.
+        With the present `identity` its epoch is raised, unless another instance has raised it.
         """
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
@@ -193,7 +193,10 @@ def _code(message: Message) -> int:
 
 
 def _added_code(message: Message) -> int:
-    """Return the first error of a partition other than those not attempted for its sake."""
+    """Return the first decisive error of AddPartitionsToTxn.
+
+    Partitions that were not attempted because of another one's error do not count.
+    """
     codes = [
         int(row.partition_error_code)
         for topic in message.results_by_topic_v3_and_below
@@ -210,7 +213,10 @@ def _committed_code(message: Message) -> int:
 
 
 def _first_error(codes: list[int]) -> int:
-    """Return the first error that is the cause of others, NONE without errors."""
+    """Return the first error that caused others, NONE without errors.
+
+    OPERATION_NOT_ATTEMPTED is only a consequence.
+    """
     errors = [code for code in codes if code != NONE]
     caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]
     return next(iter(caused or errors), NONE)

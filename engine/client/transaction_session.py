@@ -21,7 +21,10 @@ class TransactionSession:
     """A transactional id, and the partitions of the transaction that is open."""
 
     def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
-        """Get an id and epoch; ends what another producer left open. Errors: ApiError."""
+        """Get a producer id and epoch, which aborts another producer's open transaction.
+
+        Errors: ApiError.
+        """
         self._calls = TransactionCalls(client, transactional_id, timeout_ms)
         self._identity = self._calls.init()
         self._partitions: set[TopicPartition] = set()
@@ -37,13 +40,13 @@ class TransactionSession:
         return self._identity
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have a partition take part before a record is sent to it. Errors: ApiError."""
+        """Add a partition to the transaction before a record is sent to it. Errors: ApiError."""
         if partition not in self._partitions:
             self._calls.add_partitions(self._identity, [partition])
             self._partitions.add(partition)
 
     def end(self, *, commits: bool) -> None:
-        """Commit or abort what was added; nothing without a partition. Errors: ApiError."""
+        """Commit or abort the transaction; nothing to do without a partition. Errors: ApiError."""
         if self._partitions:
             self._calls.end(self._identity, is_commit=commits)
             self._partitions.clear()

@@ -168,7 +168,7 @@ class TransactionalProducer:
     # Transactions
 
     def init(self) -> None:
-        """Fence earlier instances and end what they left; the first `begin` does it otherwise.
+        """Fence earlier instances and abort their transaction; otherwise the first `begin` does.
 
         Errors: WrongPhase, ProducerFenced, ApiError.
         """
@@ -177,7 +177,7 @@ class TransactionalProducer:
         self._renew(None)
 
     def begin(self) -> None:
-        """Begin a transaction; the first one fences earlier instances and ends what they left.
+        """Begin a transaction; the first one fences earlier instances as `init` does.
 
         Errors: WrongPhase, ProducerFenced, ApiError.
         """
@@ -188,10 +188,10 @@ class TransactionalProducer:
         self.phase = TransactionPhase.OPEN
 
     def commit(self) -> list[BatchResult]:
-        """Commit (3); returns what became of the batches since the last call that returned it.
+        """Commit the transaction (3); return the results of batches not returned before.
 
-        Errors: WrongPhase, TransactionFailed where a batch was not stored, ProducerFenced; those
-        of the request, after which it is to be called again.
+        Errors: WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; those of
+        the request, after which it must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -206,10 +206,10 @@ class TransactionalProducer:
         return self._taken()
 
     def abort(self) -> list[BatchResult]:
-        """Abort; returns what became of the batches since the last call that returned it.
+        """Abort the transaction; return the results of batches that no call has returned yet.
 
-        Records that have not left are dropped. Errors: WrongPhase, TransactionFailed,
-        ProducerFenced; those of the requests, after which it may be called again.
+        Unsent records are dropped. Errors: WrongPhase, TransactionFailed, ProducerFenced; those of
+        the requests, after which it may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
@@ -245,7 +245,7 @@ class TransactionalProducer:
             raise
 
     def _end_if_begun(self) -> None:
-        """Abort what a request without an answer may have begun."""
+        """Abort the transaction that a request without a response may have begun."""
         try:
             self._calls.end(self.transactional_identity, is_commit=False)
         except ApiError as error:
@@ -300,7 +300,7 @@ class TransactionalProducer:
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
-        """Send everything and return what became of it; the transaction stays open."""
+        """Send all records and return the results of batches; the transaction stays open."""
         self._require_open("send")
         self._store_results(self._current().flush())
         return self._taken()
@@ -343,7 +343,7 @@ class TransactionalProducer:
         self._call(lambda identity: self._calls.commit_offsets(identity, group, offsets))
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have a partition take part before a batch for it leaves (1)."""
+        """Add a partition to the transaction before a batch for it is sent (1)."""
         if partition not in self._partitions:
             self._call(lambda identity: self._calls.add_partitions(identity, [partition]))
             self._partitions.add(partition)
@@ -359,7 +359,7 @@ class TransactionalProducer:
             raise WrongPhase(action, self.phase)
 
     def _store_results(self, results: Sequence[BatchResult]) -> None:
-        """Keep what became of batches until it is returned, and note those that failed."""
+        """Keep the results of batches until a call returns them, and note failed ones."""
         self._results += results
         for result in results:
             if result.error is not None:
@@ -381,9 +381,9 @@ class TransactionalProducer:
             raise self._error(error) from error
 
     def _error(self, cause: EngineError) -> EngineError:
-        """Return an error as it is raised, and go on to the phase that it leads to.
+        """Return the error to raise for a failure, and enter the phase that it leads to.
 
-        Records that have not left are dropped: nobody will commit them.
+        Unsent records are dropped: their transaction cannot be committed.
         """
         if self._producer is not None:
             self._producer.discard()

@@ -146,7 +146,7 @@ def describe_transaction(client: KafkaClient, transactional_id: str) -> Transact
 def active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return who writes to each partition, as its leader knows; an error in place of a list."""
+    """Return the producers that write to each partition, as its leader knows; or an error."""
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
         return producers_call(wanted)
@@ -159,7 +159,10 @@ def active_producers(
 def active_producers_on(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return who writes to each partition, as a replica knows. Errors: those of the request."""
+    """Return the producers that write to each partition, as one replica knows them.
+
+    Errors: those of the request.
+    """
     request = producers_call(partitions).message
     response = client.send("DescribeProducers", request, to=broker_id)
     return producers_of(response.message)
@@ -180,7 +183,7 @@ def producers_call(wanted: Iterable[TopicPartition]) -> Call:
 def producers_of(
     response: messages.DescribeProducersResponse,
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return who writes to each partition of a response, or its error."""
+    """Return the active producers of each partition in a response, or its error."""
     found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -275,10 +278,10 @@ def _described_if_known(
 
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
-    """Have the leader of a partition end a producer's transaction there, as its coordinator would.
+    """Have a partition's leader abort a producer's transaction there, as its coordinator would.
 
-    Its records are never seen by readers of committed ones. Errors: ApiError of the leader,
-    INVALID_PRODUCER_EPOCH if another producer of the id has come meanwhile.
+    read_committed consumers never get its records. Errors: ApiError of the leader,
+    INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
     """
     request = messages.WriteTxnMarkersRequest
     key = producer.partition

@@ -58,9 +58,9 @@ class _Leadership(NamedTuple):
     epoch: int
 
     def is_other_than(self, checked: _Leadership) -> bool:
-        """Return whether a position checked under `checked` has to be checked again under this one.
+        """Return True if a position checked under an earlier leadership must be checked again.
 
-        A lower epoch of the same topic is that of metadata which is out of date.
+        A lower epoch of the same topic comes from outdated metadata, and is ignored.
         """
         if self.epoch in (NO_EPOCH, checked.epoch):
             return False

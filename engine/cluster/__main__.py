@@ -84,7 +84,7 @@ def _run_member(arguments: Sequence[str]) -> int:
 
 
 def _reporting(run: Callable[[], int]) -> int:
-    """Return the exit code of what runs; an error is written for people."""
+    """Run a function and return its exit code; print an EngineError for people."""
     from engine.errors import EngineError
 
     try:

@@ -175,10 +175,10 @@ def kill_broker(
     broker_id: int,
     pause: Callable[[int], None],
 ) -> int:
-    """Kill the process of a broker and return its pid once it is gone.
+    """Kill the process of a broker and return its pid once it has ended.
 
     Its session with the metadata store lives on until it times out, as after any crash. Errors:
-    those of a broker without a process of its own that runs.
+    those of a broker that has no running process of its own.
     """
     _, running = _own_process(data, plan, broker_id)
     processes.kill(running.pid)

@@ -122,9 +122,9 @@ class MetadataStore:
             self._expire_now()
 
     def _expire_now(self) -> None:
-        """Send the local sessions' heartbeats, expire the others that are due, schedule the next.
+        """Send the local sessions' heartbeats, expire overdue sessions, schedule the next check.
 
-        If the store has failed, it stops for good: nothing can be expired any more.
+        If the store has failed, the checks stop for good: nothing can be expired any more.
         """
         is_usable = True
         try:
@@ -187,7 +187,7 @@ class Cluster:
         self._peers: dict[int, Serve] = {}
 
     async def open(self, broker_ids: Iterable[int]) -> Cluster:
-        """Open brokers; if one fails, those before it are closed. Errors: as `Broker.open`."""
+        """Open brokers; if one fails, those opened before are closed. Errors: as `Broker.open`."""
         try:
             for broker_id in broker_ids:
                 await self.start(broker_id)
@@ -211,7 +211,7 @@ class Cluster:
         return broker
 
     async def _open(self, settings: BrokerSettings) -> Broker:
-        """Start a broker with a znode client of its own."""
+        """Start a broker with its own client of the metadata store."""
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
         znodes = self._linked(self._store.client(timeout_ms), settings)

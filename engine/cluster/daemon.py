@@ -187,7 +187,7 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
-    """Return the status of a cluster that is in this state."""
+    """Return the status of a cluster that is known to be in this state."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
     plan = data.plan() or ClusterPlan()
@@ -281,9 +281,8 @@ def start(
 ) -> None:
     """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
-    `start_process` starts its process in another way than `start_program`.
-    The caller holds the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime,
-    those of `check_start`; the plan is not stored then.
+    `start_process` replaces `start_program`. The caller holds the start lock. Errors: ClusterInUse,
+    ClusterDidNotStart, ClusterNotReadyInTime, those of `check_start`; the plan is not stored then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
@@ -403,12 +402,10 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 
 
 def destroy(data: DataDirectory, files: Files) -> list[str]:
-    """Remove a stopped cluster with its data.
+    """Remove a stopped cluster with its data; return the paths that remain.
 
+    Those are paths that no cluster created. The contents of `directories_that_stay` remain too.
     Errors: NoClusterInDirectory, ClusterInUse, BrokersStillRun.
-
-    Returns the paths in its directory that remain, because no cluster created them. The
-    contents of `directories_that_stay` remain too.
     """
     state = data.state()
     if state is ClusterState.ABSENT:

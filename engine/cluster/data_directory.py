@@ -262,7 +262,7 @@ class DataDirectory:
         return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
 
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
-        """Return the log directories of a plan's brokers: those in its settings, or our own."""
+        """Return the log directories of a plan's brokers: those of log.dirs, or our own."""
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
         return paths or list(self.own_log_dirs(plan))
@@ -463,7 +463,7 @@ class DataDirectory:
         self._write(self._znode_port_path, content)
 
     def _znode_ports(self) -> JsonObject:
-        """Return the ports of the last run; empty if unknown, as each free port will do."""
+        """Return the ports of the last run; empty if unknown: any free port can be used then."""
         try:
             return self._read(self._znode_port_path) or {}
         except BadClusterFile:

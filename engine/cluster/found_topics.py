@@ -99,7 +99,7 @@ class _Reading:
     def _read_partition(self, broker_id: int, folder: PartitionFolder) -> None:
         """Record one replica with its topic id and latest leader epoch, from its directory.
 
-        Files that cannot be read are problems; what they would give is None.
+        An unreadable file is noted as a problem, and its value is None.
         """
         assert folder.directory is not None
         topic_id = leader_epoch = None

@@ -38,7 +38,7 @@ class Halt(NamedTuple):
 
 
 def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
-    """Return how the last life in a log was halted, None if it ended otherwise.
+    """Return how the last life in a broker log was halted, None if it ended otherwise.
 
     `folder` has the cluster's files; `again` is the command that starts it again.
     """

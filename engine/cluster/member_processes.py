@@ -101,7 +101,7 @@ class MemberProcesses:
         """Do nothing: a cluster's process stops all, and nothing is moved."""
 
     def addresses(self) -> dict[int, str]:
-        """Return where clients reach the brokers that run, also those that are paused."""
+        """Return the client addresses of running brokers, including paused ones."""
         return {
             broker_id: running.address
             for broker_id, running in running_processes(self._data, self._plan()).items()
@@ -127,7 +127,10 @@ class MemberProcesses:
         return self
 
     async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
-        """Go on with a process that outlived the one that had the store before."""
+        """Adopt a broker process that outlived the previous process of the cluster.
+
+        It is stopped instead if it uses another address of the store.
+        """
         self._pids[broker_id] = running.pid
         if running.zookeeper == self._store_address(broker_id) and running.address is not None:
             self._ports[broker_id] = running.address.rpartition(":")[2]
@@ -143,7 +146,7 @@ class MemberProcesses:
         await self._until_ready(broker_id, *await self._spawn(broker_id))
 
     async def _spawn(self, broker_id: int) -> tuple[Started, int]:
-        """Start a process; returns it with the length of the log before it."""
+        """Start a broker's process; return it with the length of its log before the start."""
         if await self._store.end_session_of(broker_path(broker_id)):
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
@@ -155,7 +158,7 @@ class MemberProcesses:
         return started, log_bytes
 
     def _start(self, broker_id: int, log_path: str) -> Started:
-        """Fork a process that has its modules, or start a new one where nothing forks."""
+        """Fork a broker's process from one with loaded modules, or start a new one."""
         arguments = (
             self._data.path,
             str(broker_id),
@@ -198,9 +201,9 @@ class MemberProcesses:
         await self._until_gone(broker_id)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
-        """Have all brokers that run do what is wanted of all, side by side, and await each.
+        """Send a request to all running brokers at once, and wait for each response.
 
-        One that is killed or paused meanwhile sends no answer.
+        A broker that is killed or paused meanwhile sends none.
         """
         requested = []
         for broker_id in self._plan().broker_ids():
@@ -221,7 +224,7 @@ class MemberProcesses:
     def _has_answered(
         self, broker_id: int, number: int, answers: dict[int, list[JsonObject]]
     ) -> bool:
-        """Take what a broker answers; returns whether it has, or cannot any more."""
+        """Read a broker's response; return True once it has come, or never can."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:
             answers[broker_id] = list(response.get("logs", ()))
@@ -229,7 +232,7 @@ class MemberProcesses:
         return process_state(self._data, broker_id)[0] is not BrokerState.RUNNING
 
     async def close(self) -> None:
-        """Stop all brokers at once: nobody is left to lead."""
+        """Stop all brokers together, without moving leaders: no broker is left to lead."""
         self._cancel()
         # What ends as a whole waits for no network.
         self._process.links.set(LinkFaults())
@@ -249,7 +252,7 @@ class MemberProcesses:
         )
 
     def _is_gone(self, broker_id: int, pid: int | None) -> bool:
-        """Return whether a process has ended, and let go of one of ours."""
+        """Return True if a process has ended; reap one of our own."""
         if pid in self._own_pids:
             if processes.is_running(pid):
                 return False

@@ -55,9 +55,9 @@ def _read(data: DataDirectory) -> tuple[int, LinkFaults]:
 
 
 def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None:
-    """Set the links of this process to the faults that are set, and say so where that is awaited.
+    """Apply the stored network faults to this process's links, and acknowledge them.
 
-    Faults that cannot be read are told in the log, and those before stay.
+    Unreadable faults are logged, and the present ones stay.
     """
     try:
         number, faults = _read(data)
@@ -90,9 +90,10 @@ def change_faults(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> LinkFaults:
-    """Change the faults, and return them once every process that runs has them.
+    """Change the faults, and return them once every running process has applied them.
 
-    For who has the turn of faults. Errors: ClusterNotRunning, RequestNotCarriedOut, BadClusterFile.
+    The caller holds the lock of faults. Errors: ClusterNotRunning, RequestNotCarriedOut,
+    BadClusterFile.
     """
     running = data.running() if is_held(data.lock_path) else None
     if running is None:

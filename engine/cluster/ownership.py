@@ -74,7 +74,7 @@ def broker_directories(data: DataDirectory, files: Files) -> dict[int, list[str]
 
 
 def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Refuse what a start must not touch; raises FolderInUse, MetadataLost."""
+    """Raise FolderInUse or MetadataLost if a start would touch foreign or damaged files."""
     if data.state() is ClusterState.ABSENT:
         _check_first_start(data, files, plan)
         return
@@ -86,7 +86,7 @@ def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
 
 
 def has_store(data: DataDirectory, files: Files) -> bool:
-    """Return whether a metadata store is there with anything in it, or in its write-ahead log."""
+    """Return True if a metadata store exists and it or its write-ahead log is not empty."""
     if not files.exists(data.store_path):
         return False
     beside = [path for path in data.store_files() if files.exists(path)]
@@ -94,7 +94,7 @@ def has_store(data: DataDirectory, files: Files) -> bool:
 
 
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Refuse a directory with parts of a cluster or with files of others.
+    """Refuse a directory with parts of a cluster or with foreign files.
 
     Raises MetadataLost or FolderInUse. A directory that an interrupted first start left is
     accepted.
@@ -112,7 +112,7 @@ def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> 
 
 
 def remove_log_dir(files: Files, path: str) -> list[str]:
-    """Remove what brokers made in a log directory; returns the paths that were left."""
+    """Remove the files that brokers made in a log directory; return the paths that remain."""
     if not files.exists(path) and not files.is_link(path):
         return []
     if files.is_link(path):
@@ -154,7 +154,7 @@ def set_aside(data: DataDirectory, files: Files) -> list[str]:
 
 
 def remove_file(files: Files, path: str) -> None:
-    """Remove a file; one that is gone is fine."""
+    """Remove a file if it exists."""
     try:
         files.remove(path)
     except FileMissing:

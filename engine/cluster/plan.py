@@ -73,9 +73,10 @@ class ClusterPlan(NamedTuple):
 def broker_settings(
     plan: ClusterPlan, log_dirs: Sequence[str], broker_id: int, port: int | None = None
 ) -> dict[str, str]:
-    """Return the settings of one broker of a plan; what the plan sets counts before ours.
+    """Return the settings of one broker; those in the plan override ours.
 
-    `log_dirs` are its own directories. `port` is where it listens if the plan leaves it open.
+    `log_dirs` are its own log directories. `port` is where it listens unless the plan sets the
+    port.
     """
     # Internal topics cannot have more replicas than there are brokers.
     replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
@@ -109,7 +110,7 @@ def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
 
 
 def open_listeners(static: Mapping[str, str]) -> list[str]:
-    """Return the listeners of a broker that anybody on another machine may use.
+    """Return the listeners on which anybody on another machine may do anything.
 
     Raises ConfigError.
     """
@@ -125,7 +126,7 @@ def open_listeners(static: Mapping[str, str]) -> list[str]:
 
 
 def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
-    """Return whether clients of a listener have to prove who they are; raises ConfigError."""
+    """Return True if a listener's clients must authenticate; raises ConfigError."""
     from engine.broker.listener_oauth import believes_unsecured_tokens
     from engine.config.listener_settings import ListenerSettings
 

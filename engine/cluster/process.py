@@ -125,10 +125,10 @@ class Process:
         on_ready: Callable[[S], None],
         on_poll: Callable[[], None] | None = None,
     ) -> None:
-        """Open brokers, serve until a signal, and stop them; errors are those of the opening.
+        """Open brokers, serve until a signal, and stop them; raises the errors of the opening.
 
-        `on_ready` runs once, when every broker knows the cluster; `on_poll` whenever somebody has
-        a request. Raises BrokerGaveUp when a broker could not go on.
+        `on_ready` runs once, when every broker knows the cluster; `on_poll` at each signal for a
+        request. Raises BrokerGaveUp when a broker could not continue.
         """
         try:
             served = self._finish(opening(self._give_up))
@@ -151,9 +151,10 @@ class Process:
         is_wanted: Callable[[], bool],
         before_end: Callable[[], None] | None = None,
     ) -> None:
-        """End at once when the process that started this one is gone, as long as that `is_wanted`.
+        """End this process when the process that started it is gone, while `is_wanted`.
 
-        A kill is nothing else: the next start recovers. `before_end` kills what else has to go.
+        Checked periodically. The end is that of a kill: the next start recovers. `before_end` kills
+        further processes that must end too.
         """
         if not is_wanted():
             return
@@ -172,7 +173,7 @@ class Process:
         on_ready: Callable[[], None],
         on_poll: Callable[[], None] | None,
     ) -> None:
-        """Run the event loop, with its signals, until the process is to end.
+        """Run the event loop, with its signal handlers, until the process has to end.
 
         `on_ready` is called once the controller's metadata has arrived, `on_poll` at a signal.
         """
@@ -246,9 +247,10 @@ def give_up_if_refused(
     is_wanted: Callable[[], bool],
     give_up: Callable[[str], None],
 ) -> None:
-    """Give up a start whose brokers deny the requests of the controller, and so learn nothing.
+    """Give up a start whose brokers deny the controller's requests, and so get no metadata.
 
-    A while later: not for a request that somebody else sends as the broker begins to listen.
+    Checked after a while, and not at a request that a stranger sends as the broker begins to
+    listen.
     """
 
     def poll() -> None:

@@ -114,10 +114,10 @@ def check_present(data: DataDirectory, files: Files) -> None:
 
 
 def examine(data: DataDirectory, files: Files) -> Repair:
-    """Return what a repair of a stopped cluster would write.
+    """Return the changes that a repair of a stopped cluster would write.
 
-    Errors: ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that is
-    there and that the host refuses to open.
+    Errors: ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that
+    exists and that the host refuses to open.
     """
     if data.state() in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
@@ -159,7 +159,7 @@ def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
 
 
 def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) -> str | None:
-    """Return what is wrong with the metadata store, None if nothing is."""
+    """Return the fault of the metadata store, None if it is sound."""
     if not has_store(data, files):
         # A cluster that never ran has no store, and no logs.
         return "missing or empty" if found.cluster_ids or found.topics else None
@@ -216,7 +216,7 @@ def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
 
 
 def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> list[str]:
-    """Write what a repair found; returns the paths under which old files were set aside."""
+    """Write the changes of a repair; return the paths under which old files were set aside."""
     suffix = f".damaged-{clock.wall_ms()}"
     aside = []
     if repair.found is not None:
@@ -245,7 +245,7 @@ def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> li
 def write_store(
     path: str, clock: Clock, found: FoundCluster, creator: tuple[str, str] | None = None
 ) -> None:
-    """Write a metadata store of what was found, in a file that is not there yet.
+    """Write a metadata store of the data that was found, to a new file.
 
     With a creator its nodes have the ACLs of a protected cluster.
     """
@@ -262,7 +262,7 @@ def write_store(
 
 
 def _first_nodes(found: FoundCluster) -> Iterable[Operation]:
-    """Yield the nodes of the cluster itself; new producer ids are beyond all that were found."""
+    """Yield the nodes of the cluster itself; producer ids continue above all that were found."""
     last_id = found.producer_id_max // _PRODUCER_IDS_SKIPPED * _PRODUCER_IDS_SKIPPED
     last_id += 2 * _PRODUCER_IDS_SKIPPED - 1
     block = ProducerIdBlockNode(FIRST_BROKER_ID, last_id, last_id)

@@ -124,7 +124,7 @@ class ClusterSupervisor:
         self._logs: dict[int, list[dict[str, object]]] = {}
 
     def poll(self) -> None:
-        """Carry out the request that is there, unless another one is under way."""
+        """Carry out the pending request of a command, unless another one is in progress."""
         if self._is_busy:
             return
         try:
@@ -142,7 +142,7 @@ class ClusterSupervisor:
         work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
-        """Do what is wanted, and return the broker that it was done to, 0 for all."""
+        """Carry out a request, and return the id of the broker concerned, 0 for all."""
         self._logs = {}
         if request.action in OF_ALL:
             self._logs = await self._members.carry_out(request)

@@ -80,7 +80,7 @@ class ClusterRequest(NamedTuple):
     topics: tuple[str, ...] | None = None
 
     def as_message(self) -> JsonObject:
-        """Return what is written down."""
+        """Return the request as the content of its file."""
         return {
             "number": self.number,
             "action": self.action.value,
@@ -126,9 +126,9 @@ def request_action(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> int:
-    """Have the process of a cluster do something, and return the id of the broker it was done to.
+    """Let the process of a cluster carry out an action; return the id of the broker concerned.
 
-    The id is 0 where all are meant. For who has the turn. Errors: ClusterNotRunning,
+    The id is 0 for all brokers. The caller holds the start lock. Errors: ClusterNotRunning,
     ClusterRefused, RequestNotCarriedOut.
     """
     request = ClusterRequest(next_number(data), action, broker_id)
@@ -144,7 +144,7 @@ def request_compaction(
     topics: Collection[str] | None = None,
     begins: bool = False,
 ) -> dict[int, list[LogCompaction]]:
-    """Return the compacted logs of each broker that runs; `begins` has those of topics cleaned.
+    """Return the compacted logs of each running broker; `begins` starts their cleaning.
 
     Errors as `request_action`, and BadClusterFile.
     """
@@ -186,7 +186,7 @@ def next_number(data: DataDirectory) -> int:
 
 
 def last_number(data: DataDirectory, path: str) -> int:
-    """Return the number of a request or a response, 0 if there is none that can be read."""
+    """Return the number of a request or a response, 0 if there is none or it is unreadable."""
     try:
         content = data.read_message(path) or {}
         return max(int(content.get("number", 0)), 0)
@@ -225,7 +225,7 @@ def _exchange(
 
 
 def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
-    """Return what is wanted; None if nothing is; raises BadClusterFile."""
+    """Return the pending request, None if there is none; raises BadClusterFile."""
     content = data.read_message(path)
     if content is None:
         return None
@@ -242,7 +242,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
-    """Have a broker do what is wanted of all; returns its logs or metrics as values of JSON."""
+    """Carry out a request on a broker; return its logs or metrics as values of JSON."""
     from engine.broker.metric_text import encode_metrics
     from engine.log.cleaner.compaction_state import encode_states
 
@@ -257,9 +257,9 @@ async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]
 
 
 async def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
-    """Do what the cluster's process wants of a broker in a process of its own, and answer.
+    """Carry out the cluster process's request to a broker in its own process, and respond.
 
-    What was answered is not done again. Raises BadClusterFile.
+    A request that has a response is not repeated. Raises BadClusterFile.
     """
     request = read_request(data, data.member_request_path(broker_id))
     answered = last_number(data, data.member_response_path(broker_id))

@@ -74,8 +74,8 @@ def run_cluster(
 ) -> None:
     """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
 
-    Errors: ClusterInUse; those of the plan, the settings, the store and the logs. The plan is kept
-    unless it does not start.
+    Errors: ClusterInUse; those of the plan, the settings, the store and the logs. The plan is
+    stored unless the cluster does not start.
     """
     check_plan(plan)
     process = _process_of(data)
@@ -104,7 +104,7 @@ def run_cluster(
 
 
 def _process_of(data: DataDirectory) -> Process:
-    """Return the process of a cluster: of one that serves others' logs, on copies of what changes.
+    """Return the process of a cluster: copy-on-write if it serves others' log directories.
 
     Errors: those of `read_served`.
     """
@@ -205,9 +205,10 @@ def _settings_of(
 def _listen_again(
     process: Process, data: DataDirectory, store: MetadataStore, plan: ClusterPlan
 ) -> int:
-    """Serve ZooKeeper's clients where the plan says, else where the last run did.
+    """Serve ZooKeeper's clients at the plan's port, else at the port of the last run.
 
-    Where only the last run says it, another port is taken if others listen there now.
+    Clients can keep their address over a restart. If the last run's port is in use now, another one
+    is chosen.
     """
     network, entropy, host = process.network, process.host.entropy, plan.host
     if plan.zookeeper_port:
@@ -220,7 +221,7 @@ def _listen_again(
 def _listen_where_last(
     network: Network, host: str, port: int, store: MetadataStore, entropy: Entropy
 ) -> int:
-    """Listen on a port, or on any if others do there; returns which."""
+    """Listen on a port, or on any free one if it is in use; return the port."""
     try:
         return store.listen(network, host, port, entropy)
     except CannotListen as error:
@@ -267,10 +268,11 @@ class Member(NamedTuple):
 
 
 def run_member(data: DataDirectory, member: Member) -> None:
-    """Run one broker of a data directory's cluster until a signal, its metadata in a store.
+    """Run one broker of a data directory's cluster until a signal.
 
-    Errors: BrokerInUse; those of the settings, the store, the logs and the network. What says which
-    process runs the broker stays after an error: it has crashed then.
+    Its metadata is in the store of the cluster's process. Errors: BrokerInUse; those of the
+    settings, the store, the logs and the network. The file that names the process stays after an
+    error: it shows that the broker has crashed.
     """
     broker_id = member.broker_id
     try:
@@ -388,7 +390,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
 
 
 def log_to_stderr() -> None:
-    """Write what the brokers say to stderr, in the form of Kafka's local logs."""
+    """Write the brokers' log to stderr, in the line format of Kafka's own log."""
     logging.addLevelName(logging.CRITICAL, "FATAL")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines(_LINE, "%Y-%m-%d %H:%M:%S"))

@@ -109,9 +109,9 @@ class OtherServedCluster(EngineError):
 
 
 def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
-    """Return what a cluster serves, None for one with logs of its own.
+    """Return the log directories that a cluster serves, None for one with logs of its own.
 
-    Errors: StorageError for a file that is no such list; SourceGone.
+    Errors: StorageError for an invalid file; SourceGone.
     """
     path = data.served_path
     try:
@@ -151,7 +151,7 @@ def serve_logs(
     requested: ServedLogs,
     plan: ClusterPlan,
 ) -> Served:
-    """Make the cluster that serves log directories, for its first start.
+    """Create the cluster that serves log directories, for its first start.
 
     Errors: TooManyBrokers, NoLogDirectory, OnePartition, SourceInUse.
     """
@@ -181,7 +181,7 @@ def serve_logs(
 
 
 def remove_links(data: DataDirectory, files: Files) -> None:
-    """Take the links out of a cluster that is to be removed; what they lead to stays."""
+    """Remove the links in a cluster's directory before its removal; the linked files stay."""
     folder = data.broker_path(FIRST_BROKER_ID)
     if not files.exists(data.served_path) or not files.is_dir(folder):
         return
@@ -194,7 +194,7 @@ def remove_links(data: DataDirectory, files: Files) -> None:
 
 
 def _undo(data: DataDirectory, files: Files) -> None:
-    """Remove what was made so far, so that the directory can be tried again."""
+    """Remove the files of a failed attempt, so that the directory can be used again."""
     remove_links(data, files)
     remove_log_dir(files, data.broker_path(FIRST_BROKER_ID))
     for path in (*data.store_files(), data.served_path):
@@ -202,7 +202,7 @@ def _undo(data: DataDirectory, files: Files) -> None:
 
 
 def _log_dirs(files: Files, source: str) -> list[str]:
-    """Return the log directory at a path, or those right below it, none of them in use."""
+    """Return the log directory at a path, or those right below it; none may be in use."""
     try:
         log_dir = find_log_dir(files, source)
     except NoLogDirectory as error:
@@ -239,7 +239,7 @@ def _write_checkpoints(
 ) -> None:
     """Write the checkpoints of one served directory from those of the copies.
 
-    The marker of a clean shutdown is written only if all copies have it.
+    The clean shutdown marker is written only if all copies have one.
     """
     files.make_dir(target)
     for name in (RECOVERY_POINTS, LOG_STARTS):

@@ -48,9 +48,9 @@ def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
 
 
 def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
-    """Return how a broker logs in to its store, and whether it protects nodes.
+    """Return how a broker logs in to its store, and whether it sets ACLs on nodes.
 
-    Errors: ConfigError, for protection without a login too.
+    Errors: ConfigError, also for ACLs without a login.
     """
     login = client_login(_properties(settings), read_input)
     protects = bool(settings.value(_SET_ACL))

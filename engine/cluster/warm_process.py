@@ -29,7 +29,7 @@ def warm_up() -> None:
 
 
 def cool_down() -> None:
-    """End that process, if there is one, and with it the clusters that run."""
+    """End the warm process, if there is one, and the clusters that it runs."""
     server = _servers.pop(os.getpid(), None)
     if server is not None:
         server.close()

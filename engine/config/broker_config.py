@@ -358,7 +358,7 @@ def _check_overrides(text: str) -> None:
 
 
 def _entries(text: str) -> list[str]:
-    """Split a list as Java does: empty elements at its end do not count."""
+    """Split a list as Java does, dropping empty elements at its end."""
     entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:
         entries.pop()

@@ -79,7 +79,7 @@ class ReconfigurationRefused(ConfigError):
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
-    """Raise ConfigError unless a broker's (or all brokers') settings may be set to these."""
+    """Raise ConfigError if the settings of one or all brokers may not be set to these values."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
@@ -248,7 +248,7 @@ def _check_threads(name: str, old: int, new: int) -> None:
 
 
 def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
-    """Return how much of a log is kept in all, and how much of it on the disk."""
+    """Return the total and the local retention of a log, in ms or bytes."""
     logs = TopicConfig.of({}, settings)
     if kind == "ms":
         return logs.retention_ms, logs.local_retention_ms

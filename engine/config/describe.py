@@ -116,7 +116,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
 
 
 def _is_dynamic(name: str) -> bool:
-    """Return whether brokers change a key: to them listeners' keys and throttles are read-only."""
+    """Return True if brokers can change a key at run time; listeners' keys and throttles not."""
     key = broker_keys().get(name)
     return key is not None and key.update_mode in (
         UpdateMode.PER_BROKER,

@@ -84,7 +84,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 @cache
 def _notes() -> tuple[tuple[str, str], ...]:
-    """Return patterns of keys and the sentences added to them, the first that fits counts."""
+    """Return key patterns with the sentences added to their documentation; first match counts."""
     from engine.config.tables.documentation_here import HERE_TEXTS
 
     return tuple(

@@ -122,7 +122,7 @@ def _unescaped(text: str, path: str) -> str:
 def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
     """Return the text with escapes; keys escape every space, values only a leading one.
 
-    Characters that are `spared` stay as they are, if they are printable.
+    Printable characters in `spared` are not escaped.
     """
     parts = []
     for index, character in enumerate(text):

@@ -109,7 +109,7 @@ class BrokerSettings:
     def configured_text(self, name: str) -> str | None:
         """Return the text of exactly this key from the first source that sets it, else None.
 
-        Neither defaults count, nor other keys of the same setting such as `log.retention.hours`.
+        Defaults do not count, nor other keys of the same setting like `log.retention.hours`.
         """
         for source in (self.dynamic_broker, self.dynamic_default, self.static):
             text = source.get(name)
@@ -123,10 +123,10 @@ class BrokerSettings:
         return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:
-        """Return all sources that set a value, the one that counts first.
+        """Return all sources that set a value, the effective one first.
 
-        They begin where the key itself is set: a setting that only has another key's value
-        (hours instead of ms) does not name it. Passwords have None for a value.
+        They begin where the key itself is set: a setting that only has another key's value (hours
+        instead of ms) is not listed. Passwords have the value None.
         """
         names = synonym_names(name)
         shown = is_shown(name)
@@ -199,7 +199,7 @@ def _default_value(name: str) -> ConfigValue:
 
 
 def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
-    """Set `broker.id` and `node.id` to the value of the other where one is missing."""
+    """Set `broker.id` and `node.id` to each other's value if only one is set."""
     broker_id, node_id = static.get("broker.id"), static.get("node.id")
     if broker_id is None and node_id is not None:
         return {**static, "broker.id": node_id}

@@ -188,7 +188,7 @@ def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check
 
 
 def _choice_check(choice: re.Match[str]) -> _Check:
-    """Return a check that a value, or each element of a list, is one of the names."""
+    """Return a check that a value, or each element of a list, is one of the allowed names."""
     any_case, names = choice.groups()
     allowed = frozenset(names.split(", "))
 
@@ -203,7 +203,7 @@ def _choice_check(choice: re.Match[str]) -> _Check:
 
 
 def _is_release(value: ConfigValue) -> bool:
-    """Return whether a text begins with a release, or one of its steps; more numbers may follow."""
+    """Return True if a text begins with a release or one of its IV steps; more may follow."""
     assert isinstance(value, str)
     numbers = value.split(".")
     head = ".".join(numbers[: 3 if value.startswith("0.") else 2])

@@ -148,7 +148,7 @@ class BrokerEvents:
     async def on_leader_and_isr_response(
         self, broker_id: int, response: messages.LeaderAndIsrResponse
     ) -> None:
-        """Note which replicas a broker cannot read, and find others for them."""
+        """Note replicas whose log directory a broker cannot use, and elect leaders without them."""
         if response.error_code != NONE or broker_id not in self._context.live_brokers:
             return
         before = self._context.offline_replicas.get(broker_id, set())
@@ -268,7 +268,7 @@ class BrokerEvents:
     async def _notes(
         self, folder: str, names: list[str], decode: Callable[[bytes | None, str], V]
     ) -> list[V]:
-        """Return the content of notes; one that cannot be parsed does not stop the others."""
+        """Return the content of change nodes; an invalid node is reported and skipped."""
 
         async def read(path: str) -> list[V]:
             """Return the decoded note, or nothing if it is gone or cannot be parsed."""

@@ -50,9 +50,9 @@ V = TypeVar("V")
 async def read_many(
     read: Callable[[K], PromiseCoroutine[V]], keys: Iterable[K], turns: LoopTurns
 ) -> dict[K, V]:
-    """Read nodes by key, many of them at once; the keys are all different.
+    """Read znodes by key, up to CONTROLLER_READS_MAX at once; keys must be distinct.
 
-    Requested in shares of the loop's turns: a store of this process answers within the call.
+    The requests are spread over turns of the loop: the embedded store responds within the call.
     """
     listed = list(keys)
     found: dict[K, V] = {}
@@ -78,7 +78,7 @@ class StoredTopic(NamedTuple):
 
 
 async def read_controller_id(client: ZnodeClient) -> int | None:
-    """Return the broker that is the controller, None if there is none."""
+    """Return the id of the controller, None if no broker is the controller."""
     try:
         data, _ = await client.get(CONTROLLER)
     except NoNode:
@@ -112,10 +112,7 @@ async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
 
 
 async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
-    """Return a topic's assignment, None if there is no such topic.
-
-    Raises InvalidZnodeValue and InvalidUuid.
-    """
+    """Return a topic's assignment, None if the topic does not exist."""
     path = topic_path(topic)
     try:
         data, stat = await client.get(path)

@@ -104,7 +104,7 @@ class ControllerContext:
         self.topic_names[topic_id] = topic
 
     def remove_topic(self, topic: str) -> None:
-        """Remove a deleted topic, with all of its state."""
+        """Remove a deleted topic and all state about it."""
         self.to_delete.discard(topic)
         self.deletion_started.discard(topic)
         self.ineligible_for_deletion.discard(topic)
@@ -157,10 +157,10 @@ class ControllerContext:
         return [p for p in self.leaderships if p.topic not in going]
 
     def is_going(self, topic: str) -> bool:
-        """Return whether a topic is to be deleted, and not maintained any more.
+        """Return True if a topic is to be deleted, and no longer maintained.
 
-        One whose deletion waits for a reassignment is: the reassignment needs a leader, which needs
-        its epoch, and followers, which fetch by the topic's id.
+        A topic whose deletion waits for a reassignment is still maintained: the reassignment needs
+        a leader, which needs its epoch, and followers, which fetch by the topic's id.
 
         Differs: Kafka does not maintain it. It ends such a reassignment by the deletion, as soon
         as a broker with a replica starts, and never if none does.
@@ -174,7 +174,7 @@ class ControllerContext:
         return self.to_delete - {partition.topic for partition in self.reassigning}
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Return the partitions whose leader cannot serve, but those that are going."""
+        """Return the partitions whose leader is offline, except those of topics being deleted."""
         going = self.going()
         return [
             partition
@@ -183,7 +183,7 @@ class ControllerContext:
         ]
 
     def partitions_waiting_for_leader(self) -> list[TopicPartition]:
-        """Return the partitions that are new or offline, but those that are going."""
+        """Return the new or offline partitions, except those of topics being deleted."""
         going = self.going()
         waiting = (PartitionPhase.NEW, PartitionPhase.OFFLINE)
         return [
@@ -210,7 +210,7 @@ class ControllerContext:
         ]
 
     def topics_with_offline_replicas(self, topics: Iterable[str]) -> set[str]:
-        """Return those topics of which a replica cannot serve."""
+        """Return the given topics that have a replica which is offline."""
         return {
             topic
             for topic in topics

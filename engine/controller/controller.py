@@ -223,7 +223,7 @@ class Controller:
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
-        """Elect the preferred leaders, or any without a leader; promise the result of each."""
+        """Elect preferred leaders, or with `is_unclean` any replica; promise each result."""
         handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
@@ -369,15 +369,15 @@ class Controller:
         self.session_began()
 
     async def _follow_controller(self) -> None:
-        """Read the controller's node after a change; elect if there is none.
+        """Read `/controller` after a change; start an election if no broker is the controller.
 
         The watch on the node fires for its creation; by the time the node is read, that controller
         may have resigned. The watch set then fires only for the next creation, so an election is
-        started here. A node that exists but cannot be read blocks every election: as in Kafka, its
-        deletion is waited for.
+        started here. A node that exists but cannot be read blocks every election until it is
+        deleted, as in Kafka.
 
-        Differs: Kafka starts no election here; if all brokers missed the deletion, none would
-        elect.
+        Differs: Kafka starts no election here; if all brokers missed the deletion, no broker would
+        become the controller.
         """
         await self._read_controller()
         if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:

@@ -61,9 +61,9 @@ def elect(
 def without_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state once a replica is offline: out of ISR, and without a leader if it led.
+    """Return the state without an offline replica in the ISR, and without a leader if it led.
 
-    The last member of the ISR stays in it, so that only it can bring the partition back.
+    The last member of the ISR stays in it, so that only this replica can bring the partition back.
 
     Source: ISR-1, R13.
     """
@@ -85,9 +85,10 @@ def first_state(live: Sequence[int], controller_epoch: int) -> PartitionStateNod
 def _elect_offline(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect the first live replica in sync; None if there is none and unclean is not allowed.
+    """Elect the first live replica of the ISR, else any live replica if unclean is allowed.
 
-    The ISR keeps its live members. An unclean leader is alone in it, and recovering.
+    The ISR keeps its live members. After an unclean election the ISR is the leader alone, in
+    recovery. Returns None if no replica may lead.
     """
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
@@ -103,7 +104,7 @@ def _elect_offline(
 def _elect_among(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect the first live, in-sync target replica, None if there is none; the ISR stays."""
+    """Elect the first live target replica in the ISR, None if there is none; the ISR stays."""
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
     if leader is None:
@@ -124,7 +125,10 @@ def _elect_preferred(
 def _elect_around_shutdown(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect a live, in-sync replica that stays up, else None; the ISR loses those that stop."""
+    """Elect a live ISR member that does not shut down, None if there is none.
+
+    Replicas that shut down leave the ISR.
+    """
     live = _in_order(candidates.replicas, candidates.live)
     isr = _without(state.isr, candidates.shutting_down)
     leader = _first(live, isr)

@@ -60,14 +60,14 @@ class EventQueue:
         self._wake()
 
     def clear_and_put(self, event: Event) -> None:
-        """Drop all that waits and queue an event in its place: it jumps the queue."""
+        """Drop all queued events and queue one event, which makes them pointless."""
         dropped, self._events = self._events, deque()
         for overtaken, _ in dropped:
             _drop(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
-        """Drop all that waits; `on_idle` is run when nothing runs any more, perhaps at once."""
+        """Drop all queued events; run `on_idle` once the running event, if any, has ended."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
         for event, _ in dropped:

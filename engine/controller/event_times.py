@@ -67,7 +67,7 @@ class EventTimes:
         }
 
     def note(self, event: str, queued_ns: int, began_ns: int) -> None:
-        """Note an event that has ended; behind a bracket its name says of what it is."""
+        """Note how long an event waited and ran; its name may have the subject in brackets."""
         now_s = self._clock.monotonic_ms() // _MS_PER_S
         self.waits.note((began_ns - queued_ns) // _NS_PER_MS, now_s)
         kind, _, _ = event.partition("(")

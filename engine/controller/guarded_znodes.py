@@ -45,9 +45,10 @@ class GuardedZnodes:
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; raises ControllerMoved, NodeError.
+        """Apply all operations or none, if the controller epoch is still this controller's.
 
-        Many of them have a turn of the loop to themselves: a store of this process does them in it.
+        Raises ControllerMoved if a later controller was elected, and NodeError. Many operations get
+        a turn of the loop to themselves: the embedded store applies them within the call.
         """
         if len(operations) > CONTROLLER_OPERATIONS_PER_SHARE:
             await self.turns.await_turn()
@@ -65,7 +66,7 @@ class GuardedZnodes:
         return await write_groups(self.write, groups)
 
     async def create_missing(self, paths: Iterable[str]) -> None:
-        """Create nodes without data; those that are there stay as they are."""
+        """Create nodes without data, where they do not exist."""
         for result in await self.write_groups([(Create(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NodeExists):
                 raise result
@@ -77,7 +78,10 @@ class GuardedZnodes:
                 raise result
 
     async def tree_below(self, path: str) -> list[str]:
-        """Return a node and all below it, children before parents; empty if it does not exist."""
+        """Return a node and all its descendants, children before parents, for a deletion.
+
+        Empty if the node does not exist.
+        """
         try:
             names = await self.client.children(path)
         except NoNode:

@@ -89,7 +89,7 @@ class LeaderBalance:
             cancel()
 
     async def check(self) -> None:
-        """Elect the preferred leaders where others lead, and schedule the next check."""
+        """Elect preferred leaders where other replicas lead, and schedule the next check."""
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()
@@ -106,7 +106,7 @@ class LeaderBalance:
             self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000)
 
     def _schedule(self, delay_ms: int) -> None:
-        """Schedule the next check, in place of one that was scheduled before."""
+        """Schedule the next check, and cancel the one that was scheduled before."""
         self.stop()
         due_ms = self._clock.monotonic_ms() + delay_ms
         self._cancel = self._timers.call_at(due_ms, self._due)

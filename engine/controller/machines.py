@@ -44,7 +44,7 @@ class Machines(NamedTuple):
         batch.send()
 
     def send_all_metadata(self, broker_ids: list[int]) -> None:
-        """Send brokers the live brokers and all partitions; they forget all others."""
+        """Send brokers a full UpdateMetadata; they forget all partitions that it lacks."""
         batch = RequestBatch(self.parts.sender)
         batch.add_all_metadata(broker_ids)
         batch.send()

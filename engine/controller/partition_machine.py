@@ -78,7 +78,7 @@ class PartitionMachine:
         *,
         allow_unclean: bool = False,
     ) -> StateResults:
-        """Move partitions; return the results of those that needed an election."""
+        """Move partitions to a phase; return the results of the elections that this needed."""
         valid = self._valid(partitions, target)
         phases = self._context.partition_phases
         if target is not PartitionPhase.ONLINE:
@@ -142,10 +142,10 @@ class PartitionMachine:
     async def _create_states(
         self, states: dict[TopicPartition, PartitionStateNode]
     ) -> dict[TopicPartition, NodeError | None]:
-        """Create the nodes of new partitions: parents of all, partitions of all, states of all.
+        """Create the state nodes of new partitions, and their parent nodes first.
 
-        One transaction if nothing is in the way, as in a cluster without other writers, and
-        if it is not too large for a store: one that is would be refused for good.
+        One transaction if no node is in the way, as in a cluster without other writers, and if the
+        store accepts its size: a larger one would be refused each time.
         """
         if not states:
             return {}

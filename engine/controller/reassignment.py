@@ -112,9 +112,11 @@ class Reassignment:
     async def begin(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
-        """Begin to reassign partitions; return those that were begun.
+        """Start to reassign partitions; return the result of each.
 
-        Replicas choose their log directories in the order of these requests.
+        Replicas are assigned to log directories in the order of these requests, so the order is
+        Kafka's.
+
         Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
         """
         results = {}
@@ -152,7 +154,7 @@ class Reassignment:
                 await self._walk_on(partition, assignment)
 
     async def on_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        """Run phase B for those partitions whose target replicas are all in sync now."""
+        """Run phase B for the partitions whose target replicas are now all in the ISR."""
         for partition in partitions:
             if partition not in self._context.reassigning:
                 continue
@@ -224,7 +226,7 @@ class Reassignment:
     def _not_started(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> list[Replica]:
-        """Return the adding replicas but those that an earlier walk has started."""
+        """Return the adding replicas that no earlier attempt has started."""
         phases = self._context.replica_phases
         replicas = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
         absent = ReplicaPhase.NON_EXISTENT

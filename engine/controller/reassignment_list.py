@@ -26,7 +26,7 @@ class ReassignmentList:
         self._context = machines.context
 
     def refusal(self) -> messages.ListPartitionReassignmentsResponse:
-        """Return the response of one that is not the controller."""
+        """Return the response of a broker that is not the controller."""
         return messages.ListPartitionReassignmentsResponse(
             error_code=NOT_CONTROLLER, error_message=_NOT_THE_CONTROLLER
         )

@@ -37,9 +37,9 @@ class ReassignmentNode:
         return await self._read() or {}
 
     async def remove(self, is_done: IsDone) -> None:
-        """Remove partitions, and the node with the last of them.
+        """Remove finished partitions from the node; delete the node after its last one.
 
-        A node without a change is written again, too; one that names no partition is deleted.
+        Written even without a change, as Kafka does, and a node that names no partition is deleted.
         """
         targets = await self._read()
         if targets is None:

@@ -69,7 +69,7 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target; an earlier target is dropped.
+    """Return the assignment during a reassignment to a target; an earlier target is dropped.
 
     Source: RSN-4.
     """
@@ -110,7 +110,7 @@ def replicas_refusal(
 
 
 def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
-    """Return why a list cannot be one of replicas; live brokers are not checked."""
+    """Return why a replica list is invalid, None if it is valid; live brokers are not checked."""
     if not target:
         return _invalid("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):
@@ -139,7 +139,7 @@ def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -
 
 
 def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
-    """Return why replicas must not be deleted at once: all in-sync ones would be lost.
+    """Return why replicas must not be removed now: no member of the ISR would be left.
 
     Source: C6.
     Differs: Kafka deletes them, and the acknowledged records with them.

@@ -43,9 +43,10 @@ class ReplicaMachine:
         }
 
     async def startup(self) -> None:
-        """Note the phase of each replica after a failover, and notify those that are up.
+        """Set the phase of each replica after a failover, and send live brokers their state.
 
-        One on a dead broker counts as not deletable: should its topic be deleted, it waits.
+        A replica on a dead broker counts as ineligible for deletion: the deletion of its topic
+        waits for the broker.
         """
         context = self._context
         replicas = context.replicas_of(context.partitions())
@@ -60,7 +61,7 @@ class ReplicaMachine:
         await self.change(offline, ReplicaPhase.OFFLINE)
 
     async def change(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
-        """Move replicas; those that may not be moved are reported and stay."""
+        """Move replicas to a phase; an invalid move is reported, and the replica stays."""
         valid = self._valid(replicas, target)
         if not valid:
             return
@@ -108,7 +109,10 @@ class ReplicaMachine:
         self._context.replica_phases[replica] = ReplicaPhase.NEW
 
     def _bring_online(self, replica: Replica, batch: RequestBatch) -> None:
-        """Make a replica ONLINE; one that was not NEW is sent LeaderAndIsr."""
+        """Make a replica ONLINE, by a LeaderAndIsr unless it was NEW.
+
+        A NEW replica gets its LeaderAndIsr with the election of the leader.
+        """
         leadership = self._context.leaderships.get(replica.partition)
         is_new = self._context.replica_phases[replica] is ReplicaPhase.NEW
         if leadership is not None and not is_new:
@@ -152,7 +156,7 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
-        """Stop a broker's replicas, remove them from ISRs, and notify the other replicas."""
+        """Stop a broker's replicas, remove them from ISRs, and inform the other replicas."""
         context = self._context
         share = self._parts.znodes.turns.begin()
         for partition in partitions:

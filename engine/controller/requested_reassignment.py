@@ -40,7 +40,7 @@ class RequestedReassignment:
         self._turns = turns
 
     def refusal(self) -> messages.AlterPartitionReassignmentsResponse:
-        """Return the response of one that is not the controller."""
+        """Return the response of a broker that is not the controller."""
         return messages.AlterPartitionReassignmentsResponse(
             error_code=NOT_CONTROLLER, error_message=_NOT_THE_CONTROLLER
         )

@@ -54,7 +54,10 @@ class StateWriter:
     async def write(
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
-        """Write states over the versions they were decided on; returns those that were newer."""
+        """Write partition states over the versions they were decided on.
+
+        Returns the partitions whose node has a newer version: their decision has to be made again.
+        """
         outdated = []
         group_results = await self._znodes.write_groups(
             [_replacement(partition, current) for partition, current in decided.items()]
@@ -103,7 +106,7 @@ class StateWriter:
     def _note(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Note the present state; one of an earlier controller is sent with this one's epoch."""
+        """Cache a partition's state, with this controller's epoch for the next requests."""
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
         self._context.leaderships[partition] = noted

@@ -54,7 +54,7 @@ class TopicDeletion:
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:
-        """Resume after a failover the deletions that were requested before it."""
+        """Resume, after a failover, the topic deletions that were requested before."""
         if not self.is_enabled:
             await self.drop_requests(topics)
             return
@@ -71,7 +71,7 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Retry the topics that waited for this event, and for nothing else.
+        """Retry the deletion of topics that waited for this event, and for no reassignment.
 
         Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
@@ -125,7 +125,7 @@ class TopicDeletion:
             await self._start(start)
 
     def _phases(self, topic: str) -> set[ReplicaPhase]:
-        """Return the distinct phases of the topic's replicas, which decide what is next."""
+        """Return the distinct phases of a topic's replicas, which decide the next step."""
         context = self._context
         return {
             context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
@@ -133,7 +133,10 @@ class TopicDeletion:
         }
 
     def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
-        """Return those of topics to delete; a reassignment has had others deleted before."""
+        """Return the replicas that belong to topics being deleted.
+
+        Other deleted replicas were removed by a reassignment.
+        """
         context = self._context
         return [
             replica

@@ -66,7 +66,7 @@ class TopicEvents:
         await self._machines.deletion.init(requested, waiting)
 
     async def on_topics(self) -> None:
-        """Process new topics and forget those whose node is deleted."""
+        """Create the partitions of new topics, and forget topics whose node is deleted."""
         stored_names = frozenset(await self._watched_topics())
         for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
@@ -162,7 +162,7 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
-        """Add topics to the context; give an id to one without, and find its reassignments."""
+        """Add topics to the context, with their ids (created if missing) and reassignments."""
         share = self._turns.begin()
         for topic, stored in read.items():
             if share.is_over():

@@ -45,7 +45,7 @@ class ContentRules(NamedTuple):
     def content(
         self, key: bytes | None, value: bytes | None, headers: tuple[Header, ...]
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...]]:
-        """Return key, value and headers as they are copied; what is null stays so."""
+        """Return key, value and headers as they are copied; null values stay null."""
         if not self.methods:
             return key, value, headers
         method = self.methods.get("headers")
@@ -66,7 +66,7 @@ class ContentRules(NamedTuple):
 
 
 def anonymised_parts(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return what texts such as `key=hash` say; raises WrongCopyRule."""
+    """Parse texts like `key=hash`; raises WrongCopyRule."""
     methods: dict[str, str] = {}
     for text in texts:
         part, _, method = text.partition("=")

@@ -80,7 +80,7 @@ def new_range(ends: PartitionEnds) -> CopyRange:
 
 
 def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
-    """Return what is copied from the (exclusive) end of an earlier range; raises SourceShorter."""
+    """Return the range from the (exclusive) end of an earlier one; raises SourceShorter."""
     if ends.end < copied_to:
         raise SourceShorter(partition, ends.end, copied_to)
     start = max(copied_to, ends.first)
@@ -88,7 +88,7 @@ def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: i
 
 
 def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
-    """Raise SourceReplaced for a topic with another id than it had."""
+    """Raise SourceReplaced if a topic's id has changed: it was deleted and created again."""
     ids = {topic.source: topic.source_id for topic in earlier}
     for topic in topics:
         known = ids.get(topic.source)
@@ -99,10 +99,10 @@ def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedT
 def continued_group_offsets(
     offsets: Iterable[GroupOffset], plan: TopicCopy, earlier: TopicCopy
 ) -> list[GroupOffset]:
-    """Return the offsets of groups as a plan that continues an earlier one has them.
+    """Return the group offsets of a plan that continues an earlier copy.
 
-    One before its range is the earlier plan's, by which it is translated. Errors:
-    GroupNotTranslated, also for a group that has gone back since.
+    An offset before the plan's range was translated by the earlier plan, and is kept from there.
+    Errors: GroupNotTranslated, also for a group whose offset has moved back since.
     """
     known = {(one.group_id, one.partition): one.offset for one in earlier.group_offsets}
     found = []

@@ -73,7 +73,7 @@ class CopyJournal:
     def take(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[CopyJournal, CopyState | None]:
-        """Hold a journal, which is made where there is none; returns its last copy.
+        """Lock a journal, created if missing; return it and its last copy.
 
         Errors: CopyJournalHeld, NoCopyJournal, StorageError.
         """
@@ -96,7 +96,7 @@ class CopyJournal:
         self._held.close()
 
     def begin(self, plan: TopicCopy, writer: ProcessIdentity) -> None:
-        """Note what is to be copied, behind a copy that is over."""
+        """Write a new copy's plan to the journal, after a finished copy."""
         self._write(
             "begin",
             version=VERSION,
@@ -131,11 +131,11 @@ class CopyJournal:
 
 
 def read_copy(files: HeldFiles, path: str) -> CopyState | None:
-    """Return the last copy of a journal, None of an empty one; raises NoCopyJournal, FileMissing.
+    """Return the last copy in a journal, None if empty; raises NoCopyJournal, FileMissing.
 
-    A line that was cut short, or is damaged, is passed over: exactly once needs the begin alone,
-    and at least once copies again what a lost line said. After a begin that was cut short nothing
-    was done.
+    A truncated or damaged line is skipped: exactly once needs only the begin line, and at least
+    once copies again what a lost line would have excluded. After a truncated begin nothing was
+    copied.
     """
     state: CopyState | None = None
     for number, line in enumerate(files.read_bytes(path).splitlines()):

@@ -67,11 +67,11 @@ class TopicCopy(NamedTuple):
         return {key: TopicPartition(names[key.topic], key.partition) for key in self.ranges}
 
     def translated_offsets(self) -> list[GroupOffset]:
-        """Return the offsets of groups, those before a range as its start.
+        """Return the group offsets to translate; an offset before a range becomes its start.
 
-        Records before it are not copied, by choice or as the source has deleted them: the next
-        record of such a group is the first one that is copied. Left out are those before a range
-        that continues an earlier copy: that one has translated them.
+        Records before the range are not copied, by choice or because the source has deleted them:
+        the group's next record is the first copied one. Offsets before a range that continues an
+        earlier copy are left out: the earlier copy has translated them.
         """
         return [
             one._replace(offset=max(one.offset, self.ranges[one.partition].start))

@@ -47,10 +47,10 @@ def resumed_positions(
     known: Mapping[TopicPartition, int],
     noted: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the next offset of each partition of the source that is not copied.
+    """Return the next offset to copy of each partition of the source.
 
-    `known` are the positions that count, `noted` those of the journal; both by partitions of the
-    source. Errors: ProgressLost, those of asking.
+    `known` are the authoritative positions, `noted` those of the journal; both by partitions of the
+    source. Errors: ProgressLost, those of the requests.
     """
     ranges = plan.ranges
     begun = [
@@ -73,7 +73,7 @@ def resumed_positions(
 def never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """Return the partitions whose copy has never had a record, or is not there."""
+    """Return the partitions whose destination never had a record, or does not exist."""
     to = plan.destinations()
     there = {to[key]: key for key in keys}
     empty = set()

@@ -119,7 +119,7 @@ class ExactlyOnceWriter:
         self._results: list[BatchResult] = []
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Fence and end what an earlier process left, and return where to go on."""
+        """Fence an earlier process, abort its transaction, and return where to resume."""
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
         known = {self._from[there]: offset for there, offset in committed.items()}
@@ -161,7 +161,7 @@ class ExactlyOnceWriter:
         self._note(positions)
 
     def _note(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Record in the journal which partitions got a first position or are at their end.
+        """Record in the journal which partitions got a first position or reached their end.
 
         This must come after the commit: a resume takes a noted end for copied, and raises
         ProgressLost for another noted position that is above the committed one.
@@ -192,7 +192,7 @@ class ExactlyOnceWriter:
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 
     def _settle(self, positions: Mapping[TopicPartition, int] | None) -> None:
-        """Put offsets of groups that no copied record is at or after yet at the copy's end."""
+        """Translate group offsets beyond all copied records to the destination's log end offset."""
         unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
         ends: dict[TopicPartition, int] = {}
         for there, found in list_offsets(self._client, unseen).items() if unseen else ():
@@ -202,7 +202,7 @@ class ExactlyOnceWriter:
         self._translation.settle(positions, ends)
 
     def finish(self) -> None:
-        """Commit the offsets of groups that are behind all that is copied."""
+        """Commit group offsets that lie after all copied records."""
         if not self._translation.is_needed:
             return
         self._settle(None)

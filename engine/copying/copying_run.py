@@ -119,7 +119,7 @@ class CopyingRun:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Return how many records were read so far, and the bytes of those that were added."""
+        """Return how many records were read so far, and the bytes of the copied ones."""
         both = (self.counts, self._open)
         records = sum(one.records.total() + one.left_out.total() for one in both)
         return records, sum(one.size_bytes.total() for one in both)
@@ -130,9 +130,9 @@ class CopyingRun:
         return dict(self._committed)
 
     def fetch(self, wait_ms: int) -> list[ConsumedRecords]:
-        """Wait for records, and as long as the throttle says; what has come is to be stored.
+        """Return fetched records, after a pause if the throttle demands it.
 
-        Raises SourceReplaced.
+        Raises SourceReplaced if a topic was deleted and created again.
         """
         pause_ms = self._pause_ms()
         if pause_ms:
@@ -157,7 +157,7 @@ class CopyingRun:
         return max(round(-tokens * 1000 / self._rate), 0)
 
     def store(self, arrived: list[ConsumedRecords]) -> None:
-        """Copy what has come, and commit if it is time; raises PartitionUnreadable, NotCopied."""
+        """Copy fetched records, and commit if it is time; raises PartitionUnreadable, NotCopied."""
         for consumed in arrived:
             self._copy(consumed)
         self._writer.poll()
@@ -215,7 +215,7 @@ class CopyingRun:
         )
 
     def commit(self) -> None:
-        """Have all that was added stored, with the positions behind it; raises NotCopied."""
+        """Flush all copied records, and store the positions after them; raises NotCopied."""
         if self._uncommitted:
             self._writer.commit(self._uncommitted)
             self._committed |= self._uncommitted
@@ -231,7 +231,7 @@ class CopyingRun:
 
 
 def _fetch_options(rate_bytes_per_s: int | None) -> FetchOptions:
-    """Return how to fetch: committed records, and under a throttle no more than a second's."""
+    """Return how to fetch: committed records, and under a throttle one second's bytes at most."""
     options = FetchOptions(read_committed=True)
     if rate_bytes_per_s is None:
         return options

@@ -35,7 +35,7 @@ class GroupTranslation:
     def __init__(
         self, offsets: Iterable[GroupOffset], positions: Mapping[TopicPartition, int]
     ) -> None:
-        """`positions` are where the copy goes on: what lies before them is committed."""
+        """`positions` are where the copy resumes: offsets before them are committed already."""
         self._pending: dict[TopicPartition, list[GroupOffset]] = {}
         for one in sorted(offsets, key=lambda one: one.offset):
             if one.offset >= positions[one.partition]:
@@ -49,7 +49,7 @@ class GroupTranslation:
         return bool(self._pending)
 
     def stored(self, partition: TopicPartition, offsets: Sequence[int], base_offset: int) -> None:
-        """Note that records with these offsets of the source are stored from an offset on."""
+        """Note that records with these source offsets are stored from `base_offset` on."""
         self._ends[partition] = base_offset + len(offsets)
         pending = self._pending.get(partition)
         while pending and pending[0].offset <= offsets[-1]:
@@ -59,7 +59,7 @@ class GroupTranslation:
             del self._pending[partition]
 
     def unseen(self, positions: Mapping[TopicPartition, int] | None) -> list[TopicPartition]:
-        """Return the partitions whose end `settle` needs, as nothing was stored in them so far."""
+        """Return the partitions whose end `settle` must look up: no record was stored in them."""
         return [
             key for key in self._pending if key not in self._ends and self._passed(key, positions)
         ]
@@ -67,7 +67,7 @@ class GroupTranslation:
     def _passed(
         self, partition: TopicPartition, positions: Mapping[TopicPartition, int] | None
     ) -> list[GroupOffset]:
-        """Return the offsets that are before a position, all of them without positions."""
+        """Return the group offsets before a position; all of them without positions."""
         pending = self._pending[partition]
         if positions is None:
             return list(pending)

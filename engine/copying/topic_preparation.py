@@ -77,10 +77,10 @@ def destination_topics(
     replication_factor: int | None,
     with_settings: bool,
 ) -> Destination:
-    """Return which topics the destination has and which it lacks.
+    """Return the topics that the destination has, and those it lacks.
 
-    The replication factor is that of the source, and at most the number of brokers. Errors: those
-    of asking, DestinationTooSmall.
+    The replication factor is the source's, at most the number of brokers. Errors: those of the
+    requests, DestinationTooSmall.
     """
     view = destination.view({topic.destination for topic in topics})
     there, missing = [], []
@@ -115,7 +115,7 @@ def _replica_count(topic: TopicView) -> int:
 
 
 def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, Mapping[str, str]]:
-    """Return the settings of topics that were set on them; raises the first error."""
+    """Return the settings that topics override at the source; raises the first error."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.source) for topic in topics]
     settings: dict[str, Mapping[str, str]] = {}
     for resource, entries in describe_configs(source, resources).items():
@@ -132,7 +132,7 @@ def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, M
 
 
 def require_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
-    """Raise DestinationNotEmpty if a topic has records; errors: those of requests."""
+    """Raise DestinationNotEmpty if a topic has records; errors: those of the requests."""
     keys = [
         TopicPartition(topic.destination, number)
         for topic in topics

@@ -30,7 +30,7 @@ _OF_KAFKA: Final = "__"
 
 
 def undeclared_steps(declared: DeclaredState, cluster: CurrentState) -> list[StateStep]:
-    """Return the steps that delete what is not declared, in their order."""
+    """Return the steps that delete undeclared resources, in their order."""
     steps: list[StateStep] = []
     if ResourceKind.ACLS in declared.kinds:
         surplus = sorted(cluster.acls - declared.acls)

@@ -104,7 +104,7 @@ class ClusterTopic(NamedTuple):
 
     @property
     def replicas_text(self) -> str:
-        """Return how many replicas partitions have: `3`, or `2 to 3`."""
+        """Return the replication factor of the partitions as text: `3`, or `2 to 3`."""
         counts = [len(replicas) for replicas in self.placement]
         few, many = min(counts, default=0), max(counts, default=0)
         return str(few) if few == many else f"{few} to {many}"

@@ -62,7 +62,10 @@ def means_the_same(declared: str, current: str, setting_type: str | None) -> boo
 
 
 def _meaning(text: str, setting_type: str | None) -> object:
-    """Return a text's value by its type; the text without outer spaces if it has no other."""
+    """Return a text's value by the setting's type; unknown ones as text without outer spaces.
+
+    So `1e3` and `1000` are not a difference.
+    """
     try:
         return _MEANINGS[setting_type or ""](text.strip())
     except (KeyError, ValueError):

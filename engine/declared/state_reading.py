@@ -52,10 +52,10 @@ def read_topics(
     *,
     described: Container[str] | None = None,
 ) -> dict[str, ClusterTopic]:
-    """Return topics, all for None; those that are not there are left out.
+    """Return topics, all for None; topics that do not exist are left out.
 
-    Settings are those of `described` topics, of all for None. Replicas are those after all
-    reassignments under way. Errors: those of asking, ApiError of any topic that has one.
+    Settings are read for the `described` topics, for all if None. Replicas are those after all
+    ongoing reassignments. Errors: those of the requests, and the ApiError of any topic.
     """
     wanted = None if names is None else sorted(set(names))
     view = client.view(wanted)
@@ -111,7 +111,7 @@ def _topic_settings(
 def _settings(
     client: KafkaClient, resources: Sequence[Resource], own: ConfigSource
 ) -> dict[Resource, dict[str, ClusterSetting]]:
-    """Return the settings of resources, those of source `own` as set; a topic may be gone."""
+    """Return the settings of resources, marked as set if of source `own`; skip deleted topics."""
     found: dict[Resource, dict[str, ClusterSetting]] = {}
     for resource, entries in describe_configs(client, resources).items():
         if isinstance(entries, EngineError):
@@ -158,7 +158,7 @@ def ordered_entity(entity: Entity) -> Entity:
 
 
 def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
-    """Return the settings of all live brokers, and those that they share; raises ApiError."""
+    """Return the settings of all live brokers, and the cluster-wide ones; raises ApiError."""
     kind = ConfigResourceType.BROKER
     shared = Resource(kind, ALL_BROKERS)
     single = [Resource(kind, str(id_)) for id_ in sorted(client.brokers_view().brokers)]

@@ -97,16 +97,16 @@ def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
 
 
 def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
-    """Carry out steps of one kind of operation; returns the error of each.
+    """Carry out steps of one kind of operation; return the error of each.
 
-    Errors: those of asking, where it is not known what was done.
+    Raises the error of a request after which it is unknown what was done.
     """
     operations: list[Any] = [step.operation for step in group]
     return _PERFORMERS[type(operations[0])](client, operations)
 
 
 def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
-    """Have the cluster check steps on topics, settings and quotas; returns the error of each.
+    """Let the cluster check steps on topics, settings and quotas; return the error of each.
 
     Nothing is changed. Other steps are not checked: brokers have no such request.
     """

@@ -29,9 +29,9 @@ _HIDDEN: Final = "(hidden)"
 def changed_settings(
     declared: Settings, current: Mapping[str, ClusterSetting]
 ) -> dict[str, str | None]:
-    """Return the declared settings that the cluster has not, None for those to unset.
+    """Return the declared settings that differ in the cluster, None for those to unset.
 
-    A sensitive setting that is set counts as it is declared: nobody can read its value.
+    A sensitive setting that is set counts as equal: nobody can read its value.
     """
     return {
         name: value
@@ -54,7 +54,7 @@ def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
 def settings_to_reset(
     declared: Settings, current: Mapping[str, ClusterSetting], *, is_shared: bool = False
 ) -> dict[str, str | None]:
-    """Return what is set and not declared, as settings to unset; throttles of moves stay.
+    """Return undeclared settings as ones to unset; throttles of reassignments stay.
 
     `is_shared` settings are those of all brokers: one of them cannot be unset.
     """

@@ -49,7 +49,7 @@ class TopicSteps(NamedTuple):
 def compare_topic(
     name: str, declared: DeclaredTopic, cluster: CurrentState, *, prunes: bool
 ) -> tuple[TopicSteps, list[StateFault]]:
-    """Return the steps to a declared topic, and what of it cannot be had."""
+    """Return the steps to a declared topic, and the parts of it that are impossible."""
     current = cluster.topics.get(name)
     faults = _faults(name, declared, current, cluster.broker_ids)
     if faults:
@@ -81,10 +81,10 @@ def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving:
 
 
 def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
-    """Return the steps to a topic that is not there.
+    """Return the steps to a topic that does not exist.
 
-    Brokers create topics with one number of replicas: where partitions shall have different ones,
-    those that not all of them have come by a move.
+    Brokers create topics with one replication factor: where partitions declare different ones, the
+    further replicas are added by a reassignment.
     """
     fewest = min(map(len, declared.placement), default=0)
     placement = tuple(replicas[:fewest] for replicas in declared.placement)

@@ -93,7 +93,7 @@ class PartitionCheck:
             self._doubled += 1
 
     def faults(self) -> OutputFaults:
-        """Return what is wrong, once all records were taken."""
+        """Return the missing, repeated and disordered records, once all records were read."""
         last = max(self._next, self._partition.partition)
         gaps = [*self._gaps, (last, self._end)]
         missing = sum(len(range(first, end, self._step)) for first, end in gaps)

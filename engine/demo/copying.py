@@ -118,9 +118,9 @@ class CopyingInstance:
         return self._counts._replace(partitions=partitions)
 
     def step(self, wait_ms: int) -> None:
-        """Copy the records that have come, after about so long.
+        """Copy the records that arrive within about `wait_ms`, in transactions.
 
-        Errors: those of the group, of reading, and of brokers that stay away.
+        Errors: those of the group, of reading, and of brokers that stay unreachable.
         """
         for parts in transactions_of(self._consumer.poll(wait_ms)):
             if not self._copy(parts):
@@ -170,7 +170,7 @@ class CopyingInstance:
             yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
     def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
-        """Abort, and begin again at what is committed."""
+        """Abort the transaction, and restart at the committed offsets."""
         if self._producer.phase is TransactionPhase.TO_ABORT:
             try:
                 self._end(self._producer.abort)
@@ -195,7 +195,10 @@ class CopyingInstance:
 
 
 def transactions_of(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
-    """Yield what came in transactions of so many records at most; raises the error of reading."""
+    """Split fetched records into transactions of RECORDS_PER_TRANSACTION at most.
+
+    Raises the error of a partition that cannot be read.
+    """
     parts: list[Part] = []
     room = RECORDS_PER_TRANSACTION
     for records in consumed:

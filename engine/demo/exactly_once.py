@@ -138,7 +138,7 @@ def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
 
 
 def _create(client: KafkaClient, topic: NewTopic) -> None:
-    """Create a topic, once the one of its name that was deleted is gone."""
+    """Create a topic, after the deletion of the earlier topic of that name has ended."""
     deadline_ms = client.clock.monotonic_ms() + _DELETED_MS
     attempt = 0
     while True:
@@ -154,7 +154,7 @@ def _create(client: KafkaClient, topic: NewTopic) -> None:
 
 
 def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]) -> None:
-    """Write the input (3). Errors: those of records that are not stored."""
+    """Write the numbered input records (3). Errors: those of records that are not stored."""
     producer = Producer(client)
     stored_count = 0
     for number in range(plan.record_count):
@@ -192,7 +192,9 @@ def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
 def check_output(
     client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]
 ) -> CheckedOutput:
-    """Read the output and compare it (5). Errors: those of reading, UnexpectedRecord.
+    """Read the output with read_committed and compare it with the input (5).
+
+    Errors: those of reading, UnexpectedRecord.
 
     Source: TXN-2.
     """

@@ -162,7 +162,7 @@ class _Instance:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
     def read_last(self) -> None:
-        """Take what the process sent up to its end: its last counts, not why it ended."""
+        """Read the last counts of a process that has ended, and not its error."""
         for line in () if self.process is None else self.process.lines():
             report = json.loads(line)
             if "error" not in report:
@@ -184,7 +184,7 @@ class _Instance:
         self._now = CopyCounts()
 
     def totals(self) -> InstanceTotals:
-        """Return the instance's counts of this process and of those killed before."""
+        """Return the counts of the instance: of its present process and of those killed before."""
         before, now = self._before, self._now
         return InstanceTotals(
             self.number,
@@ -226,7 +226,7 @@ class CopyRun:
         self._broker_back_ms = 0
 
     def run(self, on_progress: Callable[[int, Sequence[InstanceTotals]], None]) -> None:
-        """Copy until the group has committed all.
+        """Run the instances until the group has committed the whole input.
 
         Errors: InstanceFailed, NoProgress, those of an OffsetFetch request.
         """
@@ -258,7 +258,7 @@ class CopyRun:
     def close(self) -> None:
         """Close the input of all processes, await the end of each, and read their last counts.
 
-        A process reports a transaction after its commit, which may end the run before.
+        A process reports a transaction after its commit, and the run may end in between.
         """
         processes = [one.process for one in self._instances if one.process is not None]
         for process in processes:
@@ -271,9 +271,9 @@ class CopyRun:
     # Kills
 
     def _strike(self, done: int) -> None:
-        """Start what is due again, and kill what is due once `done` records are copied.
+        """Restart killed processes that are due, and kill the next ones at their record counts.
 
-        A second broker is killed only when the first is back.
+        A second broker is killed only after the first has returned.
         """
         if self._strikes is None:
             return

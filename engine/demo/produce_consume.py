@@ -90,10 +90,10 @@ class ProduceConsume:
         self.received_count = 0
 
     def run(self, record_count: int | None, on_turn: Callable[[], None]) -> None:
-        """Send so many records and receive them all; None goes on until `on_turn` raises.
+        """Send `record_count` records and receive them all; None continues until `on_turn` raises.
 
-        It is called between two steps. Errors: those of the requests, and of records that are not
-        stored.
+        `on_turn` is called between two steps. Errors: those of the requests, and of records that
+        are not stored.
         """
         # It has to be there before the first record, for it begins at the end.
         while not self._consumer.session.is_joined:
@@ -114,7 +114,7 @@ class ProduceConsume:
         self._consumer.close()
 
     def _send(self, left: int | None) -> None:
-        """Send one record and wait for it, or some without waiting."""
+        """Send one record and wait for its result, or some records without waiting."""
         if self._mode is SendMode.SYNC:
             self._add()
             self._report_stored(self._producer.flush())
@@ -134,7 +134,7 @@ class ProduceConsume:
         self._producer.add(OutgoingRecord(self._topic, key, value), number)
 
     def _report_stored(self, results: Sequence[BatchResult]) -> None:
-        """Report the records of batches that are stored; raises the error of one that is not."""
+        """Report the records of stored batches; raises the error of a failed one."""
         now_ms = self._client.clock.monotonic_ms()
         for result in results:
             if result.error is not None:

@@ -36,7 +36,7 @@ class TemporaryCluster:
         return self._plan.broker_ids()
 
     def __enter__(self) -> TemporaryCluster:
-        """Start it. Errors: those of `daemon.start`."""
+        """Start the cluster. Errors: those of `daemon.start`."""
         with self._turn():
             daemon.start(self._data, self._files, self._plan, _TIMEOUT_S)
         try:
@@ -47,7 +47,7 @@ class TemporaryCluster:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop and remove it, however often that is interrupted: nobody would do it later."""
+        """Stop and remove the cluster, even if signals interrupt it: nothing else would do it."""
         with signals_blocked():
             daemon.stop(self._data, self._clock, _TIMEOUT_S, self._pause)
             with self._turn():

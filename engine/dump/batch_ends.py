@@ -44,10 +44,10 @@ class BatchEnds:
         return last_offset
 
     def find(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
-        """Return (last offset, position) of the first batch from `position` on ending at or
-        after `offset`; None if there is none.
+        """Return (last offset, position) of the first batch that ends at or after `offset`.
 
-        `whole` reads on to the end of the log first, so that damage there is found too.
+        Searches from `position` on; None if there is none. With `whole` the log is read to its end
+        first, so that damage anywhere is found too.
         """
         at = self._index_of(position)
         if whole:

@@ -112,7 +112,7 @@ def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
 
 
 def numbers_of(batch: ShallowBatch) -> BatchNumbers:
-    """Return what the lines of a batch's records need of its header."""
+    """Return the header fields that the lines of a batch's records need."""
     append_ms = batch.max_timestamp_ms if batch.appended else -1
     return BatchNumbers(
         batch.base_offset,

@@ -126,9 +126,9 @@ class CompiledLines:
         return Lines(numbers[_LAST_OFFSET], list(zip(pairs[::2], pairs[1::2], strict=True)))
 
     def _make_room(self, out: Output, record_count: int, raw_bytes: int) -> None:
-        """Have room for the lines of so many records, and for a gap before each of them.
+        """Reserve room for the lines of records, and for a gap before each of them.
 
-        Reserving may replace the output's arena: its address is taken again then.
+        Reserving may replace the output's arena: its address is read again then.
         """
         out.reserve(record_count * _LINE_BYTES + raw_bytes * _GROWTH)
         if out.arena is not self._arena:
@@ -167,7 +167,7 @@ def load_compiled_lines(
 
 
 def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
-    """Return what a tier writes for the sample, to compare tiers."""
+    """Return the lines that a tier writes for the sample, to compare tiers."""
     shown: list[bytes] = []
     out = Output(lambda block: shown.append(bytes(block)))
     lines = tier.write(out, sample, _SAMPLE, 0, -1)

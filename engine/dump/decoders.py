@@ -75,9 +75,9 @@ class Decoder(Protocol):
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return what is printed for a message whose sizes do not hold, or raise.
+        """Return the text for a message whose sizes contradict its length, or raise.
 
-        `key` is None where it has none or cannot be read itself.
+        `key` is None for a message without a key, or with an unreadable one.
         """
         ...
 
@@ -146,7 +146,7 @@ class PairDecoder:
         )
 
     def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
-        """Return the decoded text; what cannot be decoded is shown, or raises by Kafka's names."""
+        """Return the decoded text; undecodable bytes are marked, or raise for Kafka's classes."""
         try:
             return decode(raw)
         except _Undecodable as reason:
@@ -233,7 +233,7 @@ def _array_text(raw: bytes) -> bytes:
 
 
 def _json_text(raw: bytes) -> bytes:
-    """Return compact JSON; what is no JSON is printed as text."""
+    """Return compact JSON; bytes that are no JSON are printed as text."""
     from engine.json_text import json_text, read_json
 
     try:

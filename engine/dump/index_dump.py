@@ -101,7 +101,7 @@ class IndexDump:
     def _offset_entries(self, path: str, base: int, entries: IndexEntries, ends: BatchEnds) -> None:
         """Print the entries, and note those whose batch ends at another offset.
 
-        Raises BadIndexEntry where no batch starts at the position.
+        Raises BadIndexEntry if no batch starts at an entry's position.
         """
         for n, (offset, position) in enumerate(entries):
             # After a crash the rest of a preallocated index is zero.
@@ -195,8 +195,8 @@ def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
 def lower_bound_slot(entries: IndexEntries, target: int) -> int:
     """Return the slot of the largest offset at or below `target`, -1 if there is none.
 
-    Source: AbstractIndex.indexSlotRangeFor, step by step, because the offsets of a damaged
-    index are in no order and the steps decide.
+    Source: AbstractIndex.indexSlotRangeFor, step by step: the offsets of a damaged index may be
+    unsorted, and then the steps decide the result.
     """
     if not entries:
         return -1

@@ -79,7 +79,7 @@ def json_condition(text: str) -> JsonCondition:
 
 
 def _wanted(text: str) -> tuple[object, ...]:
-    """Return the values that a text stands for: itself, and what it is as JSON."""
+    """Return the values that a condition's text can mean: the text itself, and its JSON value."""
     import json
 
     try:
@@ -90,7 +90,7 @@ def _wanted(text: str) -> tuple[object, ...]:
 
 @cache
 def _environment() -> JSONPathEnvironment:
-    """Return what compiles paths that go down as deep as documents are shown."""
+    """Return a compiler of JSON paths that descend as deep as documents are shown."""
     from jsonpath import JSONPathEnvironment
 
     class Environment(JSONPathEnvironment):
@@ -110,7 +110,7 @@ class TooDeepForPath(EngineError):
 def matches_json(
     raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...], offset: int
 ) -> bool:
-    """Return whether the value of the record at an offset is JSON that has all of it.
+    """Return True if a record's value is JSON that meets all conditions.
 
     Errors: TooDeepForPath.
     """

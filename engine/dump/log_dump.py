@@ -124,7 +124,7 @@ class LogDump:
         return limit is not None and self.shown_count >= limit
 
     def _batch(self, position: int, size: int) -> bool:
-        """Print one batch; returns False once all that is wanted has been seen."""
+        """Print one batch; return False once the wanted range is over."""
         batch = self._window.exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
@@ -192,7 +192,7 @@ class LogDump:
             self.shown_count += 1
 
     def _lines_of(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
-        """Return a batch's lines from the tier, None if it is left to the other path."""
+        """Return a batch's lines from the line tier, None if it needs the slow path."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
         numbers = numbers_of(shallow)
@@ -227,7 +227,7 @@ class LogDump:
         self._last_offset = offset
 
     def _filtered(self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int) -> None:
-        """Print a batch only if something of it is wanted, with the wanted records only."""
+        """Print a batch with its matching records, and nothing if it has none."""
         filters, options = self._options.filters, self._options
         if not filters.may_match_batch(
             shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id
@@ -270,7 +270,10 @@ def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> Line
 
 
 def _estimated_records(window: Window, end: int) -> int:
-    """Return how many records a log may hold, judged by its first batch."""
+    """Return an estimate of a log's record count, from its first batch.
+
+    It decides whether compiled code is worth loading.
+    """
     header = window.at(0, HEADER_BYTES)
     if len(header) < HEADER_BYTES or header[16] != 2:
         return 0

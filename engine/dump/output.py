@@ -22,7 +22,7 @@ class Output:
         self.end = 0
 
     def add(self, piece: bytes) -> None:
-        """Take some bytes, writing what is held once it is enough."""
+        """Buffer some bytes, and write the buffer once it is full."""
         start = self.end
         end = start + len(piece)
         if end > len(self.arena):
@@ -53,7 +53,7 @@ class Output:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held."""
+        """Write the buffered bytes."""
         if self.end:
             end, self.end = self.end, 0
             self._write(self._view[:end])

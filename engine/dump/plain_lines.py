@@ -40,8 +40,9 @@ class LineTier(Protocol):
     def write(
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Write the lines of the records in `raw` from `start` on; None, with nothing written, if
-        one is off the fast path. `last` is the offset of the record before, −1 if there is none.
+        """Write the lines of the records in `raw` from `start` on; None if one needs the slow path.
+
+        Nothing is written then. `last` is the offset of the previous record, −1 if there is none.
         """
         ...
 
@@ -67,10 +68,10 @@ class PlainLines:
     def _write(
         self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
     ) -> Lines | None:
-        """Decode `raw` and print a line per record; None, with nothing printed, if it cannot.
+        """Decode `raw` and print a line per record; None if a record needs the slow path.
 
-        `last` is the offset of the record before, -1 if there is none. Gaps are (last, next)
-        offsets.
+        Nothing is printed then. `last` is the offset of the previous record, -1 if there is none.
+        Gaps are (last, next) offsets.
         """
         out: list[bytes] = []
         gaps: list[tuple[int, int]] = []
@@ -137,7 +138,7 @@ class PlainLines:
 
 
 def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """Return a zig-zag number and the position behind it; IndexError for one that is too long."""
+    """Return a zig-zag number and the position after it; IndexError for one that is too long."""
     number = raw[position]
     position += 1
     if number > 0x7F:
@@ -146,7 +147,7 @@ def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 
 def _header_names(raw: bytes, position: int) -> tuple[bytes, int]:
-    """Return the joined header names of a record, and the position behind its headers."""
+    """Return the joined header names of a record, and the position after its headers."""
     count, position = _varint(raw, position)
     if count < 0:
         raise ValueError

@@ -47,7 +47,7 @@ def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool)
 
 
 def _control(record: Record, is_four: bool) -> bytes:
-    """Return the end of a control record's line; most logs have none, and load no code for it."""
+    """Return the end of a control record's line; its code is loaded only when needed."""
     from engine.dump.control_line import control_text
 
     return control_text(record, is_four).encode()
@@ -61,7 +61,7 @@ def _raw(name: str) -> bytes:
 def write_record(
     out: Output, batch: ShallowBatch, record: Record | LegacyMessage, options: DumpOptions
 ) -> None:
-    """Write one record's line in Kafka's steps."""
+    """Write one record's line in the order of Kafka's tool."""
     prefix = b"| "
     if not options.skip_record_metadata:
         prefix = b" "

@@ -311,7 +311,7 @@ def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) 
 
 
 def _shared_by_records(header: Row) -> Row:
-    """Return the columns that all records of a batch have from its header."""
+    """Return the columns that all records of a batch share, from its header."""
     names = ("file", "topic", "partition", "timestamp_type", "producer_id", "producer_epoch",
              "leader_epoch", "is_transactional", "is_control", "codec", "magic",
              "is_crc_valid")  # fmt: skip
@@ -393,7 +393,7 @@ def header_row(name: str, value: bytes | None) -> Row:
 
 
 def decoded(text: bytes | None) -> Any:
-    """Return what a decoder printed: as JSON where it is JSON, else as text."""
+    """Return a decoder's output: parsed if it is JSON, else as text."""
     if text is None:
         return None
     from engine.json_text import read_json

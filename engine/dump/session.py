@@ -40,7 +40,7 @@ class DumpSession:
         self._shown_count = 0
 
     def run(self, paths: list[str]) -> Summary:
-        """Dump every path. On an error all that was read before has been handed on."""
+        """Dump every path. After an error, all that was read before it is written."""
         try:
             for path in paths:
                 self.dump(normal_path(path))
@@ -82,7 +82,7 @@ class DumpSession:
         return IndexDump(self._files, self._options, self._out, self._problems)
 
     def _snapshot(self, path: str) -> None:
-        """Dump a producer snapshot; note what is wrong with it."""
+        """Dump a producer snapshot; note its damage as a remark."""
         from engine.dump.state_dump import dump_producer_snapshot
 
         fault = dump_producer_snapshot(self._files, path, self._out, self._options.is_four)

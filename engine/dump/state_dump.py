@@ -30,7 +30,7 @@ _ENTRIES_POSITION = 6
 
 
 def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) -> str | None:
-    """Print a producer snapshot; returns what is wrong with a damaged one, else None."""
+    """Print a producer snapshot; return the fault of a damaged one, else None."""
     raw = files.read_bytes(path)
     fault = _snapshot_fault(raw)
     if fault is not None:

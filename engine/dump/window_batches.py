@@ -40,8 +40,9 @@ class WindowTier(Protocol):
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
-        """Write batches from number `first` up to one off the fast path or without room; returns
-        how many. `last` is the offset of the record before, −1 if there is none.
+        """Write batches from number `first` on, up to one that needs the slow path or more room.
+
+        Returns how many. `last` is the offset of the previous record, −1 if there is none.
         """
         ...
 
@@ -52,7 +53,7 @@ def window_tier_of(tier: object) -> WindowTier | None:
 
 
 def printable_batches(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
-    """Return the batches at the start of `view`, up to the first that is left to plain code."""
+    """Return the batches at the start of `view`, up to the first that needs the slow path."""
     positions = array("q")
     ends: list[int] = []
     valid = bytearray()

@@ -69,7 +69,7 @@ class KafkaAccess:
     """A cluster by its addresses, and its user if it needs one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
-        """`timeout_s` bounds each call that has no time of its own."""
+        """`timeout_s` bounds each call that is given no time-out."""
         self._bootstrap = bootstrap
         self.login = login
         self.timeout_s = timeout_s
@@ -138,7 +138,7 @@ class KafkaAccess:
         partition: int | None = None,
         headers: tuple[Header, ...] = (),
     ) -> list[int]:
-        """Write records, wait for all replicas in sync, and return their offsets.
+        """Write records with acks=all, and return their offsets.
 
         Texts are written as UTF-8, None as a tombstone. Errors: those of the requests.
         """
@@ -167,8 +167,8 @@ class KafkaAccess:
     ) -> list[ReceivedRecord]:
         """Return the records of a topic from its start, without a group.
 
-        Those of a partition are in order. Without a `count` these are all that are there now; with
-        one it is waited for as many. Errors: NotEnoughRecords, and those of the requests.
+        Records of a partition are in order. Without a `count` it returns the present records; with
+        one it waits for that many. Errors: NotEnoughRecords, and those of the requests.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -201,7 +201,7 @@ class KafkaAccess:
         return received if count is None else received[:count]
 
     def lag(self, group: str, topic: str) -> dict[int, int]:
-        """Return how many offsets of each partition a group has not committed.
+        """Return a group's lag in each partition: the offsets that it has not committed.
 
         Partitions without a commit count from their start. Errors: those of the requests.
         """
@@ -225,10 +225,10 @@ class KafkaAccess:
         return found.leader if found is not None and found.has_leader else None
 
     def wait_in_sync(self, *, brokers: int = 1, timeout_s: float | None = None) -> None:
-        """Wait until brokers are there and every partition has a leader and all replicas in sync.
+        """Wait until all brokers are up, and each partition has a leader and a complete ISR.
 
-        Every broker that answers has to know it: one that is cut off knows an earlier state.
-        Raises NotInSync.
+        Every broker that responds must confirm it: an isolated broker has outdated metadata. Raises
+        NotInSync.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -327,7 +327,10 @@ def _received(
 
 
 def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
-    """Return text on what is not in sync by the metadata of any broker."""
+    """Return, as text, which replicas are not in sync by the metadata of any broker.
+
+    Every broker is asked: a test may send its next request to one with outdated metadata.
+    """
     call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
     calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
     results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
@@ -342,7 +345,7 @@ def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
 
 
 def _missing(view: ClusterView, brokers: int) -> list[str]:
-    """Return text on what is not in sync yet."""
+    """Return text about brokers, leaders and replicas that are missing in metadata."""
     missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
     return missing + [
         f"{topic.name}-{row.partition}"

@@ -89,12 +89,12 @@ class EmbeddedCluster(KafkaAccess):
         is_quick: bool = True,
         timeout_s: float = 60.0,
     ) -> None:
-        """`path` is its data directory, which it creates; `port` is the first broker's, 0 for any.
+        """`path` is the data directory, which is created; `port` is the first broker's, 0 for any.
 
         Several brokers have a process each unless `in_processes` is False: only those can be killed
-        and paused. `settings` are broker keys in Kafka's names; `is_quick` gives those of
-        `short_timeout_settings` before. With a `login` clients have to authenticate. Errors:
-        BadLogin, and ConfigError for settings.
+        and paused. `settings` are broker keys in Kafka's names; `is_quick` adds those of
+        `short_timeout_settings`, which `settings` override. With a `login` clients have to
+        authenticate. Errors: BadLogin, and ConfigError for settings.
         """
         super().__init__("", login, timeout_s)
         if login is not None:
@@ -159,9 +159,9 @@ class EmbeddedCluster(KafkaAccess):
         self._bootstrap = ""
 
     def close(self) -> None:
-        """Kill its processes and remove its data; one that does not run is fine.
+        """Kill the cluster's processes, if they run, and remove its data.
 
-        Data that no cluster wrote into the directory stays.
+        Files that no cluster wrote into the directory stay.
         """
         with signals_blocked():
             self._kill_all()
@@ -217,7 +217,7 @@ class EmbeddedCluster(KafkaAccess):
         return self._plan.broker_ids()
 
     def address(self, broker_id: int) -> str:
-        """Return where a broker listens, also one that was killed or paused.
+        """Return the address of a broker, also of one that was killed or paused.
 
         Errors: NoSuchBroker, NotStarted.
         """
@@ -237,7 +237,7 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def pids(self) -> list[int]:
-        """Return its processes: first the one with the metadata store, then those of brokers."""
+        """Return the process ids: first the one with the metadata store, then those of brokers."""
         running = self._data.running()
         members = running_processes(self._data, self._plan).values()
         first = [] if running is None else [running.pid]
@@ -254,7 +254,7 @@ class EmbeddedCluster(KafkaAccess):
         kill_broker(self._data, self._plan, broker_id, pause_ms)
 
     def pause(self, broker_id: int) -> None:
-        """Stop the process of a broker in its tracks; errors as `kill`."""
+        """Suspend the process of a broker (SIGSTOP), as a long GC pause would; errors as `kill`."""
         pid = pause_broker(self._data, self._plan, broker_id)
         while processes.is_running(pid) and not processes.is_paused(pid):
             pause_ms(_KILL_POLL_MS)
@@ -284,7 +284,7 @@ class EmbeddedCluster(KafkaAccess):
     # -- faults of the network
 
     def isolate(self, *broker_ids: int) -> None:
-        """Cut brokers off from the others and from the metadata store, until `heal`.
+        """Cut brokers off from the other brokers and the metadata store, until `heal`.
 
         Clients still reach them. Errors as `partition_network`.
         """

@@ -149,7 +149,7 @@ def java_properties(bootstrap: str, login: Login | None) -> Mapping[str, str]:
 
 
 def librdkafka_settings(bootstrap: str, login: Login | None) -> dict[str, str]:
-    """Return the settings of a client of librdkafka, such as confluent-kafka."""
+    """Return the settings of a client based on librdkafka, for instance confluent-kafka."""
     if login is None:
         return {"bootstrap.servers": bootstrap}
     return {

@@ -103,7 +103,7 @@ def metric_families(
 
 
 def _shown(value: MetricValue) -> tuple[str, _Figure]:
-    """Return the kind of a metric's family, and what is shown of it."""
+    """Return the kind of a metric's family, and the figure that it shows."""
     if isinstance(value, MeterReading):
         return COUNTER, value.event_count
     if isinstance(value, TimerReading):
@@ -125,7 +125,7 @@ class _Gathered:
         self._rows.append((broker, pairs, value))
 
     def family(self, name: str) -> MetricFamily:
-        """Return the family with all that has been added."""
+        """Return the family of all metrics added under a name."""
         labels = ("broker_id", *dict.fromkeys(label for names in self._names for label in names))
         rows: list[tuple[tuple[str, ...], float]] = []
         totals: list[SummaryTotal] = []

@@ -90,7 +90,7 @@ def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
-    """Yield one family with a row for each topic; its labels carry the facts."""
+    """Yield the topic info family: one row for each topic, whose labels carry the facts."""
     labels = ("topic_name", "partition_count", "replication_factor", "cleanup_policy")
     rows = []
     for name, topic in sorted(sample.view.topics.items()):

@@ -73,7 +73,7 @@ class Exporter:
         self.is_up = False
 
     def families(self) -> list[MetricFamily]:
-        """Return all metrics: those of the last scrape if that is not long ago. No errors."""
+        """Return all metrics, those of the last scrape if that was recent. Never raises."""
         now_ms = self._client.clock.monotonic_ms()
         if self._done_ms is None or now_ms - self._done_ms >= self._options.min_interval_ms:
             self._families = list(self._scraped(now_ms))
@@ -153,7 +153,7 @@ class Exporter:
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
     def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
-        """Yield when the listeners' certificates expire, connecting to them only now and then."""
+        """Yield the expiry times of listener certificates; connect only every few hours."""
         if self._expiry_of is None:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):

@@ -40,7 +40,7 @@ def exposition(
 
 
 def _rows(name: str, labels: Sequence[str], rows: Rows, number_text: NumberText) -> Iterator[str]:
-    """Yield the line of each row, with its labels by their names."""
+    """Yield the line of each row, with its labels sorted by name."""
     order = sorted(range(len(labels)), key=labels.__getitem__)
     form = ",".join(f'{labels[index]}="%s"' for index in order)
     form = f"{name}{{{form}}} %s\n" if labels else f"{name} %s\n"

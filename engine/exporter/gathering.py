@@ -79,9 +79,9 @@ def gather_sample(
     with_groups: bool = True,
     pace: RequestPace | None = None,
 ) -> ClusterSample:
-    """Request a sample of a cluster. Errors: those of a Metadata request, if no broker answers.
+    """Request a sample of a cluster. Errors: those of a Metadata request, if no broker responds.
 
-    With a pace `timeout_ms` is for metadata alone.
+    With a pace, `timeout_ms` applies to metadata alone.
     """
     if pace is not None:
         pace.await_room()
@@ -125,7 +125,10 @@ class _Gathering:
     # Requests
 
     def send(self, requests: _Calls) -> None:
-        """Send all of them at once, and wait for half of the time that is left."""
+        """Send all requests together, and wait for half of the remaining time.
+
+        The other half is for the requests that depend on these responses.
+        """
         silent = self.silent()
         now_ms = self._client.clock.monotonic_ms()
         calls: dict[_Request, tuple[Address, Call]] = {
@@ -142,7 +145,7 @@ class _Gathering:
     def _exchange_by_pace(
         self, calls: dict[_Request, tuple[Address, Call]], pace: RequestPace
     ) -> None:
-        """Send the requests in waves; a broker that does not answer gets no more of them."""
+        """Send the requests in waves; a broker that does not respond gets no further ones."""
         while calls:
             wave = pace.take(calls)
             results = self._client.exchange(wave, pace.deadline_ms())
@@ -248,7 +251,7 @@ class _Gathering:
         }
 
     def moves(self) -> dict[TopicPartition, OngoingReassignment] | None:
-        """Return the reassignments under way, None where the controller does not say them."""
+        """Return the ongoing reassignments, None if the controller does not return them."""
         for _, response in self._responses("ListPartitionReassignments"):
             moves = listing_of(response.message)
             return None if isinstance(moves, EngineError) else moves
@@ -274,7 +277,7 @@ class _Gathering:
         }
 
     def listings(self) -> list[GroupListing]:
-        """Return the groups of all brokers, by name; one that is moving counts once."""
+        """Return the groups of all brokers, by name; a group that moves between two counts once."""
         by_name = {
             group.group_id: group
             for request, response in self._responses("ListGroups")
@@ -284,7 +287,7 @@ class _Gathering:
         return [by_name[name] for name in sorted(by_name)]
 
     def groups(self, listings: Sequence[GroupListing]) -> tuple[GroupSample, ...]:
-        """Return the groups with what their coordinators say of them."""
+        """Return the groups with descriptions and commits from their coordinators."""
         commits = self._commits()
         descriptions = self._descriptions()
         return tuple(

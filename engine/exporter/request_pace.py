@@ -75,7 +75,7 @@ class RequestPace:
         return sent[0] + self._window_ms
 
     def _pause_until(self, at_ms: int) -> None:
-        """Wait until a monotonic time; one in the past is no wait."""
+        """Wait until a monotonic time, if it is not past."""
         left_ms = at_ms - self._clock.monotonic_ms()
         if left_ms > 0:
             self._pause(left_ms)

@@ -12,9 +12,9 @@ from engine.model import TopicPartition
 
 
 def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
-    """Return a cluster as any broker has it, and the moves as the controller says them.
+    """Return a broker's metadata of the cluster, and the controller's reassignments.
 
-    Errors: those of asking for metadata.
+    Errors: those of requesting metadata.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)

@@ -94,7 +94,7 @@ def _metric(family: MetricFamily) -> Metric:
 
 
 def _summary(family: MetricFamily) -> Metric:
-    """Return a summary with its quantiles, which the library's own class has not."""
+    """Return a summary with its quantiles, which the library's own class lacks."""
     from prometheus_client.core import SummaryMetricFamily
 
     metric = SummaryMetricFamily(family.name, family.help, labels=family.labels[:-1])

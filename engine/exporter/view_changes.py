@@ -61,10 +61,10 @@ class Change(NamedTuple):
 
 
 def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
-    """Return the later snapshot with what the earlier one knows better.
+    """Return the later snapshot, with parts of the earlier one that are more recent.
 
-    That are moves that nobody said, topics whose metadata is an error, and partitions of a later
-    leader epoch: another broker has answered, which had not heard of it.
+    These are reassignments that the controller did not return, topics whose metadata is an error,
+    and partitions with a higher leader epoch: another broker has responded, with outdated metadata.
     """
     topics = {}
     for name, new in after.view.topics.items():
@@ -93,7 +93,7 @@ def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
 
 
 def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:
-    """Return the changes: of the cluster, its brokers, topics, partitions, moves, in this order."""
+    """Return the changes of controller, brokers, topics, partitions and moves, in this order."""
     return [
         *_of_controller(before.view, after.view),
         *_of_brokers(before.view, after.view),
@@ -117,7 +117,7 @@ def _known(broker_id: int) -> tuple[int, ...]:
 
 
 def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
-    """Yield brokers that are lost, then those that came."""
+    """Yield brokers that have left, then those that have joined."""
     for broker_id in sorted(before.brokers.keys() - after.brokers.keys()):
         yield Change(ChangeKind.BROKER_LOST, broker_id=broker_id)
     for broker_id in sorted(after.brokers.keys() - before.brokers.keys()):

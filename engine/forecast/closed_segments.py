@@ -29,7 +29,10 @@ class ClosedRange(NamedTuple):
 
 
 def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRange:
-    """Return what of a log may be cleaned for sure, whether it was already or not."""
+    """Return the range of a log that cleaning may certainly reach, clean or dirty.
+
+    For a log of which only estimated parts are known, and not its segments.
+    """
     closed = _closed_count(log, config)
     old = [
         part.largest_timestamp_ms <= now_ms - config.min_compaction_lag_ms
@@ -47,7 +50,7 @@ def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRa
 
 
 def _closed_count(log: LogHistory, config: LogConfig) -> int:
-    """Return how many parts from the oldest on are closed."""
+    """Return how many parts, from the oldest on, certainly lie in closed segments."""
     newest_ms = log.last_timestamp_ms
     closed, left = 0, log.size_bytes
     for number, part in enumerate(log.segments, 1):

@@ -81,7 +81,7 @@ class LogExtent(NamedTuple):
 
 
 def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
-    """Return the logs of all partitions that have a leader who answers."""
+    """Return the log start, end and size of all partitions whose leader responds."""
     keys = [
         TopicPartition(topic.name, partition.partition)
         for topic in client.view(None).topics.values()
@@ -113,9 +113,9 @@ def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
     log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the bytes of leaders that brokers reported, and why those of others are not known.
+    """Return the reported size of each partition at its leader, or the error that hides it.
 
-    The target of a move between directories is none of them.
+    A future replica, the target of a move between directories, does not count.
     """
     sizes: dict[TopicPartition, int] = {}
     failures: dict[TopicPartition, EngineError] = {}
@@ -147,9 +147,10 @@ def _found(
 def _times(
     oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
 ) -> list[int]:
-    """Return the times at which a log is taken apart, rising.
+    """Return the times at which a log is divided into parts, ascending.
 
-    One record of the future must not leave all others in one part: these are taken apart too.
+    A single record with a future timestamp must not leave all others in one part: the span up to
+    now is divided too.
     """
     if oldest_ms < 0 or newest_ms <= oldest_ms:
         return []

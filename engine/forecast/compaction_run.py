@@ -39,10 +39,10 @@ def run_compaction(
     *,
     passes_max: int | None = None,
 ) -> Iterator[CompactedLog]:
-    """Clean the compacted logs of a directory, however dirty they are, and yield each.
+    """Clean the compacted logs of a directory, whatever their dirty ratio, and yield each.
 
-    After `passes_max` what is left stays dirty. A log with bytes that are no records is left as it
-    is, and says so. Errors: BufferTooSmall, and those of `opened_directory`.
+    After `passes_max` the remainder stays dirty. A log with damaged bytes is left unchanged, and
+    reported. Errors: BufferTooSmall, and those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
@@ -55,7 +55,7 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
 
 
 def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
-    """Return what decides whether the log is cleaned next."""
+    """Return the facts by which the cleaner's rules judge a log."""
     return cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),

@@ -47,9 +47,10 @@ def try_compaction(
     is_wanted: Callable[[str], bool],
     settings: CleaningSettings,
 ) -> Iterator[CompactedLog]:
-    """Yield what is left of the compacted logs of a directory; `folder` is empty, and ours.
+    """Yield the size of each compacted log after a trial cleaning, whose output is dropped.
 
-    `cleanable_bytes` are left of a log whose keys did not fit. Errors: those of `run_compaction`.
+    `folder` is empty, and ours. `cleanable_bytes` remain of a log whose keys exceeded the map.
+    Errors: those of `run_compaction`.
     """
     folders = [
         partition
@@ -82,7 +83,7 @@ def _write_state(
     target: str,
     clock: Clock,
 ) -> None:
-    """Write what is known of these logs beside them: checkpoints, whether they were closed."""
+    """Write the checkpoints and the clean shutdown marker next to the copied logs."""
     keys = {partition.topic_partition for partition in folders}
     for name in FILE_NAMES:
         offsets = log_dir.state.checkpoints.get(name)

@@ -35,9 +35,9 @@ class TargetNotEmpty(EngineError):
 def directory_copy(
     files: Files, source: str, target: str, is_held: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Copy a log directory with all that is a broker's in it, for the work of the block.
+    """Copy a log directory with all broker files in it, for the work of the block.
 
-    Yields the target. Where the copy or the work fails, or is interrupted, nothing of it stays.
+    Yields the target. If the copy or the work fails or is interrupted, the target is removed.
     Errors: DirectoryBusy, TargetNotEmpty, NoLogDirectory.
     """
     log_dir = read_log_dir(files, source)
@@ -75,7 +75,7 @@ def _copy(files: Files, log_dir: LogDir, source: str, target: str) -> None:
 
 
 def _remove_below(files: Files, path: str) -> None:
-    """Remove all that is in a folder, which may not be there."""
+    """Remove the content of a folder, if the folder exists."""
     if not files.is_dir(path):
         return
     for name in files.list_dir(path):

@@ -34,7 +34,7 @@ _LAST_ENTRY: Final = struct.Struct(">qi")
 
 
 def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
-    """Yield the logs of a directory that brokers use: not those that are moved or deleted."""
+    """Yield the live logs of a directory, without future and deleted ones."""
     for folder in log_dir.partitions:
         log = history_of(files, folder, log_dir)
         if log is not None:
@@ -42,7 +42,7 @@ def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
 
 
 def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHistory | None:
-    """Return a partition's log, None of one that is moved or deleted."""
+    """Return a partition's log, None for a future or deleted one."""
     key = folder.topic_partition
     if key is None or not folder.is_kept or not folder.files.segments:
         return None

@@ -50,7 +50,7 @@ class CompactedLog(NamedTuple):
 
 
 def compacted_log(facts: CleanableLog, config: LogConfig, now_ms: int) -> CompactedLog:
-    """Return how dirty a log is."""
+    """Return the dirty range, dirty ratio and sizes of a log."""
     cleanable = cleanable_range(facts, config, now_ms)
     return CompactedLog(
         cleanable.topic_partition,
@@ -72,7 +72,7 @@ def dirtiness(
     is_wanted: Callable[[str], bool],
     now_ms: int,
 ) -> Iterator[CompactedLog]:
-    """Yield how dirty logs are, each as compacted by `config`."""
+    """Yield the dirty range and ratio of each log, as if compacted by `config`."""
     for folder in log_dir.partitions:
         log = history_of(files, folder, log_dir)
         if log is None or not is_wanted(log.topic_partition.topic):
@@ -85,7 +85,7 @@ def dirtiness(
 def _facts(
     log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
 ) -> CleanableLog:
-    """Return what the cleaner's rules need of a log."""
+    """Return the facts of a log that the cleaner's rules need."""
     largest_ms = {segment.base_offset: segment.largest_timestamp_ms for segment in log.segments}
     end = log.segments[-1].end_offset
     return CleanableLog(

@@ -24,9 +24,9 @@ from engine.model import TopicPartition
 def local_histories(
     client: KafkaClient, files: Files, topics: Sequence[str]
 ) -> dict[TopicPartition, LogHistory]:
-    """Return the logs of topics that can be read here; others are left out.
+    """Return the logs of topics whose files are readable on this machine; skip all others.
 
-    A log that changes while it is read may be one of them. Errors: those of asking the cluster.
+    A log that changes while it is read is skipped too. Errors: those of requests to the cluster.
     """
     view = client.view(topics)
     leaders = {
@@ -56,7 +56,7 @@ def local_histories(
 
 
 def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
-    """Read the wanted logs of one directory; those that change meanwhile are left out."""
+    """Read the wanted logs of one directory; skip logs that change meanwhile."""
     logs: list[LogHistory] = []
     if not wanted:
         return logs

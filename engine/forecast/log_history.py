@@ -39,7 +39,7 @@ class LogHistory(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Return how fast the log grew from its oldest to its newest record, None if unknown."""
+        """Return the log's growth from its oldest to its newest record, None if unknown."""
         first, last = self.first_timestamp_ms, self.last_timestamp_ms
         if first is None or last is None or last - first < _SPAN_MS_MIN:
             return None

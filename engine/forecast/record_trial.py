@@ -72,7 +72,7 @@ def try_records(
     settings: CleaningSettings,
     now_ms: int,
 ) -> RecordTrial:
-    """Return what a cleaning would leave. Errors: those of reading, CorruptRecord."""
+    """Return what a cleaning would leave of a partition; raises CorruptRecord, errors of `read`."""
     first = _KeyReading(offsets, config, settings, now_ms)
     for stored in read(offsets.log_start_offset, offsets.log_end_offset):
         first.take(stored)
@@ -151,7 +151,7 @@ class _KeyReading:
                 self._map(batch)
 
     def finished(self) -> OffsetMap:
-        """Return the keys; behind the last record there may have been others."""
+        """Return the offset map; empty offsets after the last record count as mapped."""
         if not self._is_full:
             self._keys.note_offset(self._end - 1)
         return self._keys
@@ -170,7 +170,7 @@ class _KeyReading:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
     def _note_hole(self, batch: RecordBatch) -> None:
-        """Note a missing offset: all before it was cleaned."""
+        """Note a missing offset: an earlier cleaning removed it, so all before it is clean."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
             batch.record_count <= batch.last_offset - batch.base_offset

@@ -87,7 +87,7 @@ def advise(
 
 
 def _weights(logs: Sequence[LogHistory]) -> list[float]:
-    """Return what partitions of a topic get shares by; all the same if nothing is known."""
+    """Return the growth rates by which a topic's budget is shared; equal ones if unknown."""
     rates = [log.bytes_per_s for log in logs]
     if all(rate is not None for rate in rates):
         return [rate or 0.0 for rate in rates]

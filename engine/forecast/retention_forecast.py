@@ -68,7 +68,7 @@ class RetentionForecast(NamedTuple):
 
 
 def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> RetentionForecast:
-    """Return what would become of a log."""
+    """Return the segments that retention deletes now and later, and the log's steady size."""
     freed: dict[RetentionReason, int] = {}
     at = 0
     for step in plan_retention(log.facts(now_ms), config):
@@ -99,10 +99,10 @@ def _doubt(
     freed: dict[RetentionReason, int],
     left: Sequence[SegmentFacts],
 ) -> tuple[int, int]:
-    """Return how much less and more may go than an estimate says.
+    """Return how many bytes less and more than estimated may be deleted.
 
-    Only whole segments go: up to one stays of what is due, unless all of the log is. And where
-    sizes decide, the parts that the log was taken into are as coarse.
+    Only whole segments are deleted: up to one stays of the due bytes, unless the whole log is due.
+    With retention.bytes the estimated parts add their own size as an error.
     """
     if not log.is_estimated or not left or not config.is_deleting:
         return 0, 0
@@ -112,7 +112,7 @@ def _doubt(
 
 
 def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:
-    """Return when segments pass `retention.ms`; one that is due before the last goes with it."""
+    """Return when segments will pass `retention.ms`; one due before an older one goes with it."""
     later: list[LaterDeletion] = []
     if not config.is_deleting or config.retention_ms < 0:
         return later
@@ -130,7 +130,7 @@ def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDel
 
 
 def steady_bytes(bytes_per_s: float | None, config: LogConfig) -> int | None:
-    """Return the most that a log holds once retention keeps up with what comes."""
+    """Return the largest size of a log once retention keeps up, None if it is unbounded."""
     if not config.is_deleting:
         return None
     bounds = []

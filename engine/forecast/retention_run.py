@@ -34,7 +34,7 @@ def run_retention(
     is_wanted: Callable[[str], bool],
     on_log: Callable[[RetainedLog], None],
 ) -> None:
-    """Apply retention to the logs of a directory; topics that are not wanted keep everything.
+    """Apply retention to the wanted topics' logs of a directory.
 
     Errors: those of `opened_directory`.
     """
@@ -46,7 +46,7 @@ def run_retention(
 
 
 def _retain(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
-    """Delete the old segments of one log, and return what is gone and what is left."""
+    """Delete the old segments of one log, and return the deleted and the remaining bytes."""
     before_bytes = log.size_bytes
     gone = log.delete_old_segments(watermark, now_ms)
     return RetainedLog(

@@ -66,7 +66,7 @@ class Group:
         return self.state in states
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
-        """Enter a state; from one that the table does not allow is a broken invariant."""
+        """Enter a state; asserts that the table of previous states allows it."""
         assert self.state in VALID_PREVIOUS_STATES[state], f"{self.group_id}: {self.state}, {state}"
         self.state = state
         self.state_timestamp_ms = now_ms
@@ -144,7 +144,7 @@ class Group:
         return member
 
     def await_join(self, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Park a member's JoinGroup; an earlier one that is parked is never answered."""
+        """Park a member's JoinGroup; an earlier one that is parked never gets a response."""
         if member.join is None:
             self.awaiting_join_count += 1
         member.join = join
@@ -171,7 +171,7 @@ class Group:
     # Protocols
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Return whether one that joins has a protocol that all members have."""
+        """Return True if a joining member has a protocol that all present members support."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         count = len(self.members)
@@ -180,7 +180,7 @@ class Group:
         )
 
     def select_protocol(self) -> str:
-        """Return the protocol with most votes of those that all members support.
+        """Return the protocol with the most votes among those that all members support.
 
         Source: GroupMetadata.selectProtocol; ASG-4.
         """

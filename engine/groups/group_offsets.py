@@ -146,7 +146,7 @@ class GroupOffsets:
     def appended_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
     ) -> None:
-        """Note that a commit of a transaction is in the log; `at` is its offset there."""
+        """Note that a transactional commit is appended; `at` is its offset in the log."""
         pending = self._transactional.get(producer_id)
         if pending is None or partition not in pending:
             # The transaction has ended meanwhile.
@@ -175,7 +175,7 @@ class GroupOffsets:
         return producer_id in self._transactional
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply the commits of a transaction that was committed, drop those of an aborted one."""
+        """Apply the commits of a committed transaction, or drop those of an aborted one."""
         pending = self._transactional.pop(producer_id, {})
         for partition, (committed, log_offset) in pending.items():
             if is_commit and log_offset != _NOT_WRITTEN:
@@ -199,9 +199,10 @@ class GroupOffsets:
                 self._tombstones[partition] = _NOT_WRITTEN
 
     def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
-        """Forget what was committed before a tombstone that is written at an offset of the log.
+        """Forget a commit that is older than the tombstone at `log_offset`.
 
-        Commits before it may still wait for replicas.
+        Commits before the tombstone may still wait for replicas, and must not return when these are
+        in sync.
         """
         if partition in self._tombstones:
             self._tombstones[partition] = log_offset

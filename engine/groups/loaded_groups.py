@@ -53,7 +53,7 @@ class LoadedGroups:
         self.pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]] = []
 
     def apply(self, loaded: LoadedRecords) -> None:
-        """Apply the next records; one that cannot be understood is passed over, with a warning."""
+        """Apply the next records; an unknown record is skipped with a warning."""
         records, producer_id = loaded
         others = records if producer_id >= 0 else self._apply_fast(records)
         for record in others:
@@ -67,7 +67,7 @@ class LoadedGroups:
                 )
 
     def _apply_fast(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Apply the committed offsets, as most records are; yield the others in their place."""
+        """Apply committed offsets, the most frequent records; yield all other records in order."""
         keys_by_start = self._keys
         for record in records:
             key, value = record.key, record.value
@@ -89,7 +89,7 @@ class LoadedGroups:
             put(partition, (*committed, None, record.offset))
 
     def _new_offset_keys(self, start: bytes) -> _OffsetKeys | None:
-        """Keep and return the offset keys with these first bytes; None for other records."""
+        """Cache and return the parsed offset keys with these first bytes; None for others."""
         names = offset_key_names(start)
         if names is None:
             return None

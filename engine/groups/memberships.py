@@ -108,7 +108,7 @@ class Memberships:
         return 0
 
     def _accepts(self, group: Group, member_id: str) -> bool:
-        """Return whether the group has room for one that joins."""
+        """Return True if the group has room for a joining member (group.max.size)."""
         if group.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = group.members.get(member_id)
@@ -142,7 +142,7 @@ class Memberships:
         return f"{request.client.client_id if name is None else name}-{number}"
 
     def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
-        """Add a member to the group; return the promise of its join."""
+        """Add a member to the group; return the promise of its JoinGroup response."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,
@@ -211,7 +211,7 @@ class Memberships:
     def _park_sync(
         self, group: Group, member: GroupMember, assignments: dict[str, bytes]
     ) -> Promise[SyncResult]:
-        """Promise the assignment; the group leader's sync completes those of all members."""
+        """Promise a member's assignment; the sync of the group leader completes all members."""
         sync: Promise[SyncResult] = Promise()
         member.sync = sync
         self._rebalances.restart_session(group, member)
@@ -262,7 +262,7 @@ class Memberships:
     # Leave
 
     def leave(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
-        """Remove members; returns an error code of the group, and one of each member."""
+        """Remove members; return the group's error code, and one code for each member."""
         code = self._registry.refusal(group_id)
         if code:
             return code, []

@@ -106,10 +106,10 @@ class OffsetCommits:
         key: bytes,
         value: bytes,
     ) -> int | Promise[int] | None:
-        """Write one offset, as `commit` does, whose record's key and value are made already.
+        """Commit one offset as `commit` does; the caller has encoded the record's key and value.
 
-        It is committed now. Returns an error code, or promises it where replicas lag. None with
-        nothing done: the group is not known here, or the metadata is too long.
+        Returns an error code, or a promise of it while replicas lag. Returns None, with nothing
+        done, if this broker does not coordinate the group or the metadata is too long.
         """
         group_id, generation_id, _, _ = request
         _, _, metadata, commit_ms, _ = committed
@@ -175,7 +175,9 @@ class OffsetCommits:
         return written.then(lambda result: codes | _stored(group, valid, result))
 
     def make_group(self, group_id: str) -> None:
-        """Add a group without members unless there is one of that id.
+        """Add a group without members unless the group exists.
+
+        Transactional commits of a consumer without a group need a group to belong to.
 
         Source: GroupCoordinator.handleTxnCommitOffsets.
         """
@@ -249,7 +251,7 @@ class OffsetCommits:
         self._registry.end_transaction(producer_id, partitions, is_commit=is_commit)
 
     def unstable(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Return those of some partitions that have a commit which is not decided yet."""
+        """Return the given partitions that have a commit of an open transaction."""
         group = self._registry.groups.get(group_id)
         if group is None:
             return set()
@@ -301,14 +303,14 @@ class OffsetCommits:
     def remove(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
-        """Delete committed offsets and those on their way; a group of which nothing is left ends.
+        """Delete committed and pending offsets; a group without members and offsets ends.
 
-        Tombstones are written for all of them. No call waits for them, and no replica has to be in
-        sync but the leader: an offset whose tombstone is lost expires again.
+        Tombstones are written for all of them with acks=1, and no call waits for them: an offset
+        whose tombstone is lost expires again.
 
         Source: GroupMetadataManager.cleanupGroupMetadata of 3.9.1.
-        Differs: Kafka writes none for a partition that has only commits on their way, and none at
-        all where one batch cannot take them: they count again once the log is loaded.
+        Differs: Kafka writes no tombstone for a partition that has only pending commits, and none
+        at all if one batch cannot hold them: the offsets count again once the log is loaded.
         """
         known = [key for key in partitions if group.offsets.is_known(key)]
         group.offsets.remove(known)
@@ -381,8 +383,8 @@ def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[Group
 def _removed(group: Group, partitions: list[TopicPartition], result: Written) -> None:
     """Forget the commits that are in the log before their tombstones.
 
-    These have no offset where they are not in the log, and all commits count; they have one where
-    they only lack replicas.
+    `result` has no base offset if the tombstones were not appended: all commits count then. It has
+    one, with an error, if only replicas lag.
     """
     if result.base_offset < 0:
         return

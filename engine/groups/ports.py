@@ -56,10 +56,10 @@ class GroupLog(Protocol):
         producer: CommittingProducer | None = None,
         is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append records as one batch; kept once the in-sync replicas have it, or with an error.
+        """Append records as one batch; the promise is kept when the ISR has them, or with an error.
 
-        With a `producer` they are part of its transaction, and count once that is committed.
-        With `is_awaited` False the leader's log is enough, also below min.insync.replicas (acks 0).
+        With a `producer` the records belong to its transaction, and count once that is committed.
+        With `is_awaited` False the leader's log is enough, also below min.insync.replicas (acks=0).
         """
         ...
 
@@ -73,11 +73,10 @@ class GroupLog(Protocol):
         ...
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
-        """Read all records that have a key in order, at most `LOADED_AT_ONCE` at a time.
+        """Read all records with a key in order, at most `LOADED_AT_ONCE` at a time.
 
-        Those of a committed transaction come in place of its marker, those of open ones last.
-
-        Raises ApiError or StorageError if the log cannot be read.
+        Records of a committed transaction come at the place of its marker, those of open
+        transactions last. Raises ApiError or StorageError if the log cannot be read.
         """
         ...
 

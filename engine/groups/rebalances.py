@@ -61,10 +61,10 @@ class Rebalances:
     # Members that join
 
     def add_member(self, group: Group, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Add a new member; a rebalance begins.
+        """Add a new member and start a rebalance.
 
-        Its client cannot send heartbeats before its JoinGroup is answered, and is not seen to go:
-        it is removed if that takes too long.
+        Its client sends no heartbeats before the JoinGroup response, so that its failure would stay
+        unnoticed: the member is removed after NEW_MEMBER_JOIN_TIMEOUT_MS.
         """
         member.is_new = True
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
@@ -86,7 +86,7 @@ class Rebalances:
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Assign a member id; it is forgotten if no client joins with it in time."""
+        """Assign a member id; forget it if no client joins with it within the session timeout."""
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -192,7 +192,7 @@ class Rebalances:
     # Syncs
 
     def _wait_for_syncs(self, group: Group) -> None:
-        """Wait for the sync of each member; remove those that exceed the rebalance timeout."""
+        """Wait for the SyncGroup of each member; remove those that exceed the rebalance timeout."""
         generation_id = group.generation_id
 
         def is_over() -> bool:
@@ -209,7 +209,7 @@ class Rebalances:
         self._delays.wait(_sync_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def _remove_unsynced(self, group: Group) -> None:
-        """Remove the members that did not send SyncGroup in time, and rebalance the others."""
+        """Remove the members that did not send SyncGroup in time, and start a rebalance."""
         for member_id in tuple(group.pending_sync_members):
             member = group.members.get(member_id)
             group.remove(member_id)
@@ -230,7 +230,7 @@ class Rebalances:
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def fail_syncs(self, group: Group, error_code: int) -> None:
-        """Clear all assignments, and answer the members that wait for one with an error."""
+        """Clear all assignments, and complete parked SyncGroups with an error."""
         for member in group.members.values():
             member.assignment = b""
         self._answer_syncs(group, error_code)
@@ -281,9 +281,9 @@ class Rebalances:
         self._end_session(group, member)
 
     def _remove_and_rebalance(self, group: Group, member: GroupMember) -> None:
-        """Remove a member, whose session is the caller's to end, and rebalance the others.
+        """Remove a member, and start a rebalance of the others; the caller ends its session.
 
-        Its parked JoinGroup gets UNKNOWN_MEMBER_ID. Source: removeMemberAndUpdateGroup.
+        A parked JoinGroup of the member gets UNKNOWN_MEMBER_ID. Source: removeMemberAndUpdateGroup.
         """
         group.answer_join(member, JoinResult(UNKNOWN_MEMBER, UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
@@ -304,7 +304,10 @@ class Rebalances:
                 self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Answer all that wait for a group, Dead, that another broker coordinates now."""
+        """Complete all parked requests of a group that another broker coordinates now.
+
+        The group is Dead; members get NOT_COORDINATOR, and find the new coordinator.
+        """
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):
             group.answer_join(member, JoinResult(member.member_id, NOT_COORDINATOR))

@@ -107,9 +107,9 @@ class GroupRegistry:
         return 0 if partition in self._owned else NOT_COORDINATOR
 
     def owned_partition_of(self, group_id: str) -> int | None:
-        """Return the partition of a group that is served here; None where `refusal` says why not.
+        """Return the `__consumer_offsets` partition of a group, None unless it is served here.
 
-        The id is that of a group here. What is loaded is not owned yet, and nothing once stopped.
+        A partition that is still loading is not served yet. `refusal` has the reason for None.
         """
         partition = coordinator_partition(group_id, self._log.partition_count())
         return partition if partition in self._owned else None
@@ -173,9 +173,9 @@ class GroupRegistry:
     # Partitions
 
     def loaded_epoch(self, partition: int) -> int | None:
-        """Return the leader epoch in which a partition was loaded, None if it is not.
+        """Return the leader epoch in which a partition was loaded, None if it is not loaded.
 
-        A broker that leads on in a later epoch keeps what it has loaded.
+        A broker that continues to lead in a later epoch keeps what is loaded.
         """
         return self._owned.get(partition)
 
@@ -186,9 +186,10 @@ class GroupRegistry:
         drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
-        """Unload the groups of a partition that this broker leads no more.
+        """Unload the groups of a partition that this broker no longer leads.
 
-        They are Dead at once; who waits for them is answered in turns of the loop.
+        The groups are Dead from now on; their parked requests are completed in later turns of the
+        loop.
         """
         self._loads.end(partition)
         self._ended_during_load.pop(partition, None)
@@ -264,7 +265,7 @@ class GroupRegistry:
         return (group for group in groups if self.groups.get(group.group_id) is group)
 
     def _serve(self, group: Group, partition: int) -> bool:
-        """Add a group that was loaded, unless one of its id is served; returns whether it is added.
+        """Add a loaded group; return False if a group of that id is served already.
 
         Source: GroupMetadataManager.loadGroup.
         """

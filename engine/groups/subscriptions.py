@@ -18,9 +18,9 @@ _VERSION_BYTES: Final = 2
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """Return the topics of all subscriptions, None if one of them cannot be read.
+    """Return the topics of all subscriptions, None if a subscription cannot be parsed.
 
-    Every version is read as version 0, with which all others begin.
+    Every version is parsed as version 0, with which all later versions begin.
     """
     codec = message_codec("ConsumerProtocolSubscription", 0)
     topics: set[str] = set()

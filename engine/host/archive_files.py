@@ -52,7 +52,7 @@ class _Archive(NamedTuple):
 
 
 def archive_in(path: str) -> tuple[str, str] | None:
-    """Return the archive that a path leads into and the path in it, None if it leads into none."""
+    """Return the archive that a path leads into and the path inside, None for no archive."""
     if ".t" not in path:
         return None
     parts = path.split("/")
@@ -143,7 +143,7 @@ def _opened(path: str) -> tuple[_Archive, str]:
 
 @lru_cache(maxsize=_OPEN_MAX)
 def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
-    """Open an archive; another time or size of the file makes it another one."""
+    """Open an archive; cached by path, modification time and size of the file."""
     content = tempfile.TemporaryFile() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115
     try:
         if path.endswith("gz"):
@@ -159,7 +159,7 @@ def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
 
 
 def _read_members(content: IO[bytes]) -> _Archive:
-    """Return where the members of an unpacked archive are; raises TarError."""
+    """Return the positions of the members of an unpacked archive; raises TarError."""
     members: dict[str, _Member] = {}
     folders: dict[str, set[str]] = {"": set()}
     end = content.seek(0, os.SEEK_END)

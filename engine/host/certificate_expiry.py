@@ -24,9 +24,9 @@ class NoCertificate(EngineError):
 
 
 def certificate_expiry_ms(host: str, port: int, tls: TlsSettings, timeout_s: float) -> int:
-    """Return when a server's certificate expires, in ms since the epoch; blocks.
+    """Connect to a server and return when its certificate expires, in ms since the epoch.
 
-    Errors: NoCertificate, also for one that is not trusted or has expired; BadTlsFile.
+    Blocks. Errors: NoCertificate, also for an untrusted or expired one; BadTlsFile.
     """
     import ssl
 

@@ -107,7 +107,7 @@ def read_authority(
 ) -> tuple[str, IssuedCertificate]:
     """Return the subject of an existing authority, and the authority.
 
-    Errors: NoCertificates; BadAuthority, also for one that has expired.
+    Errors: NoCertificates; BadAuthority, also for an expired one.
     """
     _packages()
     authority = IssuedCertificate(key_pem, certificate_pem, 0)

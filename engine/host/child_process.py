@@ -28,7 +28,7 @@ class ChildProcess:
     """A process of this one; `close` ends it."""
 
     def __init__(self, arguments: Sequence[str], message: bytes) -> None:
-        """Start it with one line on its standard input. Raises StorageError."""
+        """Start the process with one line on its standard input. Raises StorageError."""
         try:
             with signals_blocked():
                 self._process = subprocess.Popen(
@@ -53,16 +53,16 @@ class ChildProcess:
         return self._process.poll()
 
     def lines(self) -> list[bytes]:
-        """Return the lines that have come since the last call, without waiting.
+        """Return the lines written since the last call, without waiting.
 
-        After `close` they are those that came up to its end.
+        After `close`, the lines up to the end of the process.
         """
         self._take()
         *whole, self._unread = self._unread.split(b"\n")
         return whole
 
     def _take(self) -> None:
-        """Read what the process has written, without waiting; close the pipe at its end."""
+        """Read the output of the process so far, without waiting; close the pipe at its end."""
         output = self._process.stdout
         assert output is not None
         while not output.closed and select([output], [], [], 0)[0]:
@@ -87,7 +87,7 @@ class ChildProcess:
         self._close_pipes()
 
     def close(self, wait_s: float) -> None:
-        """End it: by its own, or by force after a while."""
+        """Let the process end by itself, or kill it after `wait_s`."""
         self.close_input()
         try:
             self._process.wait(wait_s)
@@ -136,7 +136,7 @@ class ParentProcess:
         return bool(select([0], [], [], 0)[0])
 
     def send(self, line: bytes) -> None:
-        """Send a line; where nobody reads any more it is dropped."""
+        """Send a line to the parent; dropped if the parent no longer reads."""
         try:
             os.write(1, line + b"\n")
         except BrokenPipeError:

@@ -23,9 +23,9 @@ PromiseCoroutine: TypeAlias = Coroutine[Promise[object], None, T]
 def drive(work: PromiseCoroutine[T]) -> Promise[T]:
     """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
 
-    Every other exception is a fault of the code and is raised to the caller of the step.
-    Abandoning the promise does not stop the coroutine: its waits for others' progress end at
-    once, and its remaining steps run.
+    Every other exception is a fault of the code and is raised to the caller of the step. An
+    abandoned promise does not stop the coroutine: its waits for others' progress end then, and its
+    remaining steps run.
     """
     promise: Promise[T] = Promise()
     _step(work, promise)
@@ -35,7 +35,8 @@ def drive(work: PromiseCoroutine[T]) -> Promise[T]:
 async def together(works: Sequence[PromiseCoroutine[T]]) -> list[T]:
     """Run coroutines concurrently and return their values in order.
 
-    All are started before the first is awaited. Raises the first error in order; the others run on.
+    All are started before the first is awaited. Raises the first error in order; the others
+    continue.
     """
     promises = [drive(work) for work in works]
     return [await promise for promise in promises]
@@ -50,7 +51,10 @@ async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, peri
 
 
 def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
-    """Run a coroutine until it ends or awaits a promise that is not kept; that one runs it on."""
+    """Run a coroutine until it ends or awaits a promise that is not kept.
+
+    That promise calls this function again once it is kept.
+    """
     while True:
         try:
             waits_for: Promise[object] = work.send(None)

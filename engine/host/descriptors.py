@@ -28,7 +28,7 @@ def raise_descriptor_limit() -> int:
 
 
 def descriptor_limit() -> int:
-    """Return how many descriptors this process may open."""
+    """Return the limit of open file descriptors of this process, _UNKNOWN without one."""
     try:
         import resource
     except ImportError:

@@ -74,7 +74,7 @@ class ForkServer:
         return Started(int(answer), ready)
 
     def close(self) -> None:
-        """End the server; what it has forked goes on."""
+        """End the server; the processes that it has forked continue."""
         # A fork of this process has a copy of the connection, so that closing it is not enough.
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
@@ -88,7 +88,7 @@ class ForkServer:
 def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
     """Fork a server whose processes run `main` with the arguments of `spawn`.
 
-    They exit with what it returns.
+    They exit with the value that `main` returns.
     """
     ours, of_server = socket.socketpair()
     pid = os.fork()

@@ -47,9 +47,10 @@ def _is_null(status: os.stat_result) -> bool:
 
 
 def read_input(path: str, bytes_max: int | None = None) -> bytes:
-    """Return a whole file or what comes out of a pipe; one byte more than `bytes_max` at most.
+    """Return a whole file or the output of a pipe; at most one byte more than `bytes_max`.
 
-    Errors: FileMissing, FileRefused, LogDirOffline.
+    That byte shows the caller that the input is too large. Errors: FileMissing, FileRefused,
+    LogDirOffline.
     """
     with open_input(path) as file:
         try:

@@ -42,7 +42,10 @@ class JksStore(NamedTuple):
 
 
 def read_jks(content: bytes, password: str | None, key_password: str | None) -> JksStore:
-    """Return what is in a store; without a password it is not checked. Raises MalformedJks."""
+    """Return the keys and certificates of a Java key store; raises MalformedJks.
+
+    Without a password the store's digest is not checked.
+    """
     if password is not None:
         body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
         computed = hashlib.sha1(_utf_16(password) + _PHRASE + body, usedforsecurity=False)

@@ -53,7 +53,10 @@ class LayeredBytes(RealConnection):
         return self._bytes.peer_certificate()
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound frames, and what is read ahead of them."""
+        """Limit the size of frames, and the bytes read ahead of them.
+
+        Before authentication a client must not fill memory.
+        """
         super().bound_frames(bound)
         if not self.is_closed:
             self._bytes.read_little(is_little=bound is not None)
@@ -68,7 +71,7 @@ class LayeredBytes(RealConnection):
         self._network.handshakes.later(self._shake)
 
     def _shake(self) -> None:
-        """Continue the handshake; once it is over, resume reading and send what is queued."""
+        """Continue the handshake; once it is done, resume reading and send queued bytes."""
         if self.is_closed or not self._pauses & PauseReason.TLS:
             return
         try:
@@ -193,7 +196,7 @@ class LayeredBytes(RealConnection):
         return super().overdue(now_ms)
 
     def _close_socket(self) -> None:
-        """Close the socket, and end the watch that a handshake has on it."""
+        """Close the socket, and stop watching it for the handshake."""
         if self._pauses & PauseReason.TLS:
             # The handshake reads while the connection is paused.
             self._network.loop.unwatch_readable(self._descriptor)

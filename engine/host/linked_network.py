@@ -55,7 +55,7 @@ class LinkedNetwork:
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> Listener:
-        """Accept connections from the other place; errors are those of the network."""
+        """Accept connections over the link; errors are those of the network."""
 
         def accept(connection: Connection) -> None:
             on_connect(self._linked(connection))
@@ -70,7 +70,7 @@ class LinkedNetwork:
         receive_buffer_bytes: int = -1,
         layer: LayerOf | None = None,
     ) -> Connection:
-        """Open a connection to the other place."""
+        """Open a connection over the link to the other place."""
         return self._linked(
             self._network.connect(
                 host, port, receive_buffer_bytes=receive_buffer_bytes, layer=layer
@@ -165,7 +165,7 @@ class LinkedConnection:
         return self._connection.peer_certificate()
 
     def close(self, reason: str) -> None:
-        """Close now; the other end is notified when the link delivers that."""
+        """Close this end now; the other end is notified when the link delivers the close."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -25,7 +25,7 @@ class LockHeld(StorageError):
 
 
 def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
-    """Take a lock, creating its file if needed; returns a function to release it. The file stays.
+    """Lock a file, creating it if needed; return a function to unlock it. The file stays.
 
     With `waits` the call blocks while the lock is held, for locks held during one small write;
     otherwise it raises LockHeld. Other errors are those of the host. While the process holds the

@@ -133,9 +133,9 @@ class MemoryFile:
         return data if not content.flipped else self._disk.as_read(content, position, data)
 
     def peek(self) -> bytes:
-        """Return all that a read would find, also where reads fail; no injected failure is used up.
+        """Return the content that a read would find, also while reads fail.
 
-        For an observer of the disk, who is no part of the machine.
+        For an observer outside of the machine: no injected failure is used up.
         """
         content, data = self._content, bytes(self._content.live)
         return data if not content.flipped else self._disk.as_read(content, 0, data)
@@ -423,7 +423,7 @@ class MemoryFiles:
         return DiskSpace(self.total_bytes, max(0, self.total_bytes - used_bytes))
 
     def make_dir(self, path: str) -> None:
-        """Create a directory and its parents; one that exists is fine."""
+        """Create a directory and its parents, unless they exist."""
         folder = self._root
         for name in _parts(path):
             node = folder.live.get(name)

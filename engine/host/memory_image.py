@@ -29,7 +29,7 @@ class Write(NamedTuple):
     content: bytes | None
 
     def apply_to(self, image: bytearray) -> None:
-        """Apply this change to an image; a gap before it is zero-filled."""
+        """Apply this write, or truncation if it has no content, to an image; gaps become zeros."""
         end = self.position + len(self.content or b"")
         if self.content is None:
             del image[end:]
@@ -180,7 +180,8 @@ def scattered(
 
 def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
     """Return the directory tree after a crash: the durable one with the kept changes applied.
-    A write is applied with the content given here, which is a part of it if the write is torn.
+
+    A torn write is given as a Write with a part of its content.
     """
     names: dict[int, dict[str, Node]] = {}
     writes: dict[int, Write] = {}
@@ -211,7 +212,7 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
         return copies[id(node)]
 
     def folder_of(node: Folder) -> Folder:
-        """Return the folder after the crash, with copies of all that is in it."""
+        """Return a folder's copy after the crash, with copies of its content."""
         folder = Folder()
         entries = names.get(id(node), node.durable)
         folder.live = {name: copy_of(child) for name, child in entries.items()}

@@ -196,7 +196,7 @@ class MemoryConnection:
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """Remove one reason; frames are taken when none is left."""
+        """Remove one reason for the pause; frames are delivered once no reason is left."""
         self._pauses &= ~reason
         if not self._pauses:
             self._timers.call_soon(self._hand_on)
@@ -227,7 +227,7 @@ class MemoryConnection:
             self._notify_end()
 
     def _notify_end(self) -> None:
-        """Close the other end, behind the frames that are on their way there."""
+        """Close the other end, after the frames in flight to it are delivered."""
         other = self._other
         if other is not None:
             self._carry(lambda: other.close("closed by the peer"))

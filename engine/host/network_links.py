@@ -109,7 +109,7 @@ class LinkChannel:
         return self._is_cut
 
     def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:
-        """Run `arrive` at the other end, at once if the link has no fault."""
+        """Run `arrive` at the other end, immediately if the link has no fault."""
         if self.is_clear:
             arrive()
             return
@@ -165,7 +165,10 @@ class LinkChannel:
         return self._last_due_ms
 
     def _losses(self, quality: LinkQuality, packets: int) -> int:
-        """Return the most losses in a row of any of the packets."""
+        """Draw how often in a row the unluckiest of some packets is lost.
+
+        Each loss delays the frame by one retransmission, as TCP would.
+        """
         if quality.loss <= 0.0:
             return 0
         bound, draw = round(quality.loss * LOSS_PARTS), self._links.entropy.random_below

@@ -117,9 +117,9 @@ class ObjectFiles(ReadOnlyFiles):
         return self._listed[path]
 
     def _info(self, path: str) -> FileInfo | None:
-        """Return what is at a path; by its folder's listing if that was read.
+        """Return the file or folder at a path, from its folder's listing if that was read.
 
-        None as well of what cannot be a key of the store.
+        None if there is none, and for a path that cannot be a key of the store.
         """
         from pyarrow.fs import FileType
 
@@ -199,7 +199,7 @@ def _store(scheme: str) -> FileSystem:
 
 @lru_cache
 def _store_at(scheme: str, authority: str) -> tuple[FileSystem, str]:
-    """Return the store of an address, and its root there without a slash at its end."""
+    """Return the store of an address, and its root without a final slash."""
     try:
         from pyarrow.fs import AzureFileSystem, FileSystem
     except ImportError as error:
@@ -223,7 +223,7 @@ def _store_at(scheme: str, authority: str) -> tuple[FileSystem, str]:
 
 
 def _failure(error: OSError | ValueError, path: str, operation: str) -> StorageError:
-    """Return the failure of an operation; a ValueError is of what cannot be a key."""
+    """Return the error of a failed operation; a ValueError means an invalid key."""
     reason = str(error).split("\n", 1)[0]
     code = error.errno or errno.EIO if isinstance(error, OSError) else errno.EINVAL
     return FileRefused(path, operation, reason, code)

@@ -35,10 +35,10 @@ class OwnerThread:
     ) -> None:
         """Start the thread.
 
-        `interrupt` ends the waiting of the work that is done now, and is called on the thread that
-        submits the next; `proceed` is called before a work with none behind it, and before `idle`.
-        `idle` does what is due between works, and returns after how many ms it is to be called
-        again: None is never.
+        `interrupt` ends the wait of the work in progress; the thread that submits the next work
+        calls it. `proceed` is called before a work with none queued behind it, and before `idle`.
+        `idle` does due work between submitted ones, and returns the ms until its next call: None is
+        never.
         """
         self._guard = ProcessGuard()
         self._interrupt = interrupt
@@ -54,9 +54,9 @@ class OwnerThread:
         self._thread.start()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Have a work done behind those before it.
+        """Queue a work for the thread; return the future of its result.
 
-        Errors: RuntimeError after `close`, UsedAfterFork in a child, where the thread is not.
+        Errors: RuntimeError after `close`, UsedAfterFork in a forked child, which lacks the thread.
         """
         self._guard.check()
         future: Future[T] = Future()
@@ -99,7 +99,7 @@ class OwnerThread:
                 self._do(*taken)
 
     def _do_idle(self) -> None:
-        """Do what is due and sleep."""
+        """Do the due work, then sleep until more is due or submitted."""
         try:
             duration_ms = self._idle()
         except BaseException as error:

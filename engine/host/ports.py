@@ -403,12 +403,12 @@ class Network(Protocol):
         receive_buffer_bytes: int = -1,
         layer: LayerOf | None = None,
     ) -> Connection:
-        """Open a connection; frames may be sent at once.
+        """Open a connection; frames may be sent before it is established.
 
         Every failure, including that of the name look-up, is reported by `on_close` on a later
-        turn; the call never blocks.
-        `receive_buffer_bytes` is the kernel's receive buffer, −1 for the system's default. `layer`
-        creates the layer between bytes and frames; in memory there is none.
+        turn; the call never blocks. `receive_buffer_bytes` is the kernel's receive buffer, −1 for
+        the system's default. `layer` creates the layer between bytes and frames; in memory there is
+        none.
         """
         ...
 
@@ -437,7 +437,7 @@ class Workers(Protocol):
     """Worker threads, for work that would block the loop."""
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` on a worker thread; it must raise nothing, as nobody would see the error.
+        """Run `work` on a worker thread; it must not raise, because nothing would see the error.
 
         The name is for diagnostics.
         """

@@ -27,10 +27,10 @@ def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
 
 @contextmanager
 def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
-    """Create a file, whose content is durable at the end; removed if anything is raised before.
+    """Create a file whose content is durable after the block; removed after an exception.
 
-    So it is certain to be there before a secret is made that can be shown only once. Raises
-    FileRefused if anything has its name, links too.
+    So a file certainly exists before a secret is made that can be shown only once. Raises
+    FileRefused if the name exists, even as a link.
     """
     mode = _PRIVATE_MODE if is_private else _PUBLIC_MODE
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -52,9 +52,9 @@ def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
 
 
 def make_private(path: str) -> None:
-    """Create a file, empty, or take the rights of others to one that exists.
+    """Create an empty file for its owner alone, or remove others' rights to an existing one.
 
-    Without the right to do so nothing happens: to open the file fails for the same reason.
+    Without the right to do so nothing happens: opening the file fails for the same reason.
     """
     with suppress(OSError):
         try:

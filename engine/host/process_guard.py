@@ -39,7 +39,10 @@ class ProcessGuard:
         return self._pid == os.getpid()
 
     def check(self) -> None:
-        """Raise UsedAfterFork in any other process."""
+        """Raise UsedAfterFork in a process other than the creator of the object.
+
+        A forked child would share sockets and files with its parent, and mix up their bytes.
+        """
         pid = os.getpid()
         if pid != self._pid:
             raise UsedAfterFork(self._pid, pid)

@@ -124,9 +124,9 @@ def opened_log(path: str) -> int:
 
 
 def become_detached(log: int, ready: int) -> None:
-    """Make a process that was forked one like those that `start_detached` starts.
+    """Make a forked process one like those that `start_detached` starts.
 
-    The two descriptors, of its log and of the ready pipe, are closed.
+    The descriptors `log` and `ready` are moved to their numbers, and closed here.
     """
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -183,11 +183,11 @@ def report_ready(text: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists and is no zombie.
+    """Return True if a process exists and is no zombie.
 
-    The zombie of another process's child stays for ever where process 1 reaps none, as in many
+    The zombie of another process's child stays for ever if process 1 reaps none, as in many
     containers. A killed process is a zombie as soon as its first thread has ended: until the last
-    one has, it holds its files and their locks.
+    thread has, it holds its files and their locks.
     """
     if _is_reaped(pid):
         return False

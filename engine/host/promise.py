@@ -159,7 +159,7 @@ class Promise(Generic[T]):
         return following
 
     def unabandonable(self) -> Promise[T]:
-        """Return a promise of the same value whose abandonment stops at it.
+        """Return a promise of the same value whose abandonment does not reach this one.
 
         For a value that others need too: state that changes once a record is written.
         """
@@ -168,9 +168,10 @@ class Promise(Generic[T]):
         return following
 
     def abandon(self) -> None:
-        """Abandon the underlying work, because the value is not needed. It may never be kept then.
+        """Abandon the underlying work, because its value is no longer needed.
 
-        Work that changes state runs to its end, and keeps the promise.
+        The promise may then never be kept. Work that changes state runs to its end, and keeps the
+        promise.
         """
         if self.is_kept:
             return

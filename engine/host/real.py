@@ -316,7 +316,7 @@ class RealFiles:
         return DiskSpace(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
 
     def make_dir(self, path: str) -> None:
-        """Create a directory and its parents; one that exists is fine."""
+        """Create a directory and its parents, unless they exist."""
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:

@@ -223,7 +223,11 @@ class RealConnection:
             self.flush()
 
     def _pass_frames(self, shared: memoryview, size: int) -> None:
-        """Pass on the frames in the shared buffer, and keep the rest."""
+        """Handle the complete frames in the shared buffer.
+
+        Copy an incomplete frame to an own buffer. The next connection that receives bytes
+        overwrites the shared buffer at once.
+        """
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
@@ -236,7 +240,7 @@ class RealConnection:
             self._have = remaining
 
     def _bounded_bytes(self, shared: memoryview, position: int, remaining: int) -> int:
-        """Return what a client that is not known may hold: its frame, and what has come."""
+        """Return an unauthenticated client's buffer size: its frame, or the received bytes."""
         length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
         return max(_LENGTH.size + int(length), remaining)
 
@@ -289,9 +293,9 @@ class RealConnection:
         return position
 
     def _may_take(self, length: int) -> bool:
-        """Return whether a frame is within the bound that holds now; refuse it otherwise.
+        """Return True if a frame's length is within the present bound; else refuse it.
 
-        A bound may be gone since the frames of this turn began.
+        The bound may have been removed since the frames of this turn began.
         """
         bound = self._bound
         longest = self._origin.limits.frame_bytes_max if bound is None else bound.bytes_max
@@ -384,7 +388,7 @@ class RealConnection:
         self._have = have + size
 
     def _room_for(self, size: int, enough: int | None = None) -> memoryview:
-        """Return the own buffer, or a larger copy of it with room for `size` bytes.
+        """Return the connection's own buffer, enlarged to `size` bytes if needed.
 
         `enough` is as in `ReceiveBuffers.take`.
         """
@@ -431,7 +435,7 @@ class RealConnection:
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """Remove one reason; if none is left, frames are taken, received ones first."""
+        """Remove one reason for the pause; after the last one, read frames, buffered ones first."""
         if not self._pauses & reason or self.is_closed:
             return
         self._pauses &= ~reason
@@ -481,9 +485,10 @@ class RealConnection:
             self._network.flush_later(self)
 
     def _passes(self, end: int, parts: Sequence[SendPart]) -> bool:
-        """Return whether a response may be queued: all but one of the responses are bounded.
+        """Return True if a response may be queued: the size of all but one response is bounded.
 
-        The exception is the first response that exceeded the bound, until it has been sent.
+        The exception is the first response that exceeded the bound, until it has been sent:
+        otherwise a response larger than the bound could never be sent.
         """
         in_regions = self._region_bytes - self._region_count * REGION_COST_BYTES
         unsent_bytes = end - self._sent_bytes - in_regions
@@ -641,7 +646,7 @@ class RealConnection:
 
 
 def _remainder(part: SendPart, sent: int) -> SendPart:
-    """Return what is left of a part after its first `sent` bytes, without a copy."""
+    """Return the rest of a part after its first `sent` bytes, without a copy."""
     if isinstance(part, FileRegion):
         return FileRegion(part.descriptor, part.position + sent, part.length - sent)
     return memoryview(part)[sent:]

@@ -80,9 +80,10 @@ class RealHttp:
 
 
 def _body(response: Any, deadline_s: float) -> bytes:
-    """Return a body of HTTP_BODY_BYTES_MAX at most; raises OSError when the time is up.
+    """Return a body of HTTP_BODY_BYTES_MAX at most; raises TimeoutError after the deadline.
 
-    The time-out of a socket is that of one read: a byte now and then would never reach it.
+    A socket's time-out bounds one read: a server that sends a byte now and then would never reach
+    it.
     """
     parts: list[bytes] = []
     left = HTTP_BODY_BYTES_MAX

@@ -149,7 +149,7 @@ class RealListener:
         return victim is not None
 
     def close(self) -> None:
-        """Accept no more; open connections stay."""
+        """Stop accepting connections; open connections stay."""
         if not self._is_closed:
             self._is_closed = True
             self._acceptor.close()

@@ -143,7 +143,7 @@ class RealStream:
         self._owner.report_closed(self, reason)
 
     def _drop_socket(self) -> None:
-        """Close the socket, if there is one, and end the watch on it."""
+        """Close the socket, if it is open, and stop watching it."""
         if self._socket is not None:
             self._owner.forget(self._socket)
             self._socket.close()
@@ -178,7 +178,7 @@ class RealStream:
             self._become_open()
 
     def _become_open(self) -> None:
-        """Report the stream as opened, and send what was queued before."""
+        """Report the stream as opened, and send the bytes queued before."""
         self._phase = "open"
         self._addresses.clear()
         self._owner.report(StreamEvent(self, "opened"))
@@ -235,7 +235,7 @@ class RealStream:
                 return
 
     def _flush(self) -> None:
-        """Send what is queued; return once the socket takes no more, to go on when it does."""
+        """Send queued bytes until the socket is full; the rest follows when it has room."""
         while self._unsent and self._socket is not None:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:
@@ -290,7 +290,7 @@ class _Waker:
             self._sent.send(b"\0")
 
     def advance(self, _ready: int) -> None:
-        """Take what was sent."""
+        """Discard the bytes that woke the selector."""
         with suppress(BlockingIOError):
             while self.received.recv(RECEIVE_BYTES):
                 pass

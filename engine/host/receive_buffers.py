@@ -59,7 +59,8 @@ class ReceiveBuffers:
     def take(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
-        Where `enough` bytes are all that will ever be needed, it is new, of a page more at most.
+        With `enough`, the most bytes that will ever be needed, the buffer is new, and at most a
+        page larger.
         """
         if enough is not None:
             return self._take_pages(size, enough)
@@ -98,7 +99,13 @@ class ReceiveBuffers:
             self._wake()
 
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
-        """Return whether a connection may take a buffer of this size; if not, it is woken later."""
+        """Return True if a connection may take a buffer of `size`; otherwise it is woken later.
+
+        One connection at a time, which has the turn, may exceed the bound: connections with
+        incomplete
+
+        frames could otherwise wait for each other for ever.
+        """
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True
         if self._turn is None:

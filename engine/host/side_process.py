@@ -85,7 +85,7 @@ class PipedProcess:
         return response
 
     def close(self) -> None:
-        """End the process and wait for it, after its current work. Closing twice is allowed."""
+        """End the process after its current work, and wait for its end. May be called twice."""
         if self._requests < 0:
             return
         os.close(self._requests)

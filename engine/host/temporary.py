@@ -30,7 +30,7 @@ def new_temporary_folder(prefix: str) -> str:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """Create a folder that is removed after the block, however often a signal comes.
+    """Create a folder that is removed after the block, even if signals interrupt it repeatedly.
 
     Only a kill of the process leaves it. Errors: NoTemporaryFolder.
     """

@@ -157,7 +157,7 @@ def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) 
 
 
 def _certificate_failure(code: int, message: str) -> Failure:
-    """Return what is wrong with the broker's certificate, by OpenSSL's code."""
+    """Return the fault of the broker's certificate and its remedy, by OpenSSL's error code."""
     message = message.rstrip(".")
     if code in (_OTHER_HOST, _OTHER_ADDRESS):
         return Failure(

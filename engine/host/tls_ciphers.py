@@ -53,7 +53,10 @@ class CipherChoice(NamedTuple):
 
 
 def chosen_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoice:
-    """Return what named ciphers make of the versions of TLS that are set; raises BadCiphers."""
+    """Return the TLS versions and ciphers to set for cipher names; raises BadCiphers.
+
+    A version without any named cipher is disabled, as in Java.
+    """
     wanted = [name for name in names if name != _SIGNAL]
     if not wanted:
         return CipherChoice(tuple(versions), None)

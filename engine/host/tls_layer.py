@@ -83,8 +83,8 @@ class TlsLayer:
     def recv_into(self, buffer: memoryview) -> int:
         """Read into a buffer; returns the number of bytes, 0 after the peer's last.
 
-        OpenSSL gives one record of TLS at a time, 16 KB at most: all that has come whole is read,
-        up to a share of a turn.
+        OpenSSL returns one TLS record at a time, 16 KB at most: all complete records are read, up
+        to TLS_RECORDS_MAX, so that one connection does not hold up a turn.
         """
         read_bytes, records = self._read(buffer), 1
         while 0 < read_bytes < len(buffer) and self._incoming.pending and records < TLS_RECORDS_MAX:
@@ -125,7 +125,10 @@ class TlsLayer:
                 return size
 
     def _answer(self) -> None:
-        """Send what the protocol itself has to say, such as a new key; raises SSLError."""
+        """Send the bytes that TLS itself wants to send, for instance a key update.
+
+        Raises SSLError for a peer that does not read them, or sends only such bytes.
+        """
         with suppress(WantsWrite):
             self.flush()
         unread_bytes = self._outgoing.pending + len(self._unsent)

@@ -65,7 +65,7 @@ class TlsListenerSettings(NamedTuple):
 
 
 def server_layer(settings: TlsListenerSettings) -> LayerOf:
-    """Return what encrypts the connections of a listener; raises BadTlsFile."""
+    """Return the function that encrypts a listener's connections; raises BadTlsFile."""
     import ssl
 
     from engine.host.tls_layer import TlsLayer
@@ -78,7 +78,7 @@ def server_layer(settings: TlsListenerSettings) -> LayerOf:
 
 
 def client_layer(settings: TlsListenerSettings) -> LayerTo:
-    """Return what encrypts connections to the same listener of others; raises BadTlsFile."""
+    """Return the function that encrypts connections to other brokers; raises BadTlsFile."""
     import ssl
 
     from engine.host.tls_layer import TlsLayer
@@ -89,7 +89,7 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
     context.check_hostname = settings.verifies_host
 
     def layer_to(host: str) -> LayerOf:
-        """Return what encrypts a socket to a host, whose name the certificate may need."""
+        """Return the function that encrypts a socket to a host, and may verify its name."""
 
         def layer_of(sock: socket.socket) -> TlsLayer:
             return TlsLayer(context, sock, host)

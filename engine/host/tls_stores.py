@@ -77,7 +77,10 @@ def is_unreadable(error: BadTlsFile) -> bool:
 
 
 def store_file_state(path: str) -> StoreFileState | None:
-    """Return the state of the file that a path leads to, None where there is none."""
+    """Return the state of the file that a path leads to, None if it does not exist.
+
+    Compared with an earlier state it shows whether the file was replaced.
+    """
     try:
         status = os.stat(path)
     except OSError:
@@ -216,7 +219,7 @@ def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
 
 
 def _pem(kind: str, values: Iterable[bytes]) -> bytes:
-    """Return DER values of one kind, such as CERTIFICATE, as PEM."""
+    """Return DER values of one kind, for instance CERTIFICATE, as PEM."""
     from base64 import b64encode
 
     lines = []

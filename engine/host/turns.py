@@ -138,7 +138,7 @@ class Line:
         return mine
 
     def leave(self, mine: Promise[None]) -> None:
-        """Start the next entry, in a turn of its own: its faults are not those of the caller."""
+        """Start the next entry in a turn of its own, so that its faults do not reach the caller."""
         if self._last is mine:
             self._last = None
         else:

@@ -65,7 +65,7 @@ class OffsetIndexCheck:
             self._open = None
 
     def see_damage(self, start: int, end: int) -> None:
-        """Go on over bytes [start, end) that are no good batch: entries for them may be right."""
+        """Skip damaged bytes [start, end): index entries into them may be right."""
         while self._head and self._head.position < end:
             if self._rises(self._head):
                 self._close()
@@ -76,7 +76,7 @@ class OffsetIndexCheck:
         self._open = None
 
     def finish(self) -> None:
-        """Check what is left at the end of the log."""
+        """Check the entries after the end of the log."""
         self._close()
         while self._head:
             if self._rises(self._head):
@@ -146,7 +146,10 @@ class TimeIndexCheck:
         self._is_certain = False
 
     def finish(self) -> None:
-        """Check what is left at the end of the log."""
+        """Check the remaining entries at the end of the log, and report the doubtful ones.
+
+        Doubtful entries are faults only if the offsets of the log's batches rise.
+        """
         while self._head:
             if self._rises(self._head):
                 self._uncertain(self._head, "the log ends before it")
@@ -164,7 +167,8 @@ class TimeIndexCheck:
     def _rises(self, index_entry: TimestampOffset) -> bool:
         """Check that an entry lies above the last one in timestamp and offset.
 
-        One with the same offset and a later timestamp is kept as a doubt: a batch may explain it.
+        An entry with the same offset and a later timestamp is kept as a doubt: a batch may explain
+        it.
         """
         last = self._last
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
@@ -186,7 +190,7 @@ class TimeIndexCheck:
     def _wrong(
         self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
     ) -> None:
-        """Report an entry; `largest` is the timestamp that was expected of it."""
+        """Report an entry; `largest` is the timestamp that it should have."""
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,

@@ -176,7 +176,7 @@ class OffsetCheck:
         self._miss(_Gap(self._path, position, expected, base_offset))
 
     def _miss(self, gap: _Gap) -> None:
-        """Report offsets that damage took; hold others while the log may be compacted."""
+        """Report offsets lost to damage; hold back other gaps while the log may be compacted."""
         if self._after_damage:
             doubt = ", if they were not compacted away before" if self._compacted else ""
             self._report(gap, f": they were in the damaged bytes before it{doubt}")

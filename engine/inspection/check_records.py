@@ -14,7 +14,7 @@ from engine.records.view import RecordBatch
 
 
 def record_problem(batch: RecordBatch) -> str | None:
-    """Return what is wrong with the records of a batch whose checksum fits, None if nothing."""
+    """Return why the records of a batch with a right checksum are wrong, None if they are not."""
     try:
         return _problem(batch)
     except StorageError as error:
@@ -22,7 +22,7 @@ def record_problem(batch: RecordBatch) -> str | None:
 
 
 def _problem(batch: RecordBatch) -> str | None:
-    """Return what is wrong with the records of a batch, None if nothing is."""
+    """Return the first contradiction among a batch's records, None if there is none."""
     count = 0
     previous = batch.base_offset - 1
     for record in batch.records():

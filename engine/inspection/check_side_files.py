@@ -22,7 +22,7 @@ from engine.naming import FileKind, FileState, SegmentFileName
 
 
 def check_names(findings: Findings, partition: PartitionFiles) -> None:
-    """Report what interrupted changes left, and names that are none of Kafka's."""
+    """Report leftovers of interrupted changes, and file names that are none of Kafka's."""
     for leftover in partition.leftovers:
         # Data that is about to replace segments counts already; the rest only takes space.
         is_swap = leftover.parsed is not None and leftover.parsed.state is FileState.SWAP
@@ -59,7 +59,7 @@ def check_metadata(findings: Findings, files: Files, partition: PartitionFiles) 
 def read_epochs(
     findings: Findings, files: Files, partition: PartitionFiles
 ) -> tuple[EpochStart, ...] | None:
-    """Return the entries of the epoch checkpoint, None where there is none to compare with."""
+    """Return the entries of the leader epoch checkpoint, None if it is missing or corrupt."""
     if leader_epoch_checkpoint.FILE_NAME not in partition.side_files:
         return None
     path = partition.file_path(leader_epoch_checkpoint.FILE_NAME)

@@ -46,9 +46,9 @@ class TransactionCheck:
         )
 
     def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
-        """Check the next good batch; `is_complete` returns whether all offsets up to it were there.
+        """Check the next good batch; `is_complete` means that no offset before it was missing.
 
-        Without that a transaction may have begun earlier than was seen.
+        Otherwise a transaction may have begun earlier than the check has seen.
         """
         if batch.producer_id < 0:
             return

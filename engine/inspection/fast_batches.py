@@ -57,7 +57,7 @@ class FastBatches:
             self._offset_max = segment_base + _INT_MAX
 
     def take(self, position: int, view: memoryview) -> bool:
-        """Return whether a batch is on the fast path, and if so pass it on to whom it concerns."""
+        """Pass a batch to the checks if it is on the fast path; return whether it is."""
         if not self._is_ready or len(view) < HEADER_BYTES:
             return False
         (

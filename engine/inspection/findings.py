@@ -102,7 +102,7 @@ class Findings:
             self._counts[path, code] = self._counts.get((path, code), 0) + count
 
     def all(self) -> list[Finding]:
-        """Return what was kept, in the order it was found, and notes of what was left out."""
+        """Return the findings in the order found, and notes about those over the limit."""
         left_out = [
             Finding(
                 Severity.NOTE,
@@ -116,7 +116,7 @@ class Findings:
         return self._kept + left_out
 
     def has(self, path: str, *code_starts: str) -> bool:
-        """Return whether something with one of these codes was found in a file."""
+        """Return True if a file has a finding whose code begins with one of these texts."""
         return any(
             finding_path == path and code.startswith(code_starts)
             for finding_path, code in self._counts

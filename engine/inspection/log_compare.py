@@ -74,7 +74,7 @@ class Comparison(NamedTuple):
 
 
 def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles) -> Comparison:
-    """Return where two copies of a partition first differ."""
+    """Return the first difference between two copies of a partition."""
     sides = left_side, right_side = _Side(files, left), _Side(files, right)
     difference = None
     equal = 0
@@ -109,7 +109,7 @@ def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -
 
 
 def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
-    """Return how two batches at one place differ, None if they do not."""
+    """Return how two batches at the same place differ, None if they are equal."""
     if (
         left_batch.last_offset < right_batch.base_offset
         or right_batch.last_offset < left_batch.base_offset
@@ -144,7 +144,7 @@ class _Side:
         self.head = next(self._batches, None)
 
     def run_out(self, other: tuple[int, int] | None) -> None:
-        """Read the rest, for the end offset and for damage that no batch stands against."""
+        """Read the remaining batches, for the end offset and for damage after the last pair."""
         was_whole = self.damage is None
         wrong: BatchPrint | None = None
         while self.head is not None:

@@ -43,7 +43,7 @@ class OutputExists(StorageError):
 
 
 def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> list[str]:
-    """Do what the plan says to its own directory; returns the names of the backups.
+    """Carry out the plan in its own directory; return the names of the backups.
 
     No broker may have the directory open.
     """
@@ -90,9 +90,9 @@ def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
 
 
 def copy_state_files(files: Files, source: str, target: str) -> None:
-    """Copy what says whose log directory it is and where its logs stood.
+    """Copy meta.properties and the checkpoints of a log directory.
 
-    The clean stop marker is left out: a broker that starts on the copy looks for damage itself.
+    The clean shutdown marker is left out: a broker that starts on the copy looks for damage itself.
     """
     files.make_dir(target)
     for name in (meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES):
@@ -106,9 +106,9 @@ def copy_state_files(files: Files, source: str, target: str) -> None:
 def lower_checkpoints(
     files: Files, path: str, end_offsets: Mapping[TopicPartition, int]
 ) -> list[str]:
-    """Set recovery points and high watermarks above a log's end to its end, as a truncation does.
+    """Lower recovery points and high watermarks to the end of truncated logs.
 
-    Returns what was changed, in words. A checkpoint that cannot be read stays as it is.
+    Returns the changes as text. A checkpoint that cannot be read stays unchanged.
     """
     changes: list[str] = []
     for name in (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS):

@@ -72,9 +72,9 @@ def plan_repair(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> RepairPlan:
-    """Return what has to be done to one partition directory; an empty list if nothing.
+    """Return the actions that repair one partition directory; empty if it is sound.
 
-    `on_read` is told the size of each .log that was read.
+    `on_read` gets the size of each .log that was read.
     """
     return _Planner(files, partition, options or RepairOptions(), on_read).plan()
 
@@ -127,7 +127,7 @@ class _Planner:
     # 1 leftovers
 
     def _plan_leftovers(self) -> None:
-        """Plan to finish or remove what interrupted cleanings, splits and deletions left."""
+        """Plan to finish or remove the leftovers of interrupted cleanings, splits and deletions."""
         swaps = plan_swaps(
             self._layout,
             lambda name: end_of_log_file(self._files, self._layout.file_path(name)),
@@ -212,7 +212,7 @@ class _Planner:
     def _truncate(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
-        """Plan to truncate a segment behind its good bytes, and to remove all later segments."""
+        """Plan to truncate a segment after its good bytes, and to remove all later segments."""
         log = SegmentFileName(base_offset, FileKind.LOG).name
         self._lost_bytes = size - recovery.good_bytes
         self._lost_from = recovery.next_offset
@@ -239,7 +239,7 @@ class _Planner:
                 del self._present[name]
 
     def _read_indexes(self, base_offset: int) -> SegmentIndexes:
-        """Return the indexes there are; one that a broker would not load counts as missing."""
+        """Return a segment's usable indexes; one that a broker would rebuild counts as missing."""
         index = time_index = txn_index = None
         path = self._present_path(base_offset, FileKind.INDEX)
         if path:

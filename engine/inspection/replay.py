@@ -92,9 +92,9 @@ class NoSuchTopic(StorageError):
 
 
 def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
-    """Return the partitions of a topic, None for the only one there is; lowest number first.
+    """Return a topic's partitions, lowest number first; of the only topic for None.
 
-    Errors: NoSuchTopic, HoldsPartitions where several topics are there and none is named.
+    Errors: NoSuchTopic, HoldsPartitions if there are several topics and none is named.
     """
     live = [
         folder
@@ -128,10 +128,10 @@ def source_records(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[SourceRecord]:
-    """Yield the records of partitions in the order of their times.
+    """Yield the records of partitions in the order of their timestamps.
 
-    `on_read` is told the bytes of each batch. Raises CorruptRecord at damage, behind all before it
-    in that partition; a batch that does not end in the file ends it.
+    `on_read` gets the bytes of each batch. Raises CorruptRecord at damage, after all earlier
+    records of that partition; a truncated batch at the end of the file is ignored.
     """
     streams = [_partition_records(files, folder, bounds, on_read) for folder in partitions]
     return heapq.merge(*streams, key=attrgetter("order_ms"))
@@ -194,7 +194,7 @@ def _wanted_segments(
 
 
 def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
-    """Return whether a batch has records to replay, by its header; raises CorruptRecord."""
+    """Return True if a batch's header allows records to replay; raises CorruptRecord."""
     batch.ensure_valid()
     if batch.is_control:
         return False

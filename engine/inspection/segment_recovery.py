@@ -134,7 +134,7 @@ def recover_segment(
 ) -> SegmentRecovery:
     """Read one .log to its end or first damage; nothing is changed.
 
-    Raises SegmentEmptied; the trail is of no use then.
+    Raises SegmentEmptied; the trail is not usable then.
     """
     builder = IndexBuilder(
         base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
@@ -205,7 +205,7 @@ class _Pass:
         return self._result(damage)
 
     def _damage(self, batch: RecordBatch) -> str | None:
-        """Return what is wrong with a batch, None if it is valid and belongs to the segment."""
+        """Return why a batch is invalid or of another segment, None if it is good."""
         try:
             batch.ensure_valid()
         except CorruptRecord as error:
@@ -245,7 +245,7 @@ class _Pass:
             self._aborted.append(aborted)
 
     def _result(self, damage: str | None) -> SegmentRecovery:
-        """Finish indexes and checks, and return all that the pass found."""
+        """Finish indexes and checks, and return all results of the pass."""
         self._builder.finish()
         if self._index:
             self._index.finish()

@@ -91,9 +91,9 @@ def verify_partition(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> PartitionReport:
-    """Return what is wrong with one partition directory; `state` is its log directory's.
+    """Return the findings in one partition directory; `state` is its log directory's.
 
-    `on_read` is told how many bytes of logs were read since the last time.
+    `on_read` gets how many log bytes were read since its last call.
     """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
@@ -107,7 +107,7 @@ def verify_partition(
 
 
 def verify_log_dir(log_dir: LogDir) -> list[Finding]:
-    """Return what is wrong with a log directory itself, its partitions left out."""
+    """Return the findings in a log directory itself, without those of its partitions."""
     findings = Findings()
     for problem in log_dir.state.problems:
         path = getattr(problem, "path", log_dir.path)
@@ -166,7 +166,7 @@ class _PartitionScan:
         self._reported_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
-        """Check the partition; `reached_offset` is what its log must reach, None if unknown."""
+        """Check the partition; `reached_offset` is an offset that its log once reached, or None."""
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
@@ -283,7 +283,7 @@ class _PartitionScan:
     def _check_form(
         self, path: str, name: str, index: OffsetIndex | TimeIndex, *, is_closed: bool
     ) -> None:
-        """Report what makes a broker rebuild an index; what an open one may hold is a note."""
+        """Report faults for which a broker rebuilds an index; in an open one only as a note."""
         severity, code = Severity.WARNING, f"{name}-corrupt"
         if not is_closed and not index.leftover_bytes:
             severity, code = Severity.NOTE, f"{name}-stale"
@@ -356,7 +356,7 @@ class _PartitionScan:
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
     ) -> int | None:
-        """Report what is no batch at `at`; returns where the next good one is, None for the end."""
+        """Report damage at a position; return the next good batch's position, None for the end."""
         tail = Severity.WARNING if self._is_last else Severity.ERROR
         if zero_tail_start(file, at) is not None:
             message = f"{left} zero bytes at the end"
@@ -383,7 +383,7 @@ class _PartitionScan:
         return following
 
     def _batch(self, position: int, batch: RecordBatch) -> bool:
-        """Give one batch to the checks; returns False if its bytes cannot be trusted."""
+        """Pass one batch to the checks; return False if its bytes cannot be trusted."""
         self._batches += 1
         magic = batch.magic
         if not 0 <= magic <= MAGIC:
@@ -442,7 +442,7 @@ def _is_whole(batch: RecordBatch) -> bool:
 def _short_log(
     partition: PartitionFolder, state: LogDirState, report: PartitionReport
 ) -> list[Finding]:
-    """Return that a log ends below an offset that a checkpoint says was there, if it does."""
+    """Return a finding if a log ends below an offset that a checkpoint shows."""
     segments = partition.files.segments
     end_offset = max(report.next_offset or 0, segments[-1].base_offset if segments else 0)
     findings = Findings()

@@ -108,9 +108,10 @@ class BatchScan:
         self.position = position
 
     def _read_on(self, buffer: memoryview, base: int, position: int, limit: int) -> int:
-        """Move what is there from a position on to the start, and fill the rest; returns its end.
+        """Move the unread bytes to the start of the buffer, and fill the rest from the file.
 
-        Moving it costs less than reading it again: it is in the processor's cache.
+        Returns the position where the buffered bytes end. A move costs less than a second read of
+        the same bytes, which are in the processor's cache.
         """
         kept = limit - position
         buffer[:kept] = buffer[position - base : limit - base]

@@ -89,10 +89,11 @@ def after_bad_length(
     next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int | None:
-    """Return where the log continues after the batch at `position`, whose length is wrong.
+    """Return where the log continues after a batch whose length field is wrong.
 
-    That is the end of the batch if its CRC confirms it, and None if no whole batch follows. The log
-    has the offsets below `next_offset` before the batch.
+    That is the end of the batch at `position` if its CRC confirms one, else the next whole batch;
+    None if no whole batch follows. The log has the offsets below `next_offset` before the damaged
+    batch, so that a batch with lower offsets is none of the log's.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     extent = _extent_at(file, position, end, chunk_bytes)
@@ -133,7 +134,11 @@ class _Chains:
         self.starts: list[int] = []
 
     def leads_on(self, start: int, size: int) -> bool:
-        """Note a whole batch; returns whether that is enough of them."""
+        """Note a whole batch as a candidate; return True once a long chain of batches follows one.
+
+        Bytes inside of a record may look like one batch by chance, but not like a long chain of
+        them.
+        """
         self.starts.append(start)
         limit = min(self._end, start + LONG_CHAIN_BYTES)
         chain_end = _end_of_chain(self._file, start + size, limit, self.passed)
@@ -148,7 +153,7 @@ class _Chains:
         return self._long is not None or len(self.starts) >= CHAINS_CHECKED_MAX
 
     def best(self) -> int | None:
-        """Return the first start that can be the log's, None if there is none."""
+        """Return the first candidate whose offset fits the log, None if there is no candidate."""
         if self._long is None:
             return min(self.starts, default=None)
         upper = self._offset_at(self._long)
@@ -172,8 +177,8 @@ def after_bad_crc(
 ) -> int:
     """Return where to continue after the batch at `position`, whose CRC is wrong.
 
-    `stated_end` is its end by its length field. `end` is returned where no whole batch
-    follows and the length leads to none.
+    `stated_end` is the end of the batch by its length field. Returns `end` if no whole batch
+    follows and the length field leads to no batch.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     is_zero_after = zero_tail_start(file, stated_end) is not None
@@ -251,7 +256,7 @@ class _Checksum:
 
 
 def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
-    """Return the checksum of a batch whose header makes sense but for its length, else None."""
+    """Return the checksum of a batch whose header is plausible except its length, else None."""
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     if len(header) < _LEGACY_BYTES_MIN:
         return None
@@ -301,9 +306,9 @@ def _is_zero(file: File, start: int, end: int) -> bool:
 
 
 def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | None) -> int | None:
-    """Return the end of the batch at a position if it is the last one, by its CRC, else None.
+    """Return the end of a batch that is followed by zeros alone, None if its CRC finds no end.
 
-    After it the file may have zeros, and a few of those may belong to the batch.
+    A preallocated file has zeros after the last batch, and the batch itself may end in a few zeros.
     """
     if extent is None:
         return None
@@ -417,7 +422,7 @@ def _legacy_size(read: Callable[[int, int], bytes], position: int, end: int) -> 
 
 
 def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int:
-    """Return how many bytes a message's header, key and value take, 0 if more than a limit."""
+    """Return the size of a message's header, key and value; 0 if it exceeds `limit`."""
     at = _LEGACY_KEY_AT[read(position + MAGIC_AT, 1)[0]]
     for _ in ("key", "value"):
         raw = read(position + at, _SIZE_BYTES)
@@ -432,7 +437,8 @@ def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int
 def _own_end(file: File, position: int, end: int) -> int | None:
     """Return the end of a message of magic 0 or 1 by its key and value; None for magic 2.
 
-    These sizes are independent of its length, and messages in a value may end where it does.
+    These sizes do not depend on the length field. Inner messages may end at the same position as
+    the wrapper's value.
     """
     magic = file.read_at(position + MAGIC_AT, 1)
     if not magic or magic[0] >= MAGIC:

@@ -71,16 +71,16 @@ class CheckedBatch:
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
-        """Raise CorruptRecord if the checksum of the batch, which is all of this, is wrong."""
+        """Raise CorruptRecord for a wrong checksum; `batch` must be all of the checked bytes."""
         if self.computed_crc is None:
             batch.ensure_size()
             self.computed_crc = crc32c(batch.raw[CHECKED_FROM:])
         batch.ensure_valid(self.computed_crc)
 
     def walk(self, limit_bytes: int) -> Walked:
-        """Return what the records have in common, None if they are not on the fast path.
+        """Return what the records have in common, None if they need the general path.
 
-        So are those that cannot be opened, or not within `limit_bytes`.
+        None also for records that cannot be decompressed, or that exceed `limit_bytes`.
         """
         if self._is_walked:
             return self._walked
@@ -121,9 +121,10 @@ def open_fast(data: memoryview, codec: int) -> Opened | None:
 
 
 def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
-    """Decompress the records up to a limit; return them with the fault, if there is one.
+    """Decompress the records up to a limit; return them with the fault, None for no fault.
 
-    The memory for decompression grows to the size of this batch, for the next ones.
+    The shared memory for decompression grows to the size of this batch, to spare later batches of
+    that size an allocation.
     """
     opened, fault = decompress_prefix(
         codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes

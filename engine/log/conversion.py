@@ -58,7 +58,10 @@ def settings_for(
     leader_epoch: int,
     append_time_ms: int | None,
 ) -> BatchSettings:
-    """Return how a batch is rewritten; `append_time_ms` None keeps the producer's times."""
+    """Return the header fields for a batch that is rebuilt from the records of `batch`.
+
+    `append_time_ms` None keeps the producer's timestamps (CreateTime).
+    """
     is_append_time = append_time_ms is not None
     return BatchSettings(
         base_offset=base_offset,
@@ -78,7 +81,7 @@ def settings_for(
 
 
 def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
-    """Return one batch of these records, at consecutive offsets from the base offset."""
+    """Return one batch with the given records, at consecutive offsets from the base offset."""
     builder = BatchBuilder(settings)
     for record in records:
         builder.append(record.timestamp_ms, record.key, record.value, record.headers)
@@ -154,13 +157,14 @@ def down_converted(
     limit_bytes: int,
     on_converted: OnConverted = None,
 ) -> bytearray:
-    """Return batches in the format of a consumer of magic 0 or 1, but for an incomplete last one.
+    """Return batches in the format of a consumer that reads magic 0 or 1 (old Fetch versions).
 
-    Batches of that format or an older one stay, transactions' markers are removed, and of
-    uncompressed ones the records below `first_offset`, the consumer's fetch offset. May be
-    empty. `on_converted` gets the number of records of each converted batch.
+    An incomplete last batch is dropped. Batches of that format or an older one stay, transaction
+    markers are removed, and uncompressed batches lose the records below `first_offset`, the
+    consumer's fetch offset. May be empty. `on_converted` gets the number of records of each
+    converted batch.
 
-    Errors: UnsupportedCompressionType for zstd; CorruptRecord, DecompressedTooLarge.
+    Raises UnsupportedCompressionType for zstd, CorruptRecord and DecompressedTooLarge.
     """
     out = bytearray()
     for batch in batches_in(data, allow_partial_tail=True):

@@ -62,16 +62,16 @@ class EpochCache:
             self.assign(epoch_start.epoch, epoch_start.start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts, dropping entries against it; returns whether it changed."""
+        """Note where an epoch starts, and drop contradicting entries; return whether it changed."""
         assert epoch >= 0
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
 
     def assign_after(self, end_offset: int, epoch: int, first_offset: int) -> None:
-        """Note the epoch of a batch that comes next in a log that ends at `end_offset`.
+        """Note the leader epoch of the next batch of a log that ends at `end_offset`.
 
-        After a gap the epoch starts where the log ended, or just after the last one without
-        records; `gap` describes it.
+        After a gap in the offsets the epoch starts where the log ended, or just after the last
+        epoch without records; `gap` then describes the gap.
         """
         start_offset = first_offset
         if self.entries and epoch > self.latest_epoch:
@@ -114,9 +114,9 @@ class EpochCache:
         return self._become(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Drop epochs that ended at or below the log's new start; returns whether it changed.
+        """Drop epochs that ended at or below the new log start offset; return whether any changed.
 
-        The epoch of the first record left is moved up to it.
+        The epoch of the first remaining record now starts there.
         """
         self._highest_starts.clear()
         return self._become(truncated_from_start(self.entries, start_offset))

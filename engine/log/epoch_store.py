@@ -29,7 +29,7 @@ class EpochStore(EpochCache):
         self.directory = directory
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts; nothing for one below 0, which a batch may carry."""
+        """Note where an epoch starts, and write the file; ignore epochs below 0 (old batches)."""
         if epoch < 0 or not super().assign(epoch, start_offset):
             return False
         self.write()

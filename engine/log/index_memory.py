@@ -42,7 +42,7 @@ class IndexMemory:
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:
-        """Note the present memory of a segment's indexes, and drop others beyond the bound."""
+        """Note the memory of a segment's indexes, and evict others beyond the bound."""
         with self._lock:
             self._forget(id(segment))
             reference = ref(segment, partial(self._collected, id(segment)))
@@ -60,7 +60,7 @@ class IndexMemory:
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def note_use(self, segment: IndexedSegment) -> None:
-        """Note that the indexes of a segment are used: others are dropped before them."""
+        """Mark the indexes of a segment as used last: they are evicted after all others."""
         with self._lock:
             noted = self._loaded.pop(id(segment), None)
             if noted is not None:

@@ -31,10 +31,12 @@ def search_offset_index(
     *,
     is_read_whole: Callable[[int], bool],
 ) -> OffsetPosition | None:
-    """Return the greatest entry at or below `offset`, (base offset, 0) without one.
+    """Return the greatest index entry at or below `offset`, (base offset, 0) if there is none.
 
-    None where the index has to be read whole: it is missing, preallocated, damaged where it was
-    read, or `is_read_whole` decides so by its size in bytes. Source: LOG-3.
+    None if the index has to be read whole: the file is missing, preallocated or damaged where it
+    was read, or `is_read_whole` decides so by the size in bytes.
+
+    Source: LOG-3.
     """
     try:
         handle = files.open(path)

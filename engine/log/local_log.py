@@ -192,10 +192,10 @@ class LocalLog:
         self.topic_id = topic_id
 
     def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
-        """Make a log that was just created durable, and its topic's id, before its first append.
+        """Make a new log's folder and its topic id durable, before the first append.
 
-        `sync_parent` makes the name of its folder durable. Both are done on a worker thread. An id
-        that its folder had already is kept.
+        `sync_parent` makes the name of the folder durable. Both run on a worker thread. A topic id
+        that the folder has already is kept.
         """
         write_id: tuple[Callable[[], None], ...] = ()
         if self.topic_id is None and topic_id is not None:
@@ -219,8 +219,8 @@ class LocalLog:
     ) -> AppendInfo:
         """Append a producer's batches as one batch, and return its offsets (HW-4).
 
-        `batches` must be writable: offset and epoch are set in it. Errors: those of
-        `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
+        `batches` must be writable: offset and leader epoch are set in its bytes. Raises the errors
+        of `validation.py` and `producer_state.py`, and RecordListTooLarge, with nothing appended.
         """
         result = self.append_fast(batches, leader_epoch, now_ms, origin=origin)
         if isinstance(result, AppendInfo):
@@ -235,10 +235,11 @@ class LocalLog:
         fast_attributes: Container[int] = DATA_ATTRIBUTES,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo | CheckedBatch | None:
-        """Append one batch that only needs its offset and epoch set, as nearly all are.
+        """Append one batch that needs only its offset and epoch set, as most batches do.
 
-        For any other nothing is done: returns the checks that `append` need not repeat, None after
-        the header alone. Errors: those of `producer_state.py`; nothing is written then.
+        Returns for any other batch, with nothing appended, the checks that `append` need not
+        repeat, or None if the header alone decided. Raises the errors of `producer_state.py`, with
+        nothing appended.
         """
         if len(batches) < HEADER_BYTES or not self._may_append_fast:
             return None
@@ -303,9 +304,10 @@ class LocalLog:
     def append_own_fast(
         self, record: bytes, time_ms: int, leader_epoch: int, now_ms: int
     ) -> tuple[int, bytes] | None:
-        """Append what `one_record` has made at a time of now; return its offset and its batch.
+        """Append the bytes of `one_record`, made for the present time; return offset and batch.
 
-        None with nothing done for a topic that wants another codec, append time or smaller batches.
+        Returns None, with nothing appended, for a topic with another codec, append time or a
+        smaller max.message.bytes.
         """
         if (
             not self._may_append_fast
@@ -323,9 +325,10 @@ class LocalLog:
     def _append_marker_fast(
         self, batches: memoryview, leader_epoch: int, now_ms: int
     ) -> AppendInfo | CheckedBatch | None:
-        """Append the end of a transaction as `build_marker` writes it, and `append` does.
+        """Append a transaction marker that has the bytes of `build_marker`, as `append` would.
 
-        For any other nothing is done, as in `append_fast`. Errors: those of `check_marker`.
+        Any other batch is left to `append`, as in `append_fast`. Raises the errors of
+        `check_marker`.
         """
         (
             base_offset, length, _, magic, crc, _, delta, base_ms, max_ms,
@@ -364,7 +367,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append all that a leader may take, as `append_as_leader` does."""
+        """Append a producer's batches in the general way: any format, codec and timestamp type."""
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
@@ -392,8 +395,9 @@ class LocalLog:
     ) -> AppendInfo:
         """Append fetched batches unchanged; an incomplete last batch is left out.
 
-        Batches of a later epoch than the leader's, and all after them, are left out too. Errors:
-        those of `replica_chunks`; nothing is written then.
+        Batches of an epoch later than `leader_epoch`, and all after them, are left out too: they
+        are not from the leader that the follower follows. Raises the errors of `replica_chunks`,
+        with nothing appended.
         """
         info = self.append_as_follower_fast(batches, now_ms, leader_epoch)
         if info is not None:
@@ -473,7 +477,7 @@ class LocalLog:
             self.flush(now_ms)
 
     def _duplicate(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
-        """Return where and when a repeated batch was stored; nothing is appended now."""
+        """Return where and when the batch that a producer repeats was stored; appends nothing."""
         first, last, time_ms = batch.first_offset, batch.last_offset, batch.timestamp_ms
         start = self.log_start_offset
         return AppendInfo(first, last, time_ms, time_ms, start, 0, leader_epoch, is_duplicate=True)
@@ -561,7 +565,7 @@ class LocalLog:
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Create the segment that is active from now on, with a jitter of its roll time."""
+        """Create the new active segment, with a random jitter of its roll time."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )
@@ -585,9 +589,9 @@ class LocalLog:
         self._flush.flush(now_ms)
 
     def close(self, now_ms: int) -> None:
-        """Make everything durable with its indexes and a snapshot, and close the files.
+        """Flush the log with its indexes and a producer snapshot, and close the files.
 
-        After this and the clean shutdown marker the next start needs no recovery.
+        With the clean shutdown marker the next start needs no recovery.
         """
         self._truncation.settle()
         self._active.become_inactive()
@@ -606,9 +610,10 @@ class LocalLog:
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Remove all records from `offset` on; return whether there were any.
 
-        The offset is one where a batch begins, or all of the batch around it is removed. Below the
-        first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`. Raises
-        CorruptRecord where damage hides the first batch to remove; nothing is changed then.
+        A batch that begins below `offset` and reaches it is removed whole. An offset below the
+        first segment restarts the log there (`restart_at`). Nothing is flushed here: see
+        `log_truncation.py`. Raises CorruptRecord if damage hides the first batch to remove, with
+        nothing changed.
         """
         assert offset >= 0
         self._truncation.settle()
@@ -643,7 +648,11 @@ class LocalLog:
         return True
 
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
-        """Remove all records and go on at `offset`, with the log's start there by default."""
+        """Remove all records and continue at `offset`, by default the new log start offset too.
+
+        Called when no offset of a follower's log is within its leader's log: no record of it is of
+        use.
+        """
         self._truncation.settle()
         self._lines.restarted(offset)
         self.truncation_count += 1
@@ -686,17 +695,17 @@ class LocalLog:
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Replace neighbouring segments, of which none is active, by a cleaned one."""
+        """Replace adjacent inactive segments by a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()
 
     def take_over(self, replaced: LocalLog) -> None:
-        """Copy the state that no batch has from the log that this one is a copy of and replaces.
+        """Copy the state that batches do not carry from the log that this copy replaces.
 
-        That is the log start offset, its epochs without records, producers all of whose records are
-        deleted, and the topic's id, which a power cut takes from a copy whose folder is not synced.
-        Both logs end at the same offset.
+        That is the log start offset, leader epochs without records, producers whose records are all
+        deleted, and the topic id, which a power cut may take from a folder that is not synced. Both
+        logs end at the same offset.
         """
         end, start = self.log_end_offset, replaced.log_start_offset
         assert end == replaced.log_end_offset

@@ -54,8 +54,9 @@ class LogConfig(NamedTuple):
 
     @property
     def opened_batch_bytes_max(self) -> int:
-        """Return the largest size of the records of one batch that the broker opens, in bytes.
+        """Return the most bytes that a batch may have when a broker decompresses it.
 
-        Records that fit into the memory reserved for them are always allowed.
+        Bounds memory against a batch that decompresses to much more than its size. Records that fit
+        into the memory reserved for decompression are always allowed.
         """
         return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, OPENED_MEMORY_BYTES_MAX)

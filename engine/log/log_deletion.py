@@ -94,7 +94,7 @@ class LogDeletion:
         self.discard(doomed)
 
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
-        """Replace segments by one of `.cleaned` files; `loader.py` recovers after a crash.
+        """Replace segments by a cleaned one; `loader.py` recovers after a crash.
 
         All its names are durable before. A prefix of these changes of names reads as the old
         segments, or as the new one, with those after it that were not renamed yet:
@@ -113,7 +113,7 @@ class LogDeletion:
         discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
-        """Remove segments in this order: renamed now, unlinked after the delay."""
+        """Remove segments in this order: renamed now, unlinked after file.delete.delay.ms."""
         log, gone = self._log, list(segments)
         for segment in gone:
             log.segments.remove(segment)

@@ -76,7 +76,7 @@ class LogFlush:
         self._has_new_names = True
 
     def flush(self, now_ms: int) -> None:
-        """Make all that was appended durable, now; the recovery point moves to the log's end."""
+        """Flush all records now; the recovery point moves to the log end offset."""
         if self._end_offset() > self.recovery_point:
             self._flush_all(now_ms)
         else:
@@ -88,7 +88,7 @@ class LogFlush:
         self._flush_all(now_ms)
 
     def _flush_all(self, now_ms: int) -> None:
-        """Sync all below the log end offset on this thread, then advance the recovery point."""
+        """Flush all records on this thread, then move the recovery point to the log end offset."""
         end = self._end_offset()
         segments = self._segments_up_to(end)
         snapshots = self._snapshots.unsynced
@@ -97,7 +97,7 @@ class LogFlush:
         self._mark_flushed(end, now_ms)
 
     def flush_on_worker(self, offset: int, now_ms: int) -> None:
-        """Make all below `offset` durable on a worker thread, and the snapshots there are."""
+        """Flush all records below `offset`, and unsynced snapshots, on a worker thread."""
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
         number = max(self._in_progress, default=0) + 1
@@ -150,9 +150,9 @@ class LogFlush:
             self.directory = directory
 
     def _segments_up_to(self, offset: int) -> list[tuple[Segment, bool]]:
-        """Return the segments to sync below `offset`, and of each whether its indexes are written.
+        """Return the segments to flush below `offset`, each with whether to flush its indexes.
 
-        For the loop: on it alone the list of segments is whole, between its changes.
+        Only for the loop: other threads may see the list of segments in the middle of a change.
         """
         active = self._segments.active
         segments = self._segments.between(self.recovery_point, offset)

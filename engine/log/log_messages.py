@@ -70,7 +70,7 @@ class LogMessages:
         )
 
     def deleting(self, log: LogFacts, steps: Sequence[RetentionStep], config: LogConfig) -> None:
-        """Log which segments retention deletes by which rule, before it does."""
+        """Log which segments retention is about to delete, and by which rule."""
         first, left_bytes = 0, sum(segment.size_bytes for segment in log.segments)
         for reason, segment_count in steps:
             segments = log.segments[first : first + segment_count]

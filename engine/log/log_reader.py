@@ -57,10 +57,10 @@ def read_slice(
     at_least_one_batch: bool,
     with_aborted: bool,
 ) -> FetchSlice:
-    """Return batches from the one that holds `start_offset` on, of one segment.
+    """Return batches of one segment, from the batch that holds `start_offset` on.
 
-    With `at_least_one_batch` the first one is whole, also beyond `max_bytes`. Empty at and
-    after the upper bound. Errors: OffsetOutOfRange outside of the log, NegativeReadSize,
+    With `at_least_one_batch` the first batch is whole even if it exceeds `max_bytes`. Empty at and
+    after the upper bound. Raises OffsetOutOfRange outside of the log, NegativeReadSize, and
     CorruptRecord at damage.
     """
     end = bounds.log_end_offset
@@ -139,7 +139,10 @@ def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int
 
 
 def _upper_bound_of(segments: SegmentList, fetch_slice: FetchSlice, bounds: ReadBounds) -> int:
-    """Return an offset above all in a slice; a later one only costs a few needless entries."""
+    """Return an offset above all records of a slice, to select its aborted transactions.
+
+    An offset that is too high only adds a few needless entries.
+    """
     segment = segments.floor(fetch_slice.start.segment_base_offset)
     if segment is not None:
         index_entry = segment.index.upper_bound(fetch_slice.start.position + fetch_slice.size_bytes)
@@ -173,7 +176,7 @@ def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
 
 
 def locate(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
-    """Return an offset of the log with its place."""
+    """Return an offset with its segment and position, to count the bytes up to it later."""
     if offset >= log_end_offset:
         return end_of(segments, log_end_offset)
     segment = segments.floor(offset)

@@ -17,10 +17,9 @@ def create_segment(
     now_ms: int,
     state: FileState = FileState.LIVE,
 ) -> Segment:
-    """Create the files of a new segment and open it; files in their place are emptied.
+    """Create the files of a new segment and open it; leftover files of that name are emptied.
 
-    `preallocate` takes room on the disk for all of it. Source: LogSegment.open.
-    Differs: the file's size stays that of its records; in Kafka it is that of the segment.
+    With `preallocate` the disk space of a full segment is reserved. Source: LogSegment.open.
     """
     for kind in (FileKind.LOG, FileKind.INDEX, FileKind.TIMEINDEX):
         path = f"{directory}/{SegmentFileName(base_offset, kind, state).name}"

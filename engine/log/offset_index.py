@@ -83,7 +83,7 @@ class OffsetIndex:
             yield OffsetPosition(base + relative, position)
 
     def entry(self, number: int) -> OffsetPosition:
-        """Return the entry with this number, counted from 0; negative ones from the end."""
+        """Return the entry with a number counted from 0, or a negative one counted from the end."""
         return OffsetPosition(
             self.base_offset + self.relative_offsets[number], self.positions[number]
         )
@@ -102,9 +102,10 @@ class OffsetIndex:
         return self.entry(number) if number >= 0 else OffsetPosition(self.base_offset, 0)
 
     def upper_bound(self, position: int) -> OffsetPosition | None:
-        """Return the first entry whose position is at or after `position`, or None.
+        """Return the first entry at or after a position in the .log, None if there is none.
 
-        Source: OffsetIndex.fetchUpperBoundOffset: its offset is above those before the position.
+        Source: OffsetIndex.fetchUpperBoundOffset: its offset is above all offsets before
+        `position`.
         """
         number = bisect_right(self.positions, position - 1)
         return self.entry(number) if number < len(self) else None
@@ -127,7 +128,7 @@ class OffsetIndex:
         del self.positions[count:]
 
     def problem(self) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None if there is none."""
+        """Return the fault that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if self.relative_offsets and self.relative_offsets[-1] < 0:
@@ -167,7 +168,10 @@ def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
 
 
 def _count_before_padding(relative_offsets: array[int], positions: array[int]) -> int:
-    """Return how many entries lie before the first all-zero one with a number above 0."""
+    """Return the number of entries before the zeros of a preallocated file.
+
+    The first entry may be all zeros by right; a later one is padding.
+    """
     count = len(positions)
     number = 1
     while number < len(positions):

@@ -74,7 +74,7 @@ class ProducerSnapshots:
                 del self._unsynced[offset]
 
     def sync(self, offsets: Iterable[int]) -> None:
-        """Make snapshots durable; one that was removed meanwhile is fine.
+        """Flush snapshots to disk; a snapshot that was removed meanwhile is skipped.
 
         May run on a worker thread; `note_synced` follows on the loop.
         """
@@ -106,7 +106,7 @@ class ProducerSnapshots:
         return None
 
     def remove(self, offset: int) -> None:
-        """Remove a snapshot; one that is not there is fine."""
+        """Remove the snapshot of an offset if there is one."""
         self._forget(offset)
         with suppress(FileMissing):
             self._files.remove(self.path(offset))

@@ -192,7 +192,7 @@ class CompletedTransaction(NamedTuple):
     last_stable_offset: int
 
     def to_index_entry(self) -> AbortedTransaction:
-        """Return the transaction index's entry for an aborted one."""
+        """Return the entry of the transaction index for this transaction, which was aborted."""
         return AbortedTransaction(
             self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset
         )
@@ -298,7 +298,10 @@ class ProducerState:
         *,
         is_transactional: bool,
     ) -> None:
-        """Note a producer's batch."""
+        """Record a written batch of a producer: later batches are checked against its sequences.
+
+        The first batch of a transaction also opens it: the last stable offset stays below.
+        """
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()
@@ -346,10 +349,10 @@ class ProducerState:
         )
 
     def see(self, batch: BatchView, marked: Marked | None = None) -> CompletedTransaction | None:
-        """Note any batch as a replica or a recovery does, which check nothing.
+        """Note a batch without checks, as a follower or recovery does: its leader has checked it.
 
-        `marked` is the result of `marker_of` the batch, for a caller that has it. A control batch
-        that ends no transaction (a later Kafka's, or one that was cleaned empty) changes
+        `marked` is the result of `marker_of` the batch, if the caller has it already. A control
+        batch that ends no transaction (a later Kafka's, or one that was cleaned empty) changes
         nothing.
         """
         if not batch.has_producer_id:
@@ -410,7 +413,7 @@ class ProducerState:
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Load a snapshot's producers, without those that have expired."""
+        """Replace the producers by those of a snapshot, without expired ones."""
         self.clear()
         for stored in entries:
             producer = KnownProducer()
@@ -457,10 +460,10 @@ class ProducerState:
         return known != {entry.producer_id: entry for entry in self.to_entries()}
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
-        """Remove producers without a write for so long and without an open transaction; count them.
+        """Remove producers without a write for producer.id.expiration.ms; return how many.
 
-        Verifications expire by their own time: one may be under way for a producer
-        that was idle.
+        A producer with an open transaction stays. Verifications (KIP-890) expire by their own time:
+        one may be in progress for an idle producer.
         """
         expired = [
             producer_id

@@ -66,7 +66,10 @@ def times_refused() -> str:
 
 
 def records_refused(errors: Sequence[RecordError]) -> str:
-    """Return the error of a batch with these errors, none of which is of a time."""
+    """Return the error message of a batch with refused records, in Kafka's words.
+
+    For errors other than timestamps, which have a message of their own.
+    """
     shown = ", ".join(map(str, errors[:_SHOWN_MAX]))
     return (
         f"One or more records have been rejected due to {len(errors)} record errors in total, "

@@ -147,7 +147,7 @@ def _take(
     leader_epoch: int,
     batches: list[ReplicaBatch],
 ) -> None:
-    """Add the batches from a position on to those before it."""
+    """Check the batches of a response from a position on, and add them to `batches`."""
     next_offset = batches[-1].last_offset + 1 if batches else log_end_offset
     try:
         for batch in batches_in(data, allow_partial_tail=True, position=position):

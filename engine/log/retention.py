@@ -91,7 +91,10 @@ class RetentionStep(NamedTuple):
 
 
 def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
-    """Return the segments to delete, in Kafka's order of reasons, each counted from the rest."""
+    """Return the segments to delete, by reason in Kafka's order.
+
+    Each reason applies to the segments that the earlier reasons leave.
+    """
     steps = []
     segments = list(log.segments)
     for reason, count_of in _REASONS:
@@ -105,14 +108,14 @@ def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
 
 
 def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
-    """Return how many of the first segments end at or below the log start offset."""
+    """Return how many of the oldest segments end at or below the log start offset."""
     return _count(
         log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
     )
 
 
 def _by_size(log: LogFacts, config: LogConfig) -> int:
-    """Return how many of the oldest segments exceed `retention.bytes`."""
+    """Return how many of the oldest segments can go with at least `retention.bytes` left."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
         return 0

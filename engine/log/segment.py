@@ -157,7 +157,7 @@ class Segment:
 
     @property
     def index(self) -> OffsetIndex:
-        """Return the offset index; one that is missing or no good counts as empty."""
+        """Return the offset index, loaded when needed; a missing or damaged one counts as empty."""
         index = self._index
         if index is None:
             index = OffsetIndex(self.base_offset)
@@ -170,7 +170,7 @@ class Segment:
 
     @property
     def time_index(self) -> TimeIndex:
-        """Return the time index; one that is missing or no good counts as empty."""
+        """Return the time index, loaded when needed; a missing or damaged one counts as empty."""
         times = self._time_index
         if times is None:
             times = TimeIndex(self.base_offset)
@@ -278,9 +278,9 @@ class Segment:
     ) -> int:
         """Append one chunk of batches and return its position.
 
-        `largest` is the largest timestamp in the chunk and the last offset of its first batch
-        with it. The caller has made sure that offsets rise and fit (`should_roll`). A known
-        `first_offset` is remembered, for readers want the newest chunk next.
+        `largest` is the largest timestamp in the chunk and the last offset of the first batch with
+        that timestamp. The caller ensures that offsets rise and fit (`should_roll`). `first_offset`
+        is remembered if it is given: readers want the newest chunk next.
 
         Source: LOG-2.
         """
@@ -337,7 +337,7 @@ class Segment:
         self._sure_bytes = _NOTHING_SURE
 
     def add_aborted(self, transaction: AbortedTransaction) -> None:
-        """Append to the transaction index, whose file starts with its first entry."""
+        """Append a transaction to the .txnindex, which is created with its first entry."""
         self.aborted.append(transaction)
         handle = self._files.open(self.path(FileKind.TXNINDEX), write=True, create=True)
         try:
@@ -400,7 +400,7 @@ class Segment:
         return now_ms - self.created_ms
 
     def _first_timestamp_ms(self) -> int:
-        """Read the largest timestamp of the first batch from the file, −1 without a batch."""
+        """Read the first batch's largest timestamp, by which segment.ms rolls; −1 if empty."""
         for _, batch in scan_batches(self._file, chunk_bytes=HEADER_WALK_BYTES):
             return batch.max_timestamp_ms
         return NO_TIMESTAMP
@@ -408,7 +408,8 @@ class Segment:
     def first_truncated(self, offset: int) -> BatchPlace | None:
         """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
-        Raises CorruptRecord at damage on the way to it. There is none to the base offset.
+        Raises CorruptRecord for damage before that batch. At the base offset all batches go,
+        whether they are damaged or not.
         """
         base_offset, end = self.base_offset, self.size_bytes
         if offset <= base_offset:
@@ -420,17 +421,17 @@ class Segment:
         )
 
     def truncate_to(self, offset: int, now_ms: int) -> int:
-        """Remove every batch that reaches `offset` or exceeds it; returns the bytes removed.
+        """Remove every batch with an offset at or above `offset`; return the bytes removed.
 
         At the base offset headers alone decide, as for a segment whose offsets are in disorder.
-        Errors: those of `first_truncated`; nothing is changed then.
+        Raises the errors of `first_truncated`, with nothing changed.
         """
         by_headers = offset <= self.base_offset
         place = self.translate(offset) if by_headers else self.first_truncated(offset)
         return self.truncate_at(place, offset, now_ms)
 
     def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
-        """Remove the batch of `first_truncated` and all after it; returns the bytes removed."""
+        """Remove the batch found by `first_truncated` and all later ones; return their bytes."""
         self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -469,7 +470,7 @@ class Segment:
         return largest
 
     def become_inactive(self) -> None:
-        """End the time index, and write both; nothing is appended after this."""
+        """Complete the time index and write both indexes; nothing is appended after this."""
         if self.config.preallocate:
             self._file.truncate(self.size_bytes)
         self._keep_indexes()
@@ -566,8 +567,8 @@ class Segment:
     def _search_start(self, offset: int) -> int:
         """Return the position in the .log where a search for an offset starts.
 
-        An index that is not in memory is read whole where there is room for it, or it is searched
-        often; otherwise the readers of many segments would read all of them again and again.
+        An index that is not in memory is read whole only if there is room for it or it is searched
+        often; otherwise readers of many segments would load all indexes again and again.
         """
         if self._index is None and self._searches < INDEX_SEARCHES_MAX:
             path = self.path(FileKind.INDEX)
@@ -582,10 +583,11 @@ class Segment:
         return position
 
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
-        """Return position and size of the batches for a reader, from the one with `offset` on.
+        """Return position and size of a reader's batches, from the batch with `offset` on.
 
-        That batch is whole, also beyond `max_bytes`, and none begins at or after the position
-        `end`. None without such a batch before it. Raises CorruptRecord as `translate` does.
+        That batch is whole even if it exceeds `max_bytes`, and no batch begins at or after the
+        position `end`. None if there is no batch before `end`. Raises CorruptRecord as `translate`
+        does.
         """
         if offset == self._last_base:
             position = self._last_position
@@ -604,7 +606,7 @@ class Segment:
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the first one on that ends at or after `offset`.
 
-        They are views of a reused buffer. Offsets that fall back later on end nothing.
+        They are views of a reused buffer. A later batch with lower offsets does not end it.
         """
         start = self._search_start(offset)
         is_there = False

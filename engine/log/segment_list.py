@@ -65,7 +65,7 @@ class SegmentList:
         return self._segments[bisect_left(self._bases, base_offset) :]
 
     def add(self, segment: Segment) -> None:
-        """Add a segment, in the place of one with the same base."""
+        """Add a segment, or replace the segment with the same base offset."""
         number = bisect_left(self._bases, segment.base_offset)
         if number < len(self._bases) and self._bases[number] == segment.base_offset:
             self._segments[number] = segment

@@ -62,10 +62,10 @@ def find_timestamp(
     start_offset: int,
     limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> TimestampOffset | None:
-    """Return the first record at or after `start_offset` with a time of `timestamp` or later.
+    """Return the first record at or after `start_offset` with a timestamp ≥ `timestamp`.
 
-    None when the segment has no such record. Raises CorruptRecord as `find_offset` does, and
-    DecompressedTooLarge for a batch whose records go beyond `limit_bytes`.
+    None if the segment has no such record. Raises CorruptRecord as `find_offset` does, and
+    DecompressedTooLarge for a batch whose records exceed `limit_bytes`.
     """
     time_entry = time_index.lookup(timestamp)
     start = index.lookup(max(time_entry.offset, start_offset)).position
@@ -81,8 +81,8 @@ def find_timestamp(
 def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
     """Return the first batch from a position on that ends at or after `offset`, by headers alone.
 
-    None without one before the position `end`, which is that of the segment. Raises CorruptRecord
-    for a size that is none, and for a batch that reaches past the end.
+    None if no batch before the position `end`, the segment's end, does. Raises CorruptRecord for an
+    impossible size, and for a batch that reaches past the end.
 
     Differs: Kafka's FileLogInputStream takes such a batch for the end of the segment. A reader then
     gets nothing, or the next segment's records, without an error.

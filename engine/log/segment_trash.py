@@ -44,9 +44,10 @@ def discard_replaced(
     *,
     delay_ms: int,
 ) -> None:
-    """Rename segments, then the one in `.swap` that replaces them, then the snapshots between.
+    """Rename replaced segments to `.deleted`, give the new one live names, then drop snapshots.
 
-    The snapshot at the new segment's base stays.
+    The snapshot at the new segment's base offset stays. The order of renames decides what a crash
+    leaves.
     """
     gone = list(segments)
     for segment in gone:

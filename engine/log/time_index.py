@@ -73,7 +73,7 @@ class TimeIndex:
             yield TimestampOffset(timestamp, base + relative)
 
     def entry(self, number: int) -> TimestampOffset:
-        """Return the entry with this number, counted from 0; negative ones from the end."""
+        """Return the entry with a number counted from 0, or a negative one counted from the end."""
         return TimestampOffset(
             self.timestamps[number], self.base_offset + self.relative_offsets[number]
         )
@@ -121,7 +121,7 @@ class TimeIndex:
         del self.relative_offsets[count:]
 
     def problem(self) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None if there is none."""
+        """Return the fault that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if not len(self):
@@ -181,7 +181,10 @@ def _timestamps_of(words: array[int]) -> array[int]:
 
 
 def _count_before_zeros(index: TimeIndex) -> int:
-    """Return how many entries lie before the first all-zero one with a number above 0."""
+    """Return the number of entries before the zeros of a preallocated file.
+
+    The first entry may be all zeros by right; a later one is padding.
+    """
     timestamps, number = index.timestamps, 1
     while number < len(timestamps):
         try:
@@ -195,10 +198,10 @@ def _count_before_zeros(index: TimeIndex) -> int:
 
 
 def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:
-    """Return the last entry of a file, of which only the first is read besides.
+    """Return the last entry of a time index after reading only its first and last entry.
 
-    None where the rest has to be read: entries that are preallocated, or no whole ones, or a
-    last one that does not go with the first.
+    Spares the load of whole indexes when a broker starts. None if the file has to be read whole: it
+    is preallocated or damaged, or the last entry contradicts the first.
     """
     handle = files.open(path)
     try:
@@ -216,7 +219,7 @@ def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffse
 
 
 def problem_of_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
-    """Return the fault of the last entry, given the first one as well; None if there is none.
+    """Return why the first and last entry of a time index contradict each other, None if not.
 
     Source: Kafka's TimeIndex.sanityCheck. Differs: it does not compare the offsets.
     """

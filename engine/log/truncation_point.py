@@ -72,9 +72,9 @@ def _is_sure(file: File, place: BatchPlace, offset: int, end: int) -> bool:
 
 
 def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end: int) -> int:
-    """Return the offset after a batch; `after` is that of the batch before it.
+    """Return the offset after a batch; `after` is the offset after the batch before it.
 
-    Raises CorruptRecord where its neighbours do not agree with its header.
+    Raises CorruptRecord if the neighbouring batches contradict the batch's header.
     """
     position, size_bytes, last = place
     following = position + size_bytes
@@ -102,7 +102,7 @@ def _disagreement(file: File, position: int) -> CorruptRecord:
 
 
 def _base_offset(file: File, position: int, end: int) -> int:
-    """Return the base offset of the batch at a position, the largest one where there is no room."""
+    """Return the base offset of the batch at a position, the largest integer at the end."""
     if position >= end - PROLOGUE_BYTES:
         return _NO_BATCH
     base: int = read_prologue(file.read_at(position, PROLOGUE_BYTES), 0)[0]

@@ -47,7 +47,7 @@ class TransactionIndex(NamedTuple):
     leftover_bytes: int = 0
 
     def problem(self, base_offset: int) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None if there is none."""
+        """Return the fault that Kafka's sanity check finds, None for a sound index."""
         for transaction in self.entries:
             if transaction.last_offset < base_offset:
                 return (

@@ -58,9 +58,9 @@ class ConsumingRun:
         return self._records_max is not None and self.measurement.records >= self._records_max
 
     def warm_up(self, record_count: int) -> int:
-        """Read records that do not count, evenly from all partitions; returns how many.
+        """Read records that are not measured, evenly from all partitions; return how many.
 
-        Errors: those of asking for metadata.
+        Errors: those of requesting metadata.
         """
         share = math.ceil(record_count / max(len(self._starts), 1))
         ends = {key: min(at + share, self._ends[key]) for key, at in self._starts.items()}
@@ -78,7 +78,7 @@ class ConsumingRun:
         return Fetcher(self._client, left, self._options)
 
     def _read_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Read up to ends; no response is on its way then, which the next fetch would wait for."""
+        """Read up to end offsets, until no response is in flight that would delay later fetches."""
         read_count = 0
         fetcher = self._fetcher_to(ends)
         while fetcher.partitions or fetcher.is_waiting:
@@ -105,7 +105,7 @@ class ConsumingRun:
     def _count_before_end(
         self, fetcher: Fetcher, consumed: ConsumedRecords, ends: Mapping[TopicPartition, int]
     ) -> tuple[int, int]:
-        """Return how many records came before the end, and their bytes."""
+        """Return the number and bytes of fetched records before the end offset."""
         end = ends[consumed.partition]
         runs = [run.between(0, end) for run in consumed.runs]
         if consumed.error is not None:

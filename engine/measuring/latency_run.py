@@ -95,7 +95,7 @@ class LatencyRun:
         return wanted
 
     def step(self) -> None:
-        """Send what is due, take what has arrived, or wait a little for it."""
+        """Send due records, receive arrived ones, or wait a little for them."""
         if self._shape.rate_per_s is None:
             self._step_one_at_a_time()
             return
@@ -119,7 +119,7 @@ class LatencyRun:
         return self.measurement.began_ns + int(count * _NS_PER_S / rate)
 
     def _step_one_at_a_time(self) -> None:
-        """Send a record once the one before has arrived, and wait a little for the next."""
+        """Send a record once the previous one has arrived, and wait a little for it."""
         if not self._sent_ns:
             self._send(self._now_ns())
         self._poll(_WAIT_MS)

@@ -100,7 +100,7 @@ class Measurement:
     def count(
         self, records: int, size_bytes: int, now_ns: int, latencies_us: Mapping[int, int]
     ) -> None:
-        """Count records that are done now, and how many of them have which latency."""
+        """Count records that are done now, with how many have each latency."""
         while now_ns - self._open_ns >= self._interval_ns:
             self._close(self._open_ns + self._interval_ns)
         self._last_ns = now_ns

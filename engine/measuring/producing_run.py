@@ -74,9 +74,9 @@ class ProducingRun:
         return self.error is not None or self._done >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
-        """Store records that do not count, one for each partition at least; returns how many.
+        """Store records that are not measured, at least one in each partition; return how many.
 
-        Errors: those of the topic; `error` where they are not stored.
+        Errors: those of the topic; `error` has that of a record which is not stored.
         """
         wanted = max(record_count, self._load.shape.partition_count)
         made = 0
@@ -120,7 +120,7 @@ class ProducingRun:
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
     def _due(self, now_ns: int) -> int:
-        """Return how many records may be sent now."""
+        """Return how many records the target rate allows to send now."""
         left = self._record_count - self._sent
         rate = self._load.shape.rate_per_s
         if rate is None:
@@ -129,19 +129,19 @@ class ProducingRun:
         return min(left, int(elapsed_ns * rate / _NS_PER_S) + 1 - self._sent)
 
     def _due_ns(self, number: int) -> int:
-        """Return when a record is due, by its number."""
+        """Return when a record is due, by its number and the target rate."""
         rate = self._load.shape.rate_per_s
         assert rate is not None
         return self.measurement.began_ns + int(number * _NS_PER_S / rate)
 
     def _wait_ms(self, now_ns: int) -> int:
-        """Return how long to wait for answers until the next record or batch is due."""
+        """Return how long to wait for responses before the next record or batch is due."""
         next_ms = max((self._due_ns(self._sent) - now_ns) // _NS_PER_MS, 0)
         batch_ms = self._producer.due_in_ms()
         return min(int(next_ms), _WAIT_MS if batch_ms is None else batch_ms, _WAIT_MS)
 
     def _send(self, count: int, now_ns: int) -> None:
-        """Produce the next `count` records; all of them begin at `now_ns`."""
+        """Produce the next `count` records; their latency counts from `now_ns`."""
         self._chunk_number += 1
         self._chunks[self._chunk_number] = now_ns, self._sent
         self._pending[self._chunk_number] = count
@@ -166,7 +166,7 @@ class ProducingRun:
             self._forget(chunks)
 
     def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
-        """Return how many records had which latency, in µs."""
+        """Return how many records of a batch have each latency, in µs."""
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():
@@ -179,7 +179,7 @@ class ProducingRun:
         )
 
     def _forget(self, done: Counter[int]) -> None:
-        """Count records of chunks as done, and drop the chunks of which nothing is on its way."""
+        """Count records of chunks as done, and drop the chunks that are complete."""
         for chunk, count in done.items():
             self._pending[chunk] -= count
             if not self._pending[chunk]:

@@ -74,7 +74,7 @@ class BatchRun(NamedTuple):
     record_count: int
 
     def checksums(self) -> Iterator[tuple[int, int, int]]:
-        """Yield where each batch starts and ends in the buffer, and its stored CRC."""
+        """Yield the start and end of each batch in the buffer, and its stored CRC."""
         used = self.frame_count * WIDTH
         starts, crcs = self.frames[_START:used:WIDTH], self.frames[_CRC:used:WIDTH]
         starts.append(self.end)
@@ -86,7 +86,7 @@ class BatchRun(NamedTuple):
         return self.frames[(self.frame_count - 1) * WIDTH + _START]
 
     def batch(self, number: int) -> tuple[int, memoryview]:
-        """Return where a batch is in the file, and its bytes."""
+        """Return the position of a batch in the file, and its bytes."""
         slot = number * WIDTH
         start = self.frames[slot + _START]
         return self.frames[slot + _POSITION], self.buffer[start : start + self.frames[slot + _SIZE]]

@@ -16,7 +16,10 @@ class BulkReading:
         self._count = 0
 
     def count(self, records: int) -> None:
-        """Take so many records; the first after a few thousand bring the compiled code."""
+        """Count read records; load the compiled code once they exceed BULK_RECORDS_MIN.
+
+        For fewer records the load costs more than it saves.
+        """
         if self._count <= BULK_RECORDS_MIN < self._count + records:
             if self._take_up is None:
                 from engine.native.compiled_fields import take_up_fields

@@ -146,7 +146,7 @@ class CompiledCleaner:
         horizon_ms: int | None,
         new_horizon_ms: int,
     ) -> KeptRecords | None:
-        """Decide on records; None off the fast path. The payload lasts until the next call.
+        """Decide which records stay; None off the fast path. The payload lasts until the next call.
 
         The map knows of offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's
         delete horizon, None if it has none; `new_horizon_ms` the one that it gets with a tombstone.
@@ -201,7 +201,7 @@ def kept_keep_path() -> str | None:
 
 
 def load_cleaner() -> CleanerCode | None:
-    """Return the code that is kept, None without all of it."""
+    """Return the cached compiled code, None unless all parts are cached."""
     paths = kept_note_path(), kept_keep_path()
     note, keep = (None if path is None else load_flat(path) for path in paths)
     return None if note is None or keep is None else CleanerCode(note, keep)

@@ -61,8 +61,8 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
 def _key_at(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
     """Read a record up to its value.
 
-    Returns its end (0: off the fast path), the place behind its time, time and offset deltas, where
-    its key starts, how long that is (−1 null), and whether it has a value.
+    Returns its end (0: off the fast path), the position after its timestamp, timestamp and offset
+    deltas, the start of its key, the key's size (−1 for null), and whether it has a value.
     """
     length, at = raw_varint(raw, at, size, 4)
     end = at + (length >> 1)
@@ -179,7 +179,7 @@ def note_kernel(
 
 @_inlined
 def _put_varint(out: Bytes, at: int, value: int) -> int:
-    """Write a zig-zag number; returns the position behind it."""
+    """Write a zig-zag number; return the position after it."""
     rest = _U64((value << 1) ^ (value >> 63))
     while rest > _U64(127):
         put_byte(out, at, _I64(rest & _U64(127)) | 128)

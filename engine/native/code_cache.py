@@ -40,7 +40,7 @@ def sources_of(files: RealFiles, beside: str, sources: tuple[str, ...]) -> bytes
 
 
 def read_ours(files: RealFiles, path: str) -> bytes | None:
-    """Return a file's content if nobody else could have written it, None otherwise."""
+    """Return a file's content if no other user could have written it, else None."""
     try:
         status = os.stat(path)
         is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
@@ -56,7 +56,7 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Make the folder, for its owner alone; returns whether it is there."""
+    """Create the cache folder, for its owner alone; return whether it exists."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -66,7 +66,7 @@ def make_folder() -> bool:
 
 
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
-    """Write a file for later runs, and remove what is of no use; returns whether that worked."""
+    """Cache a file for later runs, and remove unused ones; return whether that worked."""
     try:
         if not make_folder():
             return False
@@ -79,7 +79,7 @@ def keep(files: RealFiles, path: str, content: bytes) -> bool:
 
 
 def _remove_unused(files: RealFiles, kept: str) -> None:
-    """Remove what nobody has loaded for long; what belongs to the kept file stays."""
+    """Remove cached files unused for long, except those that belong to the kept file."""
     folder, _, own = kept.rpartition("/")
     own = own.partition(".")[0]
     for name in files.list_dir(folder):

@@ -31,9 +31,10 @@ _MACHINES = ("x86_64", "aarch64")
 
 
 def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
-    """Return where a function's code is kept; `sources` are files in the folder of `beside`.
+    """Return the path of a function's cached code; `sources` are files next to `beside`.
 
-    None where such code cannot run, or its sources are not there to be compared.
+    The path has a hash of the sources. None if this machine cannot run such code, or a source is
+    missing.
     """
     machine = os.uname().machine
     if sys.platform != "linux" or machine not in _MACHINES:

@@ -106,7 +106,7 @@ def _compile_fill() -> tuple[str, str]:
 
 
 def _is_fill_right_at(path: str) -> bool:
-    """Return whether filling is right; what it fills with is found by code that is kept already."""
+    """Return True if compiled fill code gives right results; needs the cached find code."""
     find_path = kept_find_path()
     find = None if find_path is None else load_flat(find_path)
     fill = load_flat(path)
@@ -161,7 +161,7 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
 
 
 def _make_sure_of(kernel: Kernel) -> bool:
-    """Compile a function if it is not kept and nobody else does; returns whether it is there."""
+    """Compile a function unless it is cached or being compiled; return whether it is cached."""
     path = kernel.path()
     if path is None:
         return False
@@ -181,7 +181,7 @@ def _make_sure_of(kernel: Kernel) -> bool:
 
 
 def main() -> int:
-    """Compile what is not there; returns the exit code."""
+    """Compile the functions that are not cached; returns the exit code."""
     if not make_folder():
         return 1
     os.nice(_LOWEST_PRIORITY)

@@ -28,10 +28,10 @@ class NotFlat(Exception):
 
 
 def flat_code_of(llvm_text: str, name: str) -> bytes:
-    """Return the machine code of a function that numba compiled, its wrapper left out.
+    """Return the machine code of a function that numba compiled, without its wrapper.
 
-    It is called as `int32 name(int64 *result, void **exception, arguments...)`, and made for
-    the plainest processor of this architecture. Raises NotFlat.
+    It is called as `int32 name(int64 *result, void **exception, arguments...)`, and made for the
+    baseline processor of this architecture. Raises NotFlat.
     """
     import llvmlite.binding as llvm
 

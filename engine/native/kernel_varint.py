@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
 def raw_varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
+    """Return an unsigned number and the position after it; `end` + 1 if it is incomplete."""
     value = 0
     shift = 0
     behind = end + 1

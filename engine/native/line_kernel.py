@@ -55,7 +55,7 @@ def _jit(function: Callable[..., object]) -> Dispatcher:
 
 @_jit
 def _put_number(out: Bytes, at: int, value: int) -> int:
-    """Write a number in decimal; returns the position behind it."""
+    """Write a number in decimal; return the position after it."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -79,7 +79,7 @@ def _put_number(out: Bytes, at: int, value: int) -> int:
 
 @_jit
 def _varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return a zig-zag number and the position behind it; −1 as position when there is none."""
+    """Return a zig-zag number and the position after it; position −1 if it is incomplete."""
     value = _U64(0)
     shift = _U64(0)
     for _ in range(longest):
@@ -171,7 +171,7 @@ def _put_header_names(
 
 @_jit
 def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
-    """Copy a fixed text of a line, by its number; returns the position behind it."""
+    """Copy a fixed text of a line, by its number; return the position after it."""
     size = _SIZES[word]
     copy_bytes(out, at, words, _PLACES[word], size)
     return at + size
@@ -208,7 +208,7 @@ def _put_sizes(
 
 @_jit
 def _note_offset(numbers: Numbers, gaps: Numbers, offset: int) -> None:
-    """Compare an offset with the one before and keep it."""
+    """Note an offset; record a gap if it does not follow the previous one."""
     last = numbers[_LAST_OFFSET]
     if offset != last + 1 and (last != -1 or numbers[_CHECK_FIRST_GAP]):
         count = numbers[_GAP_COUNT]
@@ -229,7 +229,7 @@ def _put_record(
     numbers: Numbers,
     gaps: Numbers,
 ) -> tuple[int, int]:
-    """Write one record's line; returns its ends in `raw` and `out`, −1 off the fast path."""
+    """Write one record's line; return its ends in `raw` and `out`, −1 off the fast path."""
     delta_ms, position = _varint(raw, position + 1, end, 10)
     if position < 0:
         return -1, at
@@ -380,7 +380,7 @@ def _put_batches(
     positions: Numbers,
     valid: Bytes,
 ) -> None:
-    """Write whole batches up to the first that is off the fast path or that has no room."""
+    """Write whole batches, up to one that needs the slow path or more room."""
     at = 0
     for n in range(numbers[_BATCH_COUNT]):
         start = positions[n]

@@ -70,7 +70,7 @@ def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types
 def _mixed(
     builder: ir.IRBuilder, step: int, b: ir.Value, c: ir.Value, d: ir.Value
 ) -> tuple[ir.Value, int]:
-    """Return what a step mixes of three words, and which word of the block it takes."""
+    """Return the mix of three words in one step of MD5, and the number of the block's word."""
     if step < 16:
         return builder.xor(d, builder.and_(b, builder.xor(c, d))), step
     if step < 32:

@@ -17,9 +17,10 @@ VARLONG_SHIFT_MAX: Final = 49
 
 
 def multibyte_varint(data: Buffer, position: int, first: int, shift_max: int) -> tuple[int, int]:
-    """Return an unsigned integer behind its first byte, and the position behind it.
+    """Return an unsigned integer of several bytes, and the position after it.
 
-    IndexError where the data ends in it, or if it goes on behind `shift_max`.
+    `first` is its first byte, at `position` - 1. Raises IndexError if the data ends before it, or
+    if it is longer than `shift_max` allows.
     """
     byte = data[position]
     if byte < 0x80:

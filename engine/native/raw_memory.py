@@ -121,7 +121,7 @@ def prefetch(_typing: Context, target: types.Type, _at: types.Type) -> Intrinsic
 
 
 def _pointer_of(kind: types.Type, bits: int) -> Callable[[Context, types.Type], Intrinsic]:
-    """Return what turns an address into a pointer to numbers of so many bits."""
+    """Return an intrinsic that turns an address into a pointer to numbers of `bits` bits."""
 
     def typed(_typing: Context, _address: types.Type) -> Intrinsic:
         """Return the signature from an integer address to a pointer, and its generator."""

@@ -56,7 +56,7 @@ def field_reader(address: int) -> FieldReader:
     call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
 
     def read(data: bytes, count: int) -> Fields | None:
-        """Return the fields of `count` records, None for what is not on the fast path."""
+        """Return the fields of `count` records, None for records off the fast path."""
         # Seven bytes are the least that a record has: a count that lies makes no large array.
         if count * 7 > len(data):
             return None

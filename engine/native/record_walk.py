@@ -44,7 +44,10 @@ class RecordWalk(Protocol):
 
 
 def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
-    """Walk in plain Python, over runs of records of one kind in few steps."""
+    """Check the records in plain Python; return what they have in common, None off the fast path.
+
+    Records of the same shape are checked as a run, in few steps.
+    """
     least, greatest, nulls = _DELTA_MAX, -_DELTA_MAX, 0
     index = size_before = search_from = 0
     try:
@@ -104,7 +107,7 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
 
 
 def _headers_end(data: Buffer, position: int, raw: int) -> int:
-    """Return where the headers end; IndexError if one is off the fast path."""
+    """Return the position after the headers; IndexError if one needs the slow path."""
     if raw > 0x7F:
         raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
     if raw & 1:

@@ -162,7 +162,7 @@ def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
 
 @_inlined
 def _is_passed_over(numbers: Numbers, frames: Numbers, slot: int) -> int:
-    """Return whether a batch has no wanted record, by its header; see `narrowing.can_have`."""
+    """Return True if a batch's header excludes wanted records; see `narrowing.can_have`."""
     max_ms = frames[slot + _MAX_MS]
     base_offset = frames[slot + _BASE_OFFSET]
     has_one_time = _I64(0)
@@ -204,7 +204,7 @@ def _copy(
 
 @_inlined
 def _number(raw: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return what `raw_varint` does, sooner for the one byte that most numbers have."""
+    """Return the result of `raw_varint`, faster for numbers of one byte."""
     value = _I64(0)
     behind = end + 1
     if at < end:
@@ -217,9 +217,9 @@ def _number(raw: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @_inlined
 def _content(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Return where a field starts, its size (-1 null), and the position behind it.
+    """Return the start of a field, its size (-1 null), and the position after it.
 
-    Beyond `end` if it is truncated: there is no number, and what follows is beyond it as well.
+    The position is beyond `end` for a truncated field, and so for all fields after it.
     """
     size, start = _number(raw, at, end)
     behind = start
@@ -233,8 +233,10 @@ def _content(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
 
 @_inlined
 def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, int, int, int, int]:
-    """Return a record's end (0: off the fast path), its time and offset deltas, start and size of
-    its key and of its value, and where its number of headers stands.
+    """Return the end of a record (0: off the fast path) and its fields.
+
+    These are timestamp and offset deltas, start and size of key and value, and the position of the
+    number of headers.
     """
     length, at = _number(raw, at, batch_end)
     end = at + (length >> 1)
@@ -255,9 +257,9 @@ def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, in
 
 @_inlined
 def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int:
-    """Go over a record's headers, and take them; returns the position behind, 0 off the fast path.
+    """Walk and copy a record's headers; return the position after them, 0 off the fast path.
 
-    What is taken is only counted once the batch is.
+    The copied bytes are counted only once the whole batch is.
     """
     count, at = _number(raw, at, end)
     if count & 1:
@@ -336,7 +338,7 @@ def _put_schema_id(raw: Bytes, start: int, size: int, numbers: Numbers, row: int
 def _take_batch(  # noqa: PLR0915 (no calls)
     raw: Bytes, numbers: Numbers, frames: Numbers, slot: int
 ) -> int:
-    """Put the records of a batch behind those of the columns; returns whether all are fast."""
+    """Append the records of a batch to the columns; return whether all are on the fast path."""
     readable = numbers[_L_SIZE]
     takes = numbers[_L_TAKES]
     memcpy = numbers[_L_MEMCPY]

@@ -49,10 +49,10 @@ class _Shape(NamedTuple):
 
 
 def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> UniformRun | None:
-    """Return what follows the record at `start` and is of its kind, None for too little.
+    """Return the records after the one at `start` that have its shape, None if too few.
 
-    That record has been walked over and takes `size` bytes; the next one is the one with `index`,
-    and up to `count` of them are looked at, perhaps fewer.
+    The record at `start` is checked already and takes `size` bytes; the next one has number
+    `index`, and at most `count` of them are examined.
     """
     search_end = start + size * (UNIFORM_RUN_MIN + 1)
     if count < UNIFORM_RUN_MIN or len(data) < search_end:
@@ -117,7 +117,7 @@ def _extremes(first: bytes, last: bytes) -> set[int]:
 
 
 def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:
-    """Return where things stand in a record that is right, None if it has headers or old times."""
+    """Return the field positions of a valid record, None with headers or a wide time delta."""
     time_at = _after_varint(data, start) + 1
     offset_at = _after_varint(data, time_at)
     key_at = _after_varint(data, offset_at)

@@ -31,7 +31,8 @@ def balance_in_rounds(
 ) -> ReassignmentPlan:
     """Return the plan of a balance; with `small`, the smallest replicas move first.
 
-    What a budget cuts short is planned once: the rest is left for another time.
+    Repeated until a further round changes nothing. A balance that a budget ends early is planned
+    once: a later plan does the remainder.
     """
     rounds: list[_Round] = []
 
@@ -65,10 +66,10 @@ class _Round(NamedTuple):
 
 
 def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
-    """Return the fewest moves for what was reached in the end.
+    """Return a lower bound of the moves for the balance that was reached.
 
-    What balancing takes is no bound of a plan that cannot reach it. Counts may end otherwise than
-    the first search had them; where a budget cut that short, what they take is what it takes.
+    The bound of a goal that was not reached does not count. If a budget ended the search early, the
+    counts that were reached give the bound.
     """
     ended = {b: end.counts[b] for b in range(len(before))}
     for_counts = first.for_counts
@@ -84,9 +85,10 @@ def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementSta
 
 
 def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
-    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out; return what remains.
+    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out.
 
-    Later steps keep what earlier ones reached, as far as their goals are wanted.
+    Later steps keep what earlier ones reached, as far as their goals are wanted. Returns the
+    round's bounds and findings.
     """
     notes = PlanFindings("balance")
     constraints = state.constraints
@@ -177,7 +179,7 @@ def _moves_for_bytes(
 
 
 def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
-    """Have those elected who are first but do not lead, where nothing else changes."""
+    """Add elections of preferred leaders that do not lead, for partitions without a change."""
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)
     ):

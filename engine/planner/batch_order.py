@@ -120,7 +120,7 @@ class ChangeQueue:
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
     def _start(self, position: int) -> None:
-        """Take the slots of a change, and reserve disk space on its targets."""
+        """Reserve a change's slots on its brokers, and disk space on its targets."""
         change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
         for target in self._added[position]:

@@ -55,9 +55,9 @@ class ReplicaExchange(NamedTuple):
 
 
 def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> list[float]:
-    """Return what each broker in play should hold, as far as racks allow it to be level.
+    """Return the bytes that each broker should hold, as far as racks allow balance.
 
-    `held` is what brokers hold, what they do in the search by default.
+    `held` are the bytes that brokers hold, by default those of the search.
     """
     playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
     total = float(sum((held or state.held_bytes)[b] for b in playing))
@@ -93,7 +93,7 @@ def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> 
 
 
 def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
-    """Return the fewest and the most bytes that a rack's brokers in play can hold."""
+    """Return, for each rack, the fewest and the most bytes that its brokers together can hold."""
     by_factor: dict[int, int] = {}
     for replicas, size in zip(state.replicas, state.sizes, strict=True):
         by_factor[len(replicas)] = by_factor.get(len(replicas), 0) + size
@@ -131,14 +131,14 @@ class ByteBalancing:
         return self._state.held_bytes[broker] - self.expected[broker]
 
     def highest(self) -> float:
-        """Return the most that a broker holds by what it should; 0 where none should hold any."""
+        """Return the highest ratio of held to expected bytes; 0 if no broker should hold any."""
         held = self._state.held_bytes
         return max(
             (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
         )
 
     def _level(self, tolerance: float, max_cost: int) -> None:
-        """Relieve brokers in passes, until a pass brings little.
+        """Relieve overloaded brokers in passes, until a pass brings little.
 
         A broker without an exchange in one pass may have one in the next.
         """
@@ -189,7 +189,7 @@ class ByteBalancing:
         return best
 
     def _partners(self, heavy: int, max_cost: int) -> list[int]:
-        """Return the lightest brokers that may have something to exchange, of its rack first."""
+        """Return the lightest brokers to exchange replicas with, those of the same rack first."""
         state = self._state
         moved = bool(state.arrived[heavy])
         possible = [
@@ -226,7 +226,7 @@ class ByteBalancing:
     def _pairs(
         self, heavy: int, light: int, wanted: int, max_cost: int
     ) -> Iterator[tuple[int, int | None]]:
-        """Yield replicas that might change places, those that move anyway first."""
+        """Yield replicas to exchange between two brokers, first those that move anyway."""
         state = self._state
         moved_there, moved_here = state.arrived[heavy], state.arrived[light]
         for there in _anchors(moved_there):
@@ -242,7 +242,10 @@ class ByteBalancing:
             yield from self._paid_pairs(heavy, light, wanted)
 
     def _went_between(self, source: int, target: int) -> list[int]:
-        """Return replicas that a broker had and another one has instead, of very many a part."""
+        """Return partitions whose replica moves from `source` to `target` in this plan.
+
+        Of very many only a sample is returned, so that the search stays short.
+        """
         departed = self._state.departed[source]
         replicas, original = self._state.replicas, self._state.original
         stride = 1 + len(departed) // _SEARCHED_MAX
@@ -300,7 +303,7 @@ class ByteBalancing:
         return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return whether each may go on its own: there is room for both before either has gone."""
+        """Return True if each replica may move on its own, with room before the other has left."""
         state = self._state
         return state.may_move(there, heavy, light) and (
             back is None or state.may_move(back, light, heavy)
@@ -320,7 +323,7 @@ class ByteBalancing:
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
     def _apply(self, exchange: ReplicaExchange) -> None:
-        """Move the replica to the lighter broker, and the one in exchange back."""
+        """Move the replica to the lighter broker, and the other one of the exchange back."""
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:

@@ -111,7 +111,7 @@ def _largest(state: PlacementState, broker: int) -> int:
 
 
 def _given_away(state: PlacementState, broker: int, excess: float) -> int:
-    """Return how many replicas a broker must give away at least."""
+    """Return the least number of replicas that a broker must give away to lose `excess` bytes."""
     given = 0
     for partition in reversed(state.on_broker[broker]):
         if excess <= 0:

@@ -77,7 +77,7 @@ class PartitionModel(NamedTuple):
         return TopicPartition(self.topic, self.partition)
 
     def size_on(self, broker_id: int) -> int:
-        """Return the bytes of the replica on a broker, or of one that would be made there."""
+        """Return the bytes of a broker's replica, or of one that would be created there."""
         if self.replica_sizes and broker_id in self.replicas:
             return self.replica_sizes[self.replicas.index(broker_id)]
         return self.size_bytes

@@ -92,7 +92,7 @@ def _move_surplus(
 
 
 def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
-    """Yield what to give away: evenly over the sizes, then the rest."""
+    """Yield the replicas to give away: evenly over the sizes, then the remaining ones."""
     if not smallest_first:
         stride = len(held) / max(wanted, 1)
         for number in range(wanted):
@@ -103,7 +103,7 @@ def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
 def level_by_paths(
     state: PlacementState, targets: Mapping[int, int], *, max_cost: int, max_moves: int | None
 ) -> None:
-    """Move what direct moves did not reach, by paths that cost at most `max_cost` moves each."""
+    """Make the moves that direct moves could not, over paths of at most `max_cost` moves."""
     stuck: set[int] = set()
     while True:
         givers = [b for b, t in targets.items() if state.counts[b] > t and b not in stuck]
@@ -178,7 +178,7 @@ def _walk_back(
 
 
 def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
-    """Return a replica that may go from a broker to each other one, one that moves anyway first."""
+    """Return the cheapest move from a broker to each other one; a moved replica comes first."""
     found: dict[int, _Step] = {}
     targets = [b for b in range(len(state.brokers)) if state.in_play[b] and b != source]
     held = state.on_broker[source]

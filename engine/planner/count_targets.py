@@ -35,7 +35,7 @@ class CountBounds(NamedTuple):
 def level_counts(
     bounds: Sequence[CountBounds], group_bounds: Sequence[tuple[int, int]], total: int
 ) -> dict[int, int]:
-    """Return how many replicas each broker should hold, `total` in all as far as bounds allow."""
+    """Return the target count of replicas of each broker, `total` in all if bounds allow it."""
     groups: dict[int, list[CountBounds]] = {}
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)
@@ -134,7 +134,7 @@ def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
 def _spend(
     counts: Sequence[int], targets: dict[int, int], clamped: dict[int, int], moves: int
 ) -> dict[int, int]:
-    """Use up what whole levels left of the moves, one broker at a time, givers and takers alike."""
+    """Use up the remaining moves, one broker at a time, for givers and takers alike."""
     result = dict(clamped)
     givers = sum(max(0, counts[b] - t) for b, t in result.items())
     takers = sum(max(0, t - counts[b]) for b, t in result.items())

@@ -24,9 +24,9 @@ def go_on(
     begin: Callable[[ClusterModel], PlacementState],
     search: Callable[[PlacementState, PlanFindings], None],
 ) -> PlacementState:
-    """Search from where `state` ended, again and again, and have it end there too.
+    """Repeat the search from its own result until nothing changes; return the last search.
 
-    `notes` get what later searches note: their bounds add up. Returns the last search.
+    `notes` collect the findings of later searches: their bounds add up.
     """
     at = state
     for _ in range(_ROUNDS_MAX - 1):
@@ -76,7 +76,7 @@ def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
 
 
 def _in_sync_after(partition: PartitionModel, replicas: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the replicas in sync once new ones have caught up; none where none is known."""
+    """Return the ISR once new replicas have caught up; empty if the ISR is unknown."""
     if not partition.isr:
         return ()
     return tuple(b for b in replicas if b in partition.isr or b not in partition.replicas)

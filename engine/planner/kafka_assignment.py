@@ -134,7 +134,7 @@ def generate_kafka_way(
     *,
     rack_aware: bool = True,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return what Kafka's own tool would propose: all replicas of topics again, wherever they are.
+    """Return the assignment that Kafka's `--generate` proposes: all replicas placed again.
 
     A topic has as many replicas as its first partition in the model. Each topic begins at a random
     broker. Raises MixedRacks, and TooFewBrokers.

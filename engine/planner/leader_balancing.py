@@ -109,7 +109,7 @@ class LeaderBalancing:
                 edges.setdefault(follower, []).append(partition)
 
     def _next(self, leader: int, follower: int) -> int | None:
-        """Return a partition that may go from one to the other, forgetting those that cannot."""
+        """Return a partition whose leadership may move between two brokers; drop stale ones."""
         waiting = self._edges[leader].get(follower)
         while waiting:
             partition = waiting[-1]
@@ -121,7 +121,7 @@ class LeaderBalancing:
         return None
 
     def _path(self, giver: int) -> list[int] | None:
-        """Return brokers from one that leads much to the nearest that leads two less."""
+        """Return a path of brokers from one that leads many to the nearest that leads two fewer."""
         height = self._height(giver)
         came_from = {giver: giver}
         waiting = deque([giver])

@@ -28,7 +28,7 @@ class TargetRule(Enum):
 def find_targets(
     state: PlacementState, rule: TargetRule, before: Sequence[int] | None = None
 ) -> dict[int, int]:
-    """Return how many replicas each broker in play should hold, racks as level as they can be.
+    """Return the target count of replicas of each broker, with racks as balanced as possible.
 
     `before` is what NONE_SINKS must keep: counts from before anything was placed.
     """
@@ -38,7 +38,7 @@ def find_targets(
 
 
 def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, int]:
-    """Return targets that leave each rack what it holds now."""
+    """Return target counts that leave each rack with the replicas it holds now."""
     bounds = _broker_bounds(state, rule, None)
     held = [sum(state.counts[b] for b in m if state.in_play[b]) for m in state.members]
     return level_counts(bounds, [(count, count) for count in held], sum(held))

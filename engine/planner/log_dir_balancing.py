@@ -42,7 +42,7 @@ class _Directories:
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
-        """Take note of a replica; one in a directory that is not known stays out of it."""
+        """Add a replica to its log directory; ignore a replica in an unknown directory."""
         if path in self.held:
             self.held[path] += replica.size
             self._peak[path] += replica.size
@@ -108,7 +108,7 @@ class _Directories:
 def plan_log_dirs(
     model: ClusterModel, broker_ids: Collection[int], constraints: PlanConstraints
 ) -> tuple[list[PartitionChange], Mapping[int, Mapping[str, int]]]:
-    """Return the changes that level directories, and what each directory holds afterwards."""
+    """Return the moves that balance log directories, and their bytes afterwards."""
     chosen = {b.broker_id: _Directories(b) for b in model.brokers if b.broker_id in set(broker_ids)}
     for partition in model.partitions:
         movable = (

@@ -26,7 +26,7 @@ class MoveSaving:
     """The search for replicas that need not have moved."""
 
     def __init__(self, state: PlacementState, expected: Sequence[float], tolerance: float) -> None:
-        """Nobody is to hold more than `tolerance` times what is expected, or than it does now."""
+        """Limit each broker's bytes to `tolerance` times its expected bytes, or what it holds."""
         self._state = state
         self._most = [
             max(bytes_expected * tolerance, held)

@@ -152,7 +152,7 @@ class PlacementState:
     # Rules
 
     def size_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a replica there, or of one that would be made."""
+        """Return the bytes of a broker's replica, or of one that would be created there."""
         if self.own_sizes:
             return self.own_sizes.get((partition, broker), self.sizes[partition])
         return self.sizes[partition]
@@ -162,7 +162,7 @@ class PlacementState:
         return self.sizes[partition]
 
     def is_admitted(self, partition: int, broker: int) -> bool:
-        """Return whether a broker may hold a replica of it at all."""
+        """Return True if a broker may hold a replica of a partition, racks and capacity aside."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
             return False
         return self.receives[broker] or (
@@ -172,9 +172,9 @@ class PlacementState:
     def fits_rack(
         self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
     ) -> bool:
-        """Return whether racks allow a replica on `target`, one on `source` gone.
+        """Return True if racks allow a replica on `target` when that on `source` is gone.
 
-        Within the rack of the source a fault may go on, unless there must be none in it.
+        Within the rack of the source an existing fault may stay, unless `no_fault`.
         """
         if not self.has_racks:
             return True
@@ -210,7 +210,7 @@ class PlacementState:
         return (target not in original) - (source not in original)
 
     def fault_count(self, partition: int) -> int:
-        """Return how many replicas stand in racks beyond the limit."""
+        """Return how many replicas of a partition exceed the limit of their rack."""
         if not self.has_racks:
             return 0
         group_of = self.group_of
@@ -254,7 +254,7 @@ class PlacementState:
     def settle(
         self, gone: Iterable[tuple[int, set[int]]], come: Iterable[tuple[int, list[int]]]
     ) -> None:
-        """Bring `on_broker` up to date after shifts: what went and came, by broker."""
+        """Update `on_broker` after shifts, by the replicas that left and came to each broker."""
         for broker, went in gone:
             self.on_broker[broker] = [p for p in self.on_broker[broker] if p not in went]
         for broker, came in come:

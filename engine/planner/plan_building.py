@@ -158,7 +158,7 @@ class _Loads:
         self.rates_out[index_of[replicas[0]]] += rate * (len(replicas) - 1)
 
     def level(self) -> LevelFigures:
-        """Return how level brokers are that take part."""
+        """Return the balance figures of the brokers that take part."""
         state = self._state
         playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
         in_racks = [[self.counts[b] for b in m if state.in_play[b]] for m in state.members]
@@ -179,7 +179,7 @@ class _Loads:
         )
 
     def of(self, broker: int) -> LoadFigures:
-        """Return what one broker holds."""
+        """Return the load of one broker."""
         return LoadFigures(
             self.counts[broker],
             self.leads[broker],
@@ -200,7 +200,7 @@ def _max_over_mean(values: Sequence[int]) -> float:
 
 
 def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
-    """Return how many replicas exceed what each rack may have of a partition."""
+    """Return how many replicas of a partition exceed the limit of their rack."""
     groups = [state.group_of[state.index_of[broker_id]] for broker_id in replicas]
     if len(set(groups)) == len(groups):
         return 0
@@ -211,7 +211,7 @@ def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
 def _broker_figures(
     state: PlacementState, changes: Sequence[PartitionChange], before: _Loads, after: _Loads
 ) -> list[BrokerFigures]:
-    """Return each broker's load before and after, and what moves to and from it.
+    """Return each broker's load before and after, and its incoming and outgoing copies.
 
     A new replica is copied from the partition's old leader.
     """

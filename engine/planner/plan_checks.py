@@ -92,7 +92,7 @@ def _of_racks(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
-    """Yield changes that put more replicas into a rack than it had beyond its limit."""
+    """Yield changes that raise a rack's number of replicas beyond its limit."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(
@@ -128,7 +128,7 @@ def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
 
 
 def _of_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[BrokenRule]:
-    """Yield where a batch would be too much: all copies made, nothing given back yet."""
+    """Yield brokers that a batch would overfill: all copies made, no old replica deleted yet."""
     held = {broker.broker_id: 0 for broker in model.brokers}
     for partition in model.partitions:
         for broker_id in partition.replicas:

@@ -139,10 +139,10 @@ def _cluster_id(ours: PlanFields) -> str | None:
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
-    """Return the changes of a file of Kafka's, from where the cluster is now.
+    """Return the changes from the cluster's present assignment to a file of Kafka's.
 
-    Rows whose replicas are there already, in order and directories, are left out. Raises
-    BadPlanFile for a partition that the cluster does not have.
+    Rows whose replicas have that order and those directories already are left out. Raises
+    BadPlanFile for an unknown partition.
     """
     partitions = {partition.name: partition for partition in model.partitions}
     changes = []
@@ -258,9 +258,9 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
 
 
 def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
-    """Read one change from Kafka's row and ours.
+    """Read one change from Kafka's row and our additional fields.
 
-    Raises BadPlanFile if the leader is no replica, or lists have other lengths.
+    Raises BadPlanFile if the leader is no replica, or lists have different lengths.
     """
     old_replicas = own.broker_ids("old_replicas")
     change = PartitionChange(
@@ -314,7 +314,7 @@ def _load(row: PlanFields) -> LoadFigures:
 
 
 def _level(row: PlanFields) -> LevelFigures:
-    """Read the figures of balance; those of rates are absent in older files, and 1.0 then."""
+    """Read the balance figures; older files lack those of rates, which are then 1.0."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),

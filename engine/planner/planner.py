@@ -58,7 +58,7 @@ _DEFAULT = PlanConstraints()
 def spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan moves to added brokers until they hold as much as the others; none among old ones."""
+    """Plan moves to added brokers until they hold their share; none between old brokers."""
     _check(model, added)
     return in_budget(constraints, lambda c, small: _spread(model, added, c, small))
 
@@ -111,16 +111,17 @@ def drain(
 def replace(
     model: ClusterModel, old: int, new: int, constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to have one broker stand where another stood, in the same places of the order.
+    """Plan to move one broker's replicas to another, at the same places among the replicas.
 
-    What the new one may not take, because of racks or since it has a replica, goes elsewhere.
+    A replica that the new broker may not hold, because of racks or because it has one already, goes
+    elsewhere.
     """
     _check(model, (old, new))
     if old == new:
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Move all replicas of the old broker to the new one, others where it cannot take them."""
+        """Move all replicas of the old broker to the new one, or elsewhere if it is not allowed."""
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -150,7 +151,7 @@ def replace(
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
-    """Plan new places for offline replicas, and other racks for those that share one needlessly."""
+    """Plan new places for offline replicas, and other racks for replicas that share one."""
     model.check()
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
@@ -216,7 +217,10 @@ def balance(
 def demote(
     model: ClusterModel, demoted: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other leaders for what brokers lead; no replica moves. The demoted become the last."""
+    """Plan other leaders for the partitions that brokers lead; no replica moves.
+
+    The demoted brokers become the last of the replicas.
+    """
     _check(model, demoted)
     state = PlacementState(model, constraints)
     notes = PlanFindings("demote")

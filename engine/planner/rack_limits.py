@@ -55,7 +55,7 @@ class RackLimits:
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """Return how many replicas of such a partition a rack may hold."""
+        """Return how many replicas a rack may hold, for a replication factor; cached."""
         known = self._limits.get(replication_factor)
         if known is None:
             known = rack_limit(replication_factor, self._filled)
@@ -63,7 +63,7 @@ class RackLimits:
         return known
 
     def bounds(self, replication_factor: int) -> list[tuple[int, int]]:
-        """Return the fewest and most replicas of such a partition in each rack."""
+        """Return the fewest and most replicas of a partition in each rack."""
         limit = self.limit(replication_factor)
         most = [min(limit, size) for size in self.sizes]
         room = sum(most)
@@ -73,7 +73,7 @@ class RackLimits:
 def fault_count(
     replicas: Sequence[int], group_of: Sequence[int] | Mapping[int, int], limit: int
 ) -> int:
-    """Return how many replicas stand in racks beyond the limit."""
+    """Return how many replicas exceed the limit of their rack."""
     counts: dict[int, int] = {}
     for broker in replicas:
         group = group_of[broker]

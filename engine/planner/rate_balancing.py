@@ -95,7 +95,10 @@ class RateBalancing(ByteBalancing):
         self._most_bytes = most_bytes
 
     def level(self) -> float:
-        """Exchange replicas until rates are level; returns the highest by what it should be."""
+        """Exchange replicas until rates are balanced.
+
+        Returns the highest ratio to the expected rate.
+        """
         if sum(self._rates.held_bytes):
             self.level_paid(self._rates.constraints.rate_tolerance)
         return self.highest()
@@ -107,7 +110,7 @@ class RateBalancing(ByteBalancing):
         )
 
     def _keeps_bytes(self, broker: int, gone: int | None, come: int | None) -> bool:
-        """Return True if a broker then holds no more bytes than it may, or than it does now."""
+        """Return True if an exchange keeps a broker within its byte limit or no fuller than now."""
         rates = self._rates
         more = 0 if come is None else rates.bytes_at(come, broker)
         less = 0 if gone is None else rates.bytes_at(gone, broker)

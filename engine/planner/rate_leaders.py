@@ -108,7 +108,7 @@ class RateLeaders:
         return best
 
     def _offers(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
-        """Return what others lead and `heavy` could, by rate and number."""
+        """Return the partitions that `heavy` could lead, by their leader, sorted by rate."""
         offers: dict[int, list[tuple[int, int]]] = {}
         for partition in self._state.on_broker[heavy]:
             replicas = self._state.replicas[partition]
@@ -130,7 +130,7 @@ class RateLeaders:
             yield offered[place][1]
 
     def _apply(self, exchange: LeaderExchange) -> None:
-        """Hand one partition's leader to the light broker, and another's back, if there is one."""
+        """Move one partition's leadership to the light broker, and the exchanged one back."""
         self._lead(exchange.there, exchange.light)
         if exchange.back is not None:
             self._lead(exchange.back, exchange.heavy)

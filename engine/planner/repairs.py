@@ -70,7 +70,7 @@ def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
 
 
 def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToPlace]:
-    """Take away what is too much; return what is to be added."""
+    """Remove surplus replicas for the new replication factors; return those to be added."""
     added = []
     for number in range(len(state.partitions) - 1, -1, -1):
         factor = factors.get(state.partitions[number].topic)
@@ -84,7 +84,7 @@ def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToP
 
 
 def _least_missed(state: PlacementState, number: int) -> int:
-    """Return the replica to remove: one that is offline, or in a crowded rack; the leader last."""
+    """Return the replica to remove: offline or in a crowded rack first, the leader last."""
     replicas = state.replicas[number]
     groups = [state.group_of[broker] for broker in replicas]
     return max(

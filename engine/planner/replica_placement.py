@@ -74,13 +74,13 @@ class _Order:
         return None if best is None else best[2]
 
     def take_out(self, broker: int) -> None:
-        """Forget a broker before what it holds changes."""
+        """Remove a broker from the order before its replicas change."""
         state = self._state
         order = self._by_group[state.group_of[broker]]
         del order[bisect_left(order, (state.counts[broker], state.held_bytes[broker], broker))]
 
     def put_back(self, broker: int) -> None:
-        """Take a broker in again, by what it holds now."""
+        """Insert a broker into the order by its present replicas and bytes."""
         state = self._state
         insort(
             self._by_group[state.group_of[broker]],
@@ -123,7 +123,7 @@ def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
 
 
 def _settle_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
-    """Place the replica at its target, and update its source in the order of brokers."""
+    """Place a replica at its target, and update the order of brokers."""
     if item.source is None:
         state.place(item.partition, target)
     elif state.receives[item.source]:

@@ -18,7 +18,7 @@ class SampledRates(NamedTuple):
 
 
 def with_rates(model: ClusterModel, rates: SampledRates) -> ClusterModel:
-    """Return a cluster whose partitions have these rates; those without a sample have none."""
+    """Return the model with sampled write rates; partitions without a sample have None."""
     partitions = [
         partition._replace(write_bytes_per_s=rates.bytes_per_s.get(partition.name))
         for partition in model.partitions

@@ -32,7 +32,7 @@ def in_budget(
 
 
 def has_budget(state: PlacementState, partition: int) -> bool:
-    """Return whether one more copy of a partition is within what may be moved."""
+    """Return True if one more copy of a partition is within the budget of moves and bytes."""
     constraints = state.constraints
     if constraints.max_moves is not None and state.moves >= constraints.max_moves:
         return False
@@ -70,12 +70,11 @@ def level_counts(
     small: bool,
     path_cost: int,
 ) -> bool:
-    """Move replicas until counts are level, and note the fewest moves for what was reached.
+    """Move replicas until counts are balanced; return whether they are.
 
-    Returns True if they are.
-
-    A path of moves over other brokers may have `path_cost` moves. Where a budget cuts the search
-    short the fewest moves are those of the goal, and the plan says that it is not reached.
+    A chain of moves over other brokers may have `path_cost` moves. The least number of moves for
+    the result is noted. If a budget ends the search early, that of the goal is noted, and that the
+    goal was not reached.
     """
     before = list(state.counts)
     targets = find_targets(state, rule)
@@ -114,7 +113,7 @@ def rehouse(
     *,
     keep_leaders: bool = False,
 ) -> None:
-    """Place replicas, then make level what was placed, by nothing but other places for it."""
+    """Place homeless replicas, then balance by moving only the placed ones."""
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
     notes.bound_moves += len(wanted)

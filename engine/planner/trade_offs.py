@@ -27,7 +27,7 @@ class TradeOff(NamedTuple):
 
     @property
     def cost_and_imbalance(self) -> tuple[float, ...]:
-        """Return the figures to keep low: what is moved, and the imbalance afterwards."""
+        """Return the figures to keep low: moves and bytes, and the imbalance afterwards."""
         after = self.after
         return (
             self.moves,
@@ -58,7 +58,7 @@ def trade_offs(
 
 
 def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
-    """Return those that no other is better than, or as good and cheaper, by bytes and moves."""
+    """Return the trade-offs that no other beats, nor equals at a lower cost."""
     front: list[TradeOff] = []
     seen = set()
     for item in sorted(found, key=lambda t: (t.bytes_moved, t.moves)):

@@ -12,11 +12,11 @@ _POLL_MS = 200
 
 
 def replicas_left(client: KafkaClient, broker_id: int) -> int:
-    """Return how many replicas a broker still holds; for one that is gone, how many are listed.
+    """Return how many replicas a broker still holds; for one that has left, how many are assigned.
 
-    The controller ends a move once it has asked for the replica to be deleted: the broker may be at
-    it for a while, and is asked again within the client's time. A broker that died is alive until
-    its session ends, and is asked again as long. Errors: those of asking.
+    The controller ends a reassignment once it has requested the deletion: the broker may take a
+    while, and is requested again within the client's time. A dead broker is listed until its
+    session ends, and is requested as long. Errors: those of the requests.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while True:

@@ -42,7 +42,7 @@ class _Copy(NamedTuple):
 
 
 def read_cluster(client: KafkaClient) -> ReadCluster:
-    """Read all that a plan needs; raises ReassignmentInProgress and the errors of requests."""
+    """Read the facts that a plan needs; raises ReassignmentInProgress and errors of requests."""
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:
@@ -105,7 +105,8 @@ def _brokers(
 ) -> list[BrokerModel]:
     """Return the planner's model of each broker that is alive or holds replicas.
 
-    The capacity is the sum of its directories, less bytes of other files; None unless all have one.
+    The capacity is the sum of its directories' sizes, less the bytes of other files; None unless
+    all sizes are known.
     """
     brokers = []
     for broker_id in sorted({*view.brokers, *holding}):

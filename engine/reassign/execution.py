@@ -193,7 +193,7 @@ class Execution:
         return self._finish("executed")
 
     def _set_first_throttles(self, now: ObservedCluster) -> None:
-        """Set the throttles; those of a plan that has not begun are all set, or none is left."""
+        """Set the throttles; if one fails before the plan has begun, remove them all again."""
         try:
             self._throttling.set(now, self._settings.rates, self._left())
         except ThrottleNotSet:
@@ -219,7 +219,7 @@ class Execution:
         self._journal.changed(request, None if error is None else str(error))
 
     def _set_rates(self, settings: ExecutionSettings) -> None:
-        """Set other throttles from now on. Errors: those of requests, ThrottleOfAnotherMove."""
+        """Change the throttles. Errors: those of requests, ThrottleOfAnotherMove."""
         if settings.rates == self._settings.rates and (
             settings.is_adaptive == self._settings.is_adaptive
         ):
@@ -236,9 +236,10 @@ class Execution:
             self._throttling.set(self._cluster.read(), settings.rates, self._left())
 
     def cancel(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Take back what is at work, and bring back the throttles.
+        """Cancel the running changes, and restore the throttles.
 
-        Where that is refused the journal stays open, and the throttles stay with what moves.
+        If the controller refuses it, the journal stays open, and the throttles stay with the
+        changes that continue.
         """
         now = self._read()
         self._require_cluster(now)
@@ -303,9 +304,10 @@ class Execution:
         return refused
 
     def _restore_order(self) -> None:
-        """Bring back the order of replicas, and so the preferred leader.
+        """Restore the order of replicas, and so the preferred leader, after a cancellation.
 
-        What is cancelled has the order of its target: the controller knows no other any more.
+        A cancelled reassignment leaves the order of its target: the controller does not keep the
+        original one.
         """
         partitions = self._read().partitions
         orders: dict[TopicPartition, tuple[int, ...] | None] = {
@@ -426,7 +428,7 @@ class Execution:
         return False
 
     def _is_noted(self, now: ChangeStatus) -> bool:
-        """Return whether a change is over, or left alone; note what the look shows of that."""
+        """Return True if a change is finished or left alone; note its phase otherwise."""
         key, phase = now.change.name, now.phase
         if key in self._ended or key in self._refused or key in self._taken_back:
             return True
@@ -451,9 +453,9 @@ class Execution:
         return self._astray[key] >= _ASTRAY_POLLS
 
     def _begin_retrying(self, changes: Sequence[PartitionChange]) -> None:
-        """Begin changes; those without an answer are requested again at the next poll.
+        """Submit changes; those without a response are requested again at the next poll.
 
-        Raises what it met once nobody has answered for `PATIENCE_MS`, and what does not pass.
+        Raises the error once no response came for `PATIENCE_MS`, or if it is not retriable.
         """
         try:
             self._begin(changes)
@@ -469,7 +471,7 @@ class Execution:
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
         """Submit changes to the controller, in the journal first; keep those that it refused.
 
-        Directories are requested before: a change whose directory was refused is not submitted.
+        Log directories are requested before: a change whose directory was refused is not submitted.
         """
         if not changes:
             return
@@ -490,16 +492,16 @@ class Execution:
                     self._refused[key] = error
 
     def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
-        """Return whether a refusal is of what the next looks may show: a dead broker, no topic."""
+        """Return True if a refusal may be temporary: a dead broker, or an unknown topic."""
         now_ms = self._clock.monotonic_ms()
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
 
     def _choose_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
-        """Send brokers the log directories of replicas, of future ones first, as Kafka's tool does.
+        """Request log directories for replicas, before those exist, as Kafka's tool does.
 
-        Returns the partitions that may not begin to move: a change whose directory is refused is
-        refused as a whole, one whose broker did not answer is asked for again.
+        Returns the partitions that must not be submitted: a change whose directory is refused is
+        refused as a whole, one whose broker did not respond is requested again.
         """
         paths: dict[int, dict[TopicPartition, str]] = {}
         for change in changes:
@@ -542,7 +544,7 @@ class Execution:
             on_poll(self._now(self._read()))
 
     def _finish(self, how: str) -> ExecutionEnd:
-        """Bring the throttles back, and end the journal if all of them could be."""
+        """Restore the throttles, and end the journal if all of them were restored."""
         left = self._throttling.bring_back()
         if not left:
             self._journal.over(how)

@@ -25,7 +25,7 @@ class MoveStep(NamedTuple):
 
 
 def steps_of(change: PartitionChange) -> list[MoveStep]:
-    """Return the steps of a change, from replicas that are all in sync."""
+    """Return the controller's steps of a change, if all its replicas are in sync."""
     if change.new_replicas == change.old_replicas:
         elections = [_election(change)] if change.old_leader != change.new_leader else []
         return [*_log_dir_steps(change), *elections]

@@ -95,10 +95,10 @@ class MoveJournal:
     def create(
         cls, files: HeldFiles, path: str, begun: Begun, writer: ProcessIdentity
     ) -> MoveJournal:
-        """Begin a journal, behind an execution that is over or has changed nothing.
+        """Start a journal, after an execution that is finished or has changed nothing.
 
-        Raises JournalHeld if another process is at work by it, JournalExists for an execution that
-        is not over, UnreadableJournal for another file.
+        Raises JournalHeld if another process works by it, JournalExists for an unfinished
+        execution, UnreadableJournal for another file.
         """
         held = _hold(files, path, create=True)
         try:
@@ -115,9 +115,9 @@ class MoveJournal:
     def reopen(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[MoveJournal, JournalState]:
-        """Take a journal to go on with it; that of a dead process is taken over.
+        """Open a journal to resume its execution, also after its process has died.
 
-        Raises JournalHeld if its process is at work, UnreadableJournal, FileMissing.
+        Raises JournalHeld if that process still runs, UnreadableJournal, FileMissing.
         """
         held = _hold(files, path)
         try:
@@ -218,7 +218,7 @@ def request_change(files: HeldFiles, path: str, change: SettingsChange, by: Proc
 
 
 def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
-    """Return a line as it is added: behind a line that was cut short, on one of its own."""
+    """Return a line to append; it starts with a line break after a truncated line."""
     content = files.read_bytes(path)
     start = b"\n" if content and not content.endswith(b"\n") else b""
     return start + json.dumps({"step": step, **fields}, separators=(",", ":")).encode() + b"\n"
@@ -233,7 +233,7 @@ def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
 
 
 def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
-    """Return the process that took a journal last, None if it does not say yet."""
+    """Return the process that last opened a journal, None if the journal lacks it."""
     try:
         return read_journal(files, path).writer
     except UnreadableJournal:
@@ -241,7 +241,10 @@ def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
 
 
 def require_free(files: HeldFiles, path: str) -> None:
-    """Raise what `MoveJournal.create` would: JournalHeld, JournalExists, UnreadableJournal."""
+    """Raise the errors that `MoveJournal.create` would, before anything is done.
+
+    These are JournalHeld, JournalExists and UnreadableJournal.
+    """
     if files.exists(path):
         _hold(files, path).close()
         _require_over(files, path)

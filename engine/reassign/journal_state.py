@@ -87,7 +87,7 @@ class SettingsChange(NamedTuple):
     is_paused: bool | None = None
 
     def applied_to(self, settings: ExecutionSettings) -> ExecutionSettings:
-        """Return the settings from now on; whether it is paused is none of them."""
+        """Return the settings with this change; whether the execution is paused is no setting."""
         rates = settings.rates
         if self.replication_rate is not None:
             rates = rates._replace(replication=self.replication_rate or None)
@@ -153,7 +153,7 @@ class JournalState(NamedTuple):
 
     @property
     def settings(self) -> ExecutionSettings:
-        """Return how to execute it from now on, with all changes that were not refused."""
+        """Return the present settings of the execution, with all accepted changes."""
         settings = self.begun.settings
         for request in self._heeded():
             settings = request.change.applied_to(settings)
@@ -201,9 +201,9 @@ def read_journal(files: ReadFiles, path: str) -> JournalState:
 
 
 def _row(line: bytes) -> tuple[JsonObject | None, bool]:
-    """Return the step of a line, and whether it is all of the line.
+    """Return the step in a line, and whether it is the whole line.
 
-    Of a line in which another one begins, as two writers leave them, the last step is returned.
+    If another step begins inside the line, as two writers leave it, the last step is returned.
     """
     try:
         row = json.loads(line)
@@ -217,7 +217,7 @@ def _row(line: bytes) -> tuple[JsonObject | None, bool]:
 def _state(
     path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
-    """Apply the lines in order; a line other than the first that is unusable counts as damage.
+    """Apply the lines in order; an unusable line after the first counts as damage.
 
     Raises UnreadableJournal if the first line is not a begin of a known version.
     """
@@ -249,7 +249,7 @@ def _after(state: JournalState, row: JsonObject) -> JournalState:
 
 
 def _after_throttle(state: JournalState, row: JsonObject) -> JsonObject:
-    """Add values that were about to be set to those that may be on brokers."""
+    """Add values that were about to be set to those that brokers may have."""
     for setting, value in _throttles(row).items():
         state.ours.setdefault(setting, []).append(value or "")
     return {"is_returned": False}

@@ -39,7 +39,7 @@ class KnownJournals:
         self._folder = folder
 
     def note(self, path: str) -> None:
-        """Note a journal that begins, and forget those that are gone or over."""
+        """Register a new journal, and forget those that are deleted or finished."""
         absolute = self._files.absolute_path(path)
         for name, journal in list(self._paths()):
             state = self._state(journal)

@@ -83,7 +83,7 @@ class MovedCluster(Protocol):
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that were set for these alone, None where nobody did."""
+        """Return the values set on exactly these resources, None if they are not set."""
         ...
 
     def set_throttles(
@@ -110,7 +110,13 @@ class LiveCluster:
         changes: Iterable[PartitionChange],
         latency_topic: str | None = None,
     ) -> None:
-        """With a topic to measure by, records are written to it. Errors: ApiError without one."""
+        """Prepare to observe the moves of `changes`; measure latency by a topic if one is named.
+
+        The latency is that of records written to `latency_topic`. Errors: ApiError if the topic
+        does not
+
+        exist.
+        """
         self._client = client
         self._latency: ProducerLatency | None = None
         if latency_topic is not None:
@@ -124,7 +130,7 @@ class LiveCluster:
         self._min_isr: dict[str, int] | None = None
 
     def read(self) -> ObservedCluster:
-        """Return how things are."""
+        """Return the present state of the plan's partitions: replicas, leaders, sizes, progress."""
         client = self._client
         # First: what ended in between shows in the metadata as it does without a reassignment.
         ongoing = list_reassignments(client)
@@ -220,7 +226,7 @@ class LiveCluster:
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that were set for these alone, None where nobody did."""
+        """Return the values set on exactly these resources, None if they are not set."""
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:
             by_resource.setdefault(setting.resource, []).append(setting)

@@ -76,7 +76,7 @@ def phase_of(
     ongoing: OngoingReassignment | None,
     replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return where a change stands; `replicas` are by broker, of those that responded."""
+    """Return the phase of a change; `replicas` are by broker, of those that responded."""
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:
@@ -141,7 +141,7 @@ def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ObservedRepli
 def copied_bytes(
     change: PartitionChange, partition: PartitionView, replicas: Mapping[int, ObservedReplica]
 ) -> tuple[int, int]:
-    """Return how much of a change's copies is there, and how much there will be."""
+    """Return the copied and the total bytes of a change's new replicas."""
     done = total = 0
     leader = replicas.get(partition.leader)
     whole = change.size_bytes if leader is None else leader.size_bytes

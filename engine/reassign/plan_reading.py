@@ -28,9 +28,10 @@ def ongoing_changes(
 def back_again(
     changes: Iterable[PartitionChange], now: dict[TopicPartition, PartitionView]
 ) -> list[PartitionChange]:
-    """Return the changes that undo these, as far as partitions are where these brought them.
+    """Return the changes that undo the given ones, for partitions that are still at the target.
 
-    What is where it was before is left out; so is what somebody else has moved meanwhile.
+    A partition that is at its old place is left out; so is one that somebody else has reassigned
+    meanwhile.
     """
     undone = []
     for change in changes:
@@ -64,9 +65,9 @@ def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
 def require_current(
     changes: Iterable[PartitionChange], replicas_now: Mapping[TopicPartition, tuple[int, ...]]
 ) -> None:
-    """Raise StalePlan unless each partition has the replicas of before its change or of after it.
+    """Raise StalePlan unless each partition has its replicas from before or after its change.
 
-    So a plan that was carried out in part can be executed and rehearsed.
+    So a plan that was executed in part can be resumed and rehearsed.
     """
     stale = [
         change.name

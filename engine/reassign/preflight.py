@@ -62,7 +62,7 @@ class PlanTarget(NamedTuple):
     min_isr: Mapping[str, int]
 
     def size_bytes(self, change: PartitionChange, broker_id: int) -> int:
-        """Return the bytes of a replica on its broker, else those that the plan knows."""
+        """Return the bytes of a replica on its broker, else those in the plan."""
         found = _size_on(change.name, self.log_dirs.get(broker_id))
         if found is not None:
             return found
@@ -71,7 +71,7 @@ class PlanTarget(NamedTuple):
         return change.size_bytes
 
     def copied_bytes(self, change: PartitionChange) -> int:
-        """Return what each added replica of a change copies: what its leader has."""
+        """Return the bytes that each added replica copies: the size at the leader."""
         partition = self.view.partition(change.name)
         leader = None if partition is None else self.log_dirs.get(partition.leader)
         found = _size_on(change.name, leader)
@@ -115,11 +115,11 @@ def preflight(
     *,
     is_room_required: bool = True,
 ) -> Preflight:
-    """Return what keeps changes from being made, what to know of them, and the room for them.
+    """Return faults that prevent changes, warnings, and the disk room that they need.
 
-    `batches` are positions of changes that may be made at the same time; none of a batch begins
-    before the last one is over. Unless `is_room_required`, a disk that would be full is a warning:
-    retention may free what the estimate does not know of.
+    `batches` are positions of changes that may run at the same time; a batch begins after the
+    previous one is over. Unless `is_room_required`, a disk that would be full is a warning:
+    retention may free bytes that the estimate does not count.
     """
     faults = [fault for change in changes for fault in _target_faults(change, ground)]
     rooms = list(_rooms(changes, batches, ground))
@@ -284,7 +284,7 @@ def _room_of_all(
 def _only(
     batches: Sequence[Sequence[_Copy]], broker_id: int, paths: Sequence[str] | None
 ) -> list[list[_Copy]]:
-    """Return what concerns a broker, or only some of its directories, batch by batch."""
+    """Return the copies of one broker, or of some of its directories, batch by batch."""
     return [
         [c for c in batch if c.broker_id == broker_id and (paths is None or c.path in paths)]
         for batch in batches
@@ -300,7 +300,7 @@ def _room(
 ) -> DiskRoom:
     """Return how many bytes a disk lacks, at worst and at the end of a batch.
 
-    During a batch the new copies and the old ones are there together.
+    During a batch the new and the old copies exist together.
     """
     free = free_bytes
     short = lasting = 0
@@ -318,9 +318,9 @@ def _bytes(copies: Iterable[_Copy]) -> int:
 
 
 def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | None:
-    """Return the disks of a broker, by their directories, with their free bytes; None if unknown.
+    """Return the disks of a broker, as their log directories with free bytes; None if unknown.
 
-    A directory that is offline has no room.
+    An offline directory has no room.
     """
     disks: list[tuple[tuple[str, ...], int, int]] = []
     for log_dir in dirs:

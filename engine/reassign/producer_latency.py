@@ -23,7 +23,7 @@ class ProducerLatency:
         self._failed_ms = client.timeout_ms
 
     def measure_ms(self) -> int:
-        """Return the time until the last of the records is on all replicas in sync (acks=all)."""
+        """Produce a record to each partition with acks=all; return the time until all are done."""
         began_ms = self._clock.monotonic_ms()
         for partition in self._partitions:
             self._producer.add(OutgoingRecord(self._topic, _KEY, b"", partition=partition))

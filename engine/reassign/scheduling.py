@@ -72,7 +72,7 @@ def _fits(
 
 
 def _count(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
-    """Add a change to the moves of its brokers; one without new replicas burdens no source."""
+    """Add a change to its brokers' moves; without added replicas it does not load a source."""
     taking.update({*change.added, *(broker_id for broker_id, _, _ in change.log_dir_moves)})
     if change.added:
         giving[_source(change)] += 1

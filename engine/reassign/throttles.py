@@ -86,9 +86,10 @@ def wanted(
     before: Mapping[ThrottleSetting, str | None],
     ours: Collection[ThrottleSetting] = (),
 ) -> dict[ThrottleSetting, str]:
-    """Return the values that hold while a plan runs; those that stay as they are left out.
+    """Return the throttle values for the time of a plan, without those that are unchanged.
 
-    `ours` have got a value of this execution already: they do not stay as they were before.
+    `ours` are settings that this execution has changed already: they are included even if they
+    equal the value before.
     """
     changes = list(changes)
     values: dict[ThrottleSetting, str] = {}
@@ -110,10 +111,11 @@ def returning(
     ours: Mapping[ThrottleSetting, Collection[str]],
     now: Mapping[ThrottleSetting, str | None],
 ) -> ThrottleReturn:
-    """Return what brings back what was there before, for the settings that are known now.
+    """Return the values that restore the throttles from before, for settings known now.
 
-    `ours` are all values that the execution ever set or was about to set: a broker that was not
-    reached, or a death between two brokers, leaves an earlier one there.
+    `ours` are all values that the execution ever set or was about to set: an unreachable broker, or
+    a death between two brokers, leaves an earlier value there. Other values are somebody else's,
+    and stay.
     """
     values: dict[ThrottleSetting, str | None] = {}
     foreign = []
@@ -134,10 +136,10 @@ def returning(
 def least_useful_rate(
     changes: Iterable[PartitionChange], write_rates: Mapping[tuple[str, int], float]
 ) -> float:
-    """Return the bytes a second that a broker takes in by new records of replicas that it gets.
+    """Return the highest write rate that a broker takes in with the replicas it gets.
 
-    At a rate below that, the worst broker never catches up: a throttle holds back what is out of
-    the in-sync set, new records too. `write_rates` are by topic and partition.
+    Below that rate the worst broker never catches up: a throttle also applies to new records of
+    replicas outside the ISR. `write_rates` are by topic and partition.
     """
     by_broker: dict[int, float] = {}
     for change in changes:
@@ -174,7 +176,7 @@ def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> l
 
 
 def _joined(before: str | None, ours: Iterable[str]) -> str:
-    """Return a list of throttled replicas with ours added; `*` has all of them."""
+    """Return a list of throttled replicas with ours added; `*` already includes them."""
     if before == _ALL:
         return before
     there = [entry for entry in (before or "").split(",") if entry]

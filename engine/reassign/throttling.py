@@ -93,7 +93,7 @@ class Throttling:
     def set(
         self, now: ObservedCluster, rates: ThrottleRates, moving: Iterable[PartitionChange]
     ) -> None:
-        """Set throttles for what still moves (steps 1 and 2).
+        """Set throttles for the partitions that still move (steps 1 and 2).
 
         Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
         """
@@ -119,7 +119,7 @@ class Throttling:
             raise ThrottleNotSet(setting, error)
 
     def _read_before(self, settings: Iterable[ThrottleSetting], now: ObservedCluster) -> None:
-        """Note what is there of settings that are not known, or were brought back since (step 1).
+        """Note the present values of settings that are unknown, or were restored since (step 1).
 
         Errors: ThrottleOfAnotherMove.
         """
@@ -143,7 +143,7 @@ class Throttling:
     def _require_own(
         self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster
     ) -> None:
-        """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
+        """Raise ThrottleOfAnotherMove if rates are set for the reassignments of another plan."""
         plan = {change.name for change in self._changes}
         rates = [s for s, value in there.items() if s.name in RATES and value is not None]
         throttled = {int(setting.resource.name) for setting in rates}
@@ -156,7 +156,7 @@ class Throttling:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
     def adapt(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
-        """Raise or lower the rate, noted before it is set as any other; returns the rates."""
+        """Raise or lower the rate, after noting it in the journal; return the rates."""
         assert rates.replication is not None
         out = {
             (c.change.name, id_)
@@ -199,9 +199,10 @@ class Throttling:
         self._cluster.set_throttles(values)
 
     def bring_back(self) -> dict[ThrottleSetting, EngineError]:
-        """Bring back what was there before (step 3).
+        """Restore the throttles from before the execution (step 3).
 
-        What could not be is returned, and the journal does not say that it was done.
+        Returns the settings that could not be restored, with their errors; the journal then does
+        not note the restore as done.
         """
         if self._is_returned or not self._ours:
             return {}
@@ -212,7 +213,7 @@ class Throttling:
         return left
 
     def _return(self, settings: Iterable[ThrottleSetting]) -> dict[ThrottleSetting, EngineError]:
-        """Bring back some of the throttles of ours; returns those that could not be."""
+        """Restore some of our throttles; return those that could not be restored."""
         ours = {setting: self._ours[setting] for setting in settings}
         if not ours:
             return {}
@@ -233,7 +234,7 @@ class Throttling:
 def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
     """Return all values that an execution may have set.
 
-    In a damaged journal a line of them may be missing: those that its settings ask for count too.
+    A damaged journal may lack a line of them: values that its settings imply count too.
     """
     ours = {setting: list(values) for setting, values in state.ours.items()}
     if not state.damage:

@@ -126,7 +126,7 @@ class BatchView:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return who set the records' times."""
+        """Return whether producer or broker set the records' timestamps."""
         if self._header[5] & APPEND_TIME_FLAG:
             return TimestampType.LOG_APPEND_TIME
         return TimestampType.CREATE_TIME
@@ -242,7 +242,7 @@ class BatchView:
     def ensure_valid(self, computed_crc: int | None = None) -> None:
         """Raise CorruptRecord if the batch is too short or its checksum is wrong.
 
-        `computed_crc` is what `computed_crc()` returns, for a caller that knows it.
+        `computed_crc` is the result of `computed_crc()`, for a caller that has it.
         """
         self.ensure_size()
         computed = self.computed_crc() if computed_crc is None else computed_crc
@@ -303,8 +303,10 @@ class BatchView:
     ) -> Iterator[Record]:
         """Yield the records as a leader reads them, up to the first fault, which is then raised.
 
-        `opened` is what compressed records are without compression, and why they are not more.
-        With `is_skimmed` those come without what is in them: keys and values are empty or null.
+        `opened` are the decompressed records as far as possible, and the fault that ended
+        decompression. With `is_skimmed` keys and values of compressed records are left out, empty
+        or null.
+
         Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
         """
         if self.record_count == 0:
@@ -321,7 +323,7 @@ class BatchView:
         yield from read(bytes(data), self._origin(is_decompressed=True), fault)
 
     def _opened_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
-        """Return what can be decompressed, and why it is not more."""
+        """Decompress the records as far as possible; return them and the fault, if any."""
         data, fault = decompress_prefix(self.codec, self.payload, limit_bytes=limit_bytes)
         if fault is not None:
             fault = fault.at(None, self._position + HEADER_BYTES)

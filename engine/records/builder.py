@@ -169,10 +169,10 @@ class BatchBuilder:
         *,
         offset: int | None = None,
     ) -> None:
-        """Add a record, at the next offset unless another one above the last is given.
+        """Add a record at the next offset, or at a given higher one.
 
-        Errors: BatchRefused for a time below −1 and for offsets that do not rise or do not
-        fit the batch.
+        Errors: BatchRefused for a timestamp below −1, and for an offset that does not rise or does
+        not fit the batch.
         """
         last_offset = self._last_offset
         if offset is None:
@@ -249,7 +249,7 @@ class BatchBuilder:
     def build(self, *, last_offset: int | None = None) -> bytearray:
         """Return the batch; empty if there are no records.
 
-        `last_offset` (inclusive) goes beyond the last record when later ones were dropped.
+        `last_offset` (inclusive) is above the last record if a cleaning dropped later ones.
         """
         if self.record_count == 0:
             return bytearray()
@@ -285,9 +285,12 @@ def build_batch(records: Iterable[Record], settings: BatchSettings | None = None
 def build_empty_batch(
     settings: BatchSettings, *, last_offset: int, max_timestamp_ms: int
 ) -> bytearray:
-    """Return a batch without records, which keeps its producer's last sequence.
+    """Return a batch without records, which keeps its producer's last sequence in the log.
 
-    Codec and delete horizon are left out. Source: `DefaultRecordBatch.writeEmptyHeader`.
+    Written by a cleaning that removes a producer's last records. Codec and delete horizon are left
+    out.
+
+    Source: `DefaultRecordBatch.writeEmptyHeader`.
     """
     return assemble_batch(
         settings._replace(codec=Codec.NONE, delete_horizon_ms=None),
@@ -308,10 +311,10 @@ def batch_like(
     max_timestamp_ms: int,
     record_count: int,
 ) -> bytearray:
-    """Return a batch of other records, encoded already, with the head of one that was read.
+    """Return a batch of other, encoded records with the header fields of an existing batch.
 
-    Their deltas count from its base offset and from this base time. Raises BatchRefused for a head
-    that contradicts itself.
+    The records' deltas count from its base offset and the given base timestamp. Raises BatchRefused
+    for a header that contradicts itself.
     """
     old, producer_id = batch.attributes, batch.producer_id
     # Nothing is wrong with a batch of no producer and no transaction.
@@ -445,9 +448,9 @@ def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
 
 
 def _header_name(name: str) -> bytes:
-    """Return a name's bytes; those that are not UTF-8 came as halves of surrogate pairs (PEP 383).
+    """Return the bytes of a header's name; lone surrogates stand for bytes that are no UTF-8.
 
-    Every other half is a question mark, as Java has it.
+    Any other surrogate becomes a question mark, as in Java (PEP 383).
     """
     try:
         return name.encode(errors="surrogateescape")
@@ -471,7 +474,7 @@ def record_size_bytes(
     value: Buffer | None,
     headers: Iterable[Header] = (),
 ) -> int:
-    """Return what `write_record` appends, without doing so."""
+    """Return the size of the bytes that `write_record` would append."""
     body = 1 + size_of_varint(timestamp_delta) + size_of_varint(offset_delta)
     body += _contents_size_bytes(key, value, headers)
     return size_of_varint(body) + body

@@ -59,7 +59,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def codec_named(label: str) -> Codec:
-    """Return the codec with Kafka's name (`none`, `gzip`, …); ConfigError for another one."""
+    """Return the codec with Kafka's name (`none`, `gzip`, …); ConfigError for an unknown one."""
     codec = _BY_LABEL.get(label)
     if codec is None:
         raise ConfigError("compression.type", label, "must be one of " + ", ".join(_BY_LABEL))

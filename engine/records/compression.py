@@ -107,7 +107,7 @@ def decompress_prefix(
     magic: int = 2,
     limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> tuple[bytes, CorruptRecord | None]:
-    """Return what can be decompressed before a fault, and the fault (None if all is well)."""
+    """Return the content that can be decompressed, and the fault that ended it (None if none)."""
     pieces: list[bytes] = []
     fault: CorruptRecord | None = None
     try:
@@ -140,10 +140,10 @@ def decompress_into(
 
 @lru_cache
 def fast_decompressor(codec: int) -> FastDecompressor:
-    """Return the fast-path decompressor of a codec of magic 2, in as few steps as can be.
+    """Return the fast-path decompressor of a codec of magic 2.
 
-    It puts the content to an arena's start and returns its size, or None for data that is not on
-    the fast path, is damaged or does not fit: `decompress_into` knows what to say of that.
+    It writes the content to an arena's start and returns its size, or None if the data needs the
+    slow path, is damaged or does not fit: `decompress_into` then raises the right error.
     """
     if codec == Codec.GZIP:
         from engine.records import gzip

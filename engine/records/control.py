@@ -75,7 +75,7 @@ def control_type(record: Record) -> ControlType:
 
 
 def end_transaction_marker(record: Record) -> EndTransactionMarker:
-    """Return what a record of type ABORT or COMMIT says; CorruptRecord for other ones."""
+    """Return the marker in a record of type ABORT or COMMIT; CorruptRecord for other ones."""
     kind = control_type(record)
     if kind not in _ENDS:
         raise CorruptRecord("an ABORT or COMMIT record", kind.name)
@@ -89,9 +89,9 @@ def end_transaction_marker(record: Record) -> EndTransactionMarker:
 
 
 def read_marker(batch: memoryview) -> EndTransactionMarker | None:
-    """Return the end of a transaction that a batch with the bits of one is.
+    """Return the marker in a control batch of exactly the form that `build_marker` writes.
 
-    None for another control batch, and for one in another form than `build_marker` gives it.
+    None for another control batch, or another form.
     """
     if len(batch) != MARKER_BATCH_BYTES:
         return None
@@ -164,7 +164,7 @@ def build_control_batch(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytearray:
-    """Return a batch of one KRaft control record with this (already written) value."""
+    """Return a batch of one KRaft control record with this encoded value."""
     settings = BatchSettings(base_offset=base_offset, is_control=True, leader_epoch=leader_epoch)
     builder = BatchBuilder(settings)
     builder.append(timestamp_ms, control_key(kind), value)

@@ -91,8 +91,8 @@ def decode_records(
 ) -> Iterator[Record]:
     """Yield the records in `data`, raising where Kafka would.
 
-    The last record is yielded only if nothing is left after it. `fault` is why `data` ends
-    where it does; it is raised in place of an error about that end.
+    The last record is yielded only if nothing is left after it. `fault` is the reason why `data` is
+    incomplete; it is raised in place of an error about the end.
     """
     base_offset, base_sequence = origin.base_offset, origin.base_sequence
     kind, base_time, factor = _time_rule(origin)
@@ -155,7 +155,7 @@ def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
 
 
 def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
-    """Return the headers, of which there are 1 to 63; IndexError for others and wrong ones."""
+    """Return 1 to 63 headers; IndexError for another number, and for malformed ones."""
     if raw > 0x7F or raw & 1:
         raise IndexError
     headers = []
@@ -179,7 +179,7 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
 
 
 def headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
-    """Return the headers whose number stands at a position, None where others must read them."""
+    """Return the headers whose count is at a position, None if they need the strict reader."""
     try:
         raw = data[position]
         return _headers(data, position + 1, raw)[0] if raw else _NONE
@@ -222,7 +222,7 @@ def _read_strictly(
 
 
 def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
-    """Return the record at `start` and the position after it; this reader is the strict one.
+    """Return the record at `start` and the position after it, with all of Kafka's strict checks.
 
     Errors: RecordsEndEarly, CorruptRecord.
     """

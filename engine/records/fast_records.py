@@ -55,7 +55,7 @@ class _BySize(dict[int, T]):
 
 @lru_cache(maxsize=64)
 def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
-    """Return what stands between the contents of two records, by the size of the second's."""
+    """Return the bytes between two records' contents, by the size of the second content."""
     rest = b"\0" + time
     fixed_size = len(rest) + delta_size + len(headers)
     return _BySize(lambda size: headers + varint_bytes(fixed_size + size) + rest)

@@ -54,9 +54,9 @@ def compress(payload: Buffer, level: int) -> bytes:
 
 
 def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[bytes]:
-    """Yield the content of all members; `keep_prefix` also all that comes before a fault.
+    """Yield the content of all members; with `keep_prefix` also the content before a fault.
 
-    The last piece may pass the limit by a byte. Errors: CompressedDataCorrupt.
+    The last piece may exceed the limit by a byte. Errors: CompressedDataCorrupt.
     """
     position = _header_end(data, 0)
     if position is None:
@@ -73,9 +73,9 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of one member as Java writes it into an arena and return its size.
+    """Decompress one member in Java's form into an arena and return its size.
 
-    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    None for another form, for damage, and if the arena is too small: `pieces` handles these.
     """
     if data[:_FAST_START_BYTES] != _FAST_START:
         return None
@@ -121,9 +121,9 @@ def _header_end(data: memoryview, start: int) -> int | None:
 
 
 def _after_zero(data: memoryview, start: int) -> int | None:
-    """Return the position after the next byte of zero, None without one.
+    """Return the position after the next zero byte, None if there is none.
 
-    Looked for in small parts: a copy of all that follows would be made for each of many members.
+    Searched in small parts: a copy of all remaining data would be made for each of many members.
     """
     for at in range(start, len(data), _NAME_CHUNK_BYTES):
         zero_at = bytes(data[at : at + _NAME_CHUNK_BYTES]).find(0)
@@ -162,7 +162,7 @@ def _member(
 
 
 def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
-    """Return what comes before a fault in `feed`, from the longest part of it that inflates."""
+    """Return the content before a fault in `feed`: that of the longest prefix that inflates."""
     good, bad = 0, len(feed)
     while bad - good > 1:
         middle = (good + bad) // 2

@@ -102,7 +102,7 @@ class LegacyMessage:
     def inside(cls, wrapper: LegacyMessage, buffer: memoryview, position: int) -> LegacyMessage:
         """Return a message found in the decompressed value of a wrapper.
 
-        A wrapper's timestamp type counts for the messages of magic 1 in it.
+        A wrapper's timestamp type applies to its inner messages of magic 1.
         """
         message = cls(buffer, position)
         message._place = wrapper._place
@@ -135,7 +135,7 @@ class LegacyMessage:
 
     @property
     def codec(self) -> Codec:
-        """Return how the value is compressed; CorruptRecord for an unknown codec."""
+        """Return the codec of the value; CorruptRecord for an unknown codec."""
         try:
             return codec_of(self.attributes)
         except CorruptRecord as error:
@@ -143,7 +143,7 @@ class LegacyMessage:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return who set the time: a wrapper's type goes before a message's own."""
+        """Return whether producer or broker set the timestamp; a wrapper's type overrides."""
         if self.magic == 0:
             return TimestampType.NONE
         if self._wrapper:
@@ -154,7 +154,7 @@ class LegacyMessage:
 
     @property
     def timestamp_ms(self) -> int:
-        """Return the message's time, −1 for none; that of a wrapper with append time."""
+        """Return the message's timestamp, −1 for none; the wrapper's if that has append time."""
         if self.magic == 0:
             return NO_TIMESTAMP
         wrapper = self._wrapper
@@ -360,9 +360,9 @@ class LegacyBatch(LegacyMessage):
             yield message
 
     def _unwrap(self, limit_bytes: int) -> list[LegacyMessage]:
-        """Decompress a wrapper's value; return its whole inner messages.
+        """Decompress a wrapper's value; return its complete inner messages.
 
-        Raises CorruptRecord if there is none. A message that is cut off at the end is left out.
+        Raises CorruptRecord if there is none. A truncated message at the end is left out.
         """
         value = self.value
         if value is None:
@@ -391,7 +391,7 @@ class LegacyBatch(LegacyMessage):
         return inner
 
     def _base_of(self, inner: list[LegacyMessage]) -> int:
-        """Return what to add to the inner offsets."""
+        """Return the number to add to the relative offsets of inner messages."""
         if self.magic == 0 or self.offset == 0:
             return 0
         last_inner = inner[-1].offset

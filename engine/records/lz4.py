@@ -60,8 +60,8 @@ class _Frame(NamedTuple):
 def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> bytes:
     """Return one frame of independent 64 KiB blocks.
 
-    `level` None takes the fast compressor, a number the thorough one. `wrong_checksum` writes
-    the header checksum that clients of magic 0 wrote and expect.
+    `level` None uses the fast compressor, a number the thorough one. `wrong_checksum` writes the
+    header checksum that clients of magic 0 wrote and expect.
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
@@ -71,7 +71,7 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
 
 
 def _quick_blocks(payload: Buffer) -> list[bytes]:
-    """Compress block by block; one that does not get smaller is stored as it is."""
+    """Compress block by block; a block that does not shrink is stored uncompressed."""
     from cramjam import lz4
 
     parts: list[bytes] = []
@@ -109,7 +109,7 @@ def pieces(
 ) -> Iterator[Buffer]:
     """Yield the decompressed blocks; each is overwritten by the next.
 
-    With an arena, blocks are put into it one after the other while there is room for the
+    With an arena, blocks are written into it one after the other while there is room for the
     largest. Errors: CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
@@ -140,9 +140,9 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of a fast-path frame into an arena and return its size.
+    """Decompress a fast-path frame into an arena and return its size.
 
-    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    None for another form, for damage, and if the arena is too small: `pieces` handles these.
     """
     if data[:_HEADER_BYTES_MIN] != _FAST_HEAD:
         return None
@@ -207,7 +207,7 @@ def _header_checksum(hashed: bytes) -> int:
 
 @cache
 def _checksum_of() -> Callable[[Buffer], int]:
-    """Return what computes xxHash32, the checksum inside LZ4 frames."""
+    """Return the function for xxHash32, the checksum inside LZ4 frames."""
     from xxhash import xxh32_intdigest
 
     return xxh32_intdigest
@@ -242,7 +242,7 @@ def _check_block(block: memoryview, stored: int, position: int) -> None:
 
 @cache
 def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return what decompresses a block into a buffer, and what it raises."""
+    """Return the function that decompresses a block into a buffer, and the error it raises."""
     from cramjam import DecompressionError, lz4
 
     return lz4.decompress_block_into, DecompressionError

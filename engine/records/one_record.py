@@ -47,9 +47,9 @@ _VARINTS: Final = tuple(map(_varint, range(_KEPT_SIZES)))
 
 
 def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
-    """Return what the checksum covers of a batch of one record without a codec and a producer.
+    """Return the checksummed bytes of a batch with one record, without codec and producer.
 
-    `time_ms` is 0 or more; the sequence is an int32. Errors: none for what fits a batch.
+    `time_ms` is 0 or more; the sequence is an int32. Raises nothing for a record that fits a batch.
     """
     key_bytes = len(key)
     key_varint = _VARINTS[key_bytes] if key_bytes < _KEPT_SIZES else _varint(key_bytes)

@@ -34,7 +34,7 @@ class RecordSpan(NamedTuple):
 
 
 def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
-    """Return where `count` records lie that fill the block, None for records off the fast path."""
+    """Return the positions of `count` records that fill the block, None off the fast path."""
     spans: list[RecordSpan] = []
     add, new, size, position, last_delta = spans.append, new_tuple, len(data), 0, -1
     try:

@@ -45,7 +45,7 @@ def compress(payload: Buffer) -> bytes:
 def pieces(
     data: memoryview, limit_bytes: int, *, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks, which are put into the arena one after the other if given.
+    """Yield the decompressed blocks, written into the arena one after the other if given.
 
     Errors: CompressedDataCorrupt; DecompressedTooLarge for blocks above the limit in all.
     """
@@ -73,9 +73,9 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of a fast-path stream into an arena and return its size.
+    """Decompress a fast-path stream into an arena and return its size.
 
-    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    None for another form, for damage, and if the arena is too small: `pieces` handles these.
     """
     if data[: len(_HEADER)] != _HEADER:
         return None
@@ -96,7 +96,7 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 @cache
 def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return what decompresses a block into a buffer, and what it raises."""
+    """Return the function that decompresses a block into a buffer, and the error it raises."""
     from cramjam import DecompressionError, snappy
 
     return snappy.decompress_raw_into, DecompressionError

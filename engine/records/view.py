@@ -35,8 +35,8 @@ RecordBatch: TypeAlias = BatchView | LegacyBatch
 def batch_at(buffer: memoryview, position: int) -> RecordBatch:
     """Return the view of the batch at `position`, all of which must be in the buffer.
 
-    A batch of magic 2 that claims to be shorter than its header still needs a header's bytes
-    to be there: its fields are read from what follows, as in Kafka. Errors: CorruptRecord.
+    A batch of magic 2 that claims to be shorter than its header still needs a header's bytes to be
+    there: its fields are read from the bytes that follow, as in Kafka. Errors: CorruptRecord.
     """
     size = size_at(buffer, position)
     left = len(buffer) - position

@@ -54,10 +54,10 @@ def pieces(
     keep_prefix: bool = False,
     arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
-    """Yield the content of all frames; `keep_prefix` also what comes before a fault.
+    """Yield the content of all frames; with `keep_prefix` also the content before a fault.
 
-    It is put into the arena if one is given. Errors: CompressedDataCorrupt;
-    DecompressedTooLarge when the limit or the arena ends first.
+    Written into the arena if one is given. Errors: CompressedDataCorrupt; DecompressedTooLarge when
+    the limit or the arena ends first.
     """
     if not data:
         # No frame is the end of all of them, not one that is cut.
@@ -95,7 +95,7 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 @cache
 def _reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return what decompresses frames into a buffer, and what it raises."""
+    """Return the function that decompresses frames into a buffer, and the error it raises."""
     from cramjam import DecompressionError, zstd
 
     return zstd.decompress_into, DecompressionError
@@ -123,7 +123,7 @@ def size_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the most bytes that a frame can decompress to, and the position behind it."""
+    """Return the most bytes that a frame can decompress to, and the position after it."""
     descriptor = data[position]
     single_segment = descriptor >> 5 & 1
     content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment
@@ -140,10 +140,10 @@ def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
 
 
 def _written_before_fault(data: memoryview, zeroes: memoryview) -> memoryview:
-    """Return what a failing decompression has written into an arena of zeroes.
+    """Return the bytes that a failing decompression has written into an arena of zeroes.
 
-    The library does not say how much that is, so it runs again over an arena of ones: what it
-    wrote is where both agree.
+    The library does not return their number, so it runs again over an arena of ones: it has written
+    the bytes in which both arenas agree.
     """
     decompress_into, failure = _reader()
     ones = memoryview(bytearray(b"\xff") * len(zeroes))

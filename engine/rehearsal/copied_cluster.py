@@ -53,7 +53,7 @@ class CopiedCluster(NamedTuple):
         return next(id_ for id_, copy in self.ids.items() if copy == broker_id)
 
     def change(self, change: PartitionChange) -> PartitionChange:
-        """Return a change of the cluster as one of the copy, in any directories."""
+        """Return a change of the cluster as one of the copy, without log directories."""
         ids = self.ids
         leader = change.old_leader
         return change._replace(
@@ -96,7 +96,7 @@ def copy_of(
 def _topics(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
-    """Yield the topics to create: replicas and configs as they are, without those of throttles."""
+    """Yield the topics to create, with replicas and configs of the original, except throttles."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for partition in model.partitions:
         # Who leads comes first: a new topic is led by the first replica.

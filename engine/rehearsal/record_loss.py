@@ -32,7 +32,7 @@ class LostRecords(NamedTuple):
 def lost_records(
     acknowledged: Mapping[TopicPartition, OffsetRange], found: Mapping[TopicPartition, OffsetRange]
 ) -> list[LostRecords]:
-    """Return what was acknowledged and is not found; `found` has the partitions that were read."""
+    """Return the acknowledged offsets that were not found; `found` has the partitions read."""
     lost = []
     for key, (start, end) in acknowledged.items():
         log = found.get(key)

@@ -103,7 +103,7 @@ class RehearsalPorts(NamedTuple):
 
 
 def topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return what is set on topics alone."""
+    """Return the settings that topics override."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(topics)]
     described = describe_configs(client, resources) if resources else {}
     return {
@@ -180,9 +180,9 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
-        """Fill the copy with data, execute the plan on it and count what clients noticed.
+        """Fill the copy with data, execute the plan on it and count the failures of clients.
 
-        A broker may be killed on the way. Records that were acknowledged and are gone are counted.
+        A broker may be killed meanwhile. Acknowledged records that are gone are counted.
         """
         copied = tuple(self._copy.change(change) for change in changes)
         notify(f"making {len(self._copy.topics)} topics as they are")
@@ -246,10 +246,10 @@ class Rehearsal:
                 raise result
 
     def _fill(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
-        """Write records; returns the offsets that were acknowledged.
+        """Write records with acks=1; return the acknowledged offsets.
 
-        Each has a key of its own: compacted topics take no other, and a cleaner removes none. The
-        leader's acknowledgement is enough, for followers may be missing in the cluster, too.
+        Each has a distinct key: compacted topics require keys, and the cleaner then removes none.
+        The leader's acknowledgement is enough, for followers may be missing in the cluster, too.
         """
         producer = Producer(client, ProducerOptions(acks=1))
         value = bytes(_VALUE_BYTES)
@@ -278,10 +278,11 @@ class Rehearsal:
     def _await_whole(
         self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
     ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
-        """Return what logs have once it is all that was acknowledged, or after `_WHOLE_MS`.
+        """Wait until logs have all acknowledged records, for `_WHOLE_MS` at most; return them.
 
-        Logs are read up to the high watermark: what followers lack yet, and what a new leader does
-        not know yet to be replicated, is not lost. Those that cannot be read come with the reason.
+        Logs are read up to the high watermark: records that followers lack yet, and those that a
+        new leader does not know to be replicated yet, are not lost. Unreadable logs are returned
+        with their error.
         """
         clock = self._ports.clock
         deadline_ms = clock.monotonic_ms() + _WHOLE_MS

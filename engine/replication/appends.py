@@ -160,12 +160,14 @@ class Appends:
         is_internal_allowed: bool = False,
         fast_attributes: Container[int] = CODECS_ALONE,
     ) -> ProduceResult | Promise[ProduceResults] | None:
-        """Append batches to one partition, as `append_records` does.
+        """Append batches to one partition as `append_records` does, without its general checks.
 
-        Returns its result, or a promise of it within `timeout_ms`. None when nothing has been done:
-        the partition is not here or not led, too few are in sync, acks are 0, or it is not one
-        batch with one of these attributes, nor a coordinator's marker; none is of a transaction
-        that is yet to be verified.
+        Fast path of Produce for one partition. Returns the partition's result, or a promise of the
+        result within `timeout_ms`. Returns None, with nothing appended, if `append_records` has to
+        decide: this broker does not lead the partition, fewer than min.insync.replicas are in sync,
+        acks are 0, or the bytes are not exactly one batch whose attributes are in
+        `fast_attributes`. A batch of a transaction that the coordinator has not verified is never
+        among `fast_attributes`.
         """
         partition = self._partitions.get(topic_partition)
         if (
@@ -209,11 +211,13 @@ class Appends:
         timeout_ms: int,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResults] | None:
-        """Append what `one_record` has made just now, as `append_records_fast` would.
+        """Append the bytes of `one_record` to one partition, as `append_records_fast` would.
 
-        Returns its offset if nothing is waited for, a result of an error. None when nothing has
-        been done: the partition is not here or not led, too few are in sync, acks are 0, or its log
-        wants another form.
+        Fast path for a broker's own record (a group's offset commit, a transaction's state).
+        Returns the record's offset if no replica is waited for, or the result with its error.
+        Returns None, with nothing appended, if the general path has to decide: this broker does not
+        lead the partition, fewer than min.insync.replicas are in sync, acks are 0, or the log's
+        format or codec differs from the record's.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None or (
@@ -252,7 +256,7 @@ class Appends:
     ) -> ProduceResults | Promise[ProduceResults]:
         """Append a client's batches, as `append_records` does, a few in each turn of the loop.
 
-        Each partition is found at its turn; the partitions left after `stop` are refused with
+        Each partition is looked up in its turn; partitions that are left after `stop` get
         NotLeaderOrFollower. The wait for followers is not part of the call.
         """
         if required_acks not in VALID_ACKS:

@@ -60,7 +60,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         return result._replace(error=error)
 
     def can_complete(self) -> bool:
-        """Return whether no partition waits; those that are done are not checked again."""
+        """Return True once every partition is done; done partitions are not checked again."""
         for topic_partition in tuple(self._required):
             self._check(topic_partition)
         return not self._required

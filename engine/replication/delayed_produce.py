@@ -44,9 +44,10 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
     __slots__ = ()
 
     def can_complete_after(self, key: object) -> bool:
-        """Check the partition that had an event: those of thousands have as many events.
+        """Return True once every partition is done, after checking only the partition of the event.
 
-        Watermarks, leaders and in-sync sets all change by events of their partition.
+        High watermark, leader and ISR change only by events of their own partition. A check of
+        every partition at every event would be quadratic for a produce to thousands of partitions.
         """
         if key in self._required:
             self._check(key)

@@ -55,7 +55,10 @@ MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo
 
 
 def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
-    """Return the next step; `parted` is where the future log diverged from the other. Pure."""
+    """Return the next step of a move between log directories. Pure.
+
+    `parted` is where the future log diverges from the current one, None if it does not.
+    """
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
     if parted is not None:
@@ -129,7 +132,11 @@ class DirectoryMove:
         return len(content)
 
     def _close_gaps(self) -> None:
-        """Set the starts of epochs whose first batches are cleaned away to those of the log."""
+        """Set start offsets of leader epochs that the future log cannot know from the current log.
+
+        Compaction removed the first batches of those epochs, so that the copied batches show a
+        start offset that is too high.
+        """
         epochs = self.future.epochs
         while (gap := epochs.gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)

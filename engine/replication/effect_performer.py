@@ -44,9 +44,10 @@ class EffectPerformer:
         self._is_performing = False
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        """Perform effects: keep the promises they complete, and call the ports for others.
+        """Perform effects in order: complete the promises they name, and call the ports.
 
-        A watcher of a promise may call back into the broker: effects of that come after it.
+        A callback of a promise may call `perform` again: the effects of that nested call are queued
+        and performed after the present ones, so that the order stays that of the decisions.
 
         Source: HW-14, D22.
         """

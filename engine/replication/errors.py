@@ -206,7 +206,7 @@ class OffsetNotAvailable(ApiError):
 
 
 def answer_to(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
-    """Return the error for the client; failures of storage become one of Kafka's."""
+    """Return the error for the client: an ApiError as it is, a StorageError as Kafka's own code."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, CorruptRecord):

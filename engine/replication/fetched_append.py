@@ -11,15 +11,17 @@ from engine.log.validation import CorruptMessage
 def append_fetched(
     log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int = EPOCH_MAX
 ) -> AppendInfo:
-    """Append the batches of a leader of an epoch to a follower's log; errors are those of the log.
+    """Append the batches that a leader sent to a follower's log; raises the errors of the log.
 
-    Batches of a later epoch than `leader_epoch` are left out; by default none is.
+    Batches of an epoch later than `leader_epoch` are left out: the follower must not take records
+    of a leader that it does not follow yet. By default no batch is left out.
 
-    CorruptMessage also where nothing could be appended: a leader sends its first batch whole, so
-    one that ends after the records has a damaged length.
+    Raises CorruptMessage if no batch could be appended: a leader always sends its first batch
+    whole, so a first batch that exceeds the received bytes has a damaged length.
 
-    A deletion of records may have put the leader's start inside a batch, which comes whole to a
-    follower that begins there: its empty log then begins with that batch, and keeps its start.
+    DeleteRecords may have put the leader's log start offset inside a batch. A follower that starts
+    there gets the whole batch: its empty log then begins with that batch, and keeps the leader's
+    log start offset.
 
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
     Differs: where no batch is whole, Kafka appends nothing, without an error, and fetches again.

@@ -64,11 +64,12 @@ class Fetches:
         park: Park | None = None,
         session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults | Promise[FetchResults]:
-        """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
+        """Read partitions in the given order; complete with `min_bytes` or at the deadline.
 
-        At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7). With `park` it is parked if it has to wait;
-        `session` is then the follower's: partitions of which it has nothing to learn are left out.
+        The fetch completes without waiting for an error, a diverging log, or no partition at all
+        (PUR-9). A follower's fetch offset is noted, and may complete delayed produces (PUR-7). A
+        fetch that has to wait is parked by `park` if that is given. `session` is the follower's
+        fetch session: partitions with no change to report are left out of the result.
         """
         effects: list[Effect] = []
         results = self._reader.read(params, specs, effects, session=session)
@@ -144,7 +145,7 @@ class Fetches:
         waiting: WaitingPartition,
         read: Callable[[], T],
     ) -> Promise[T]:
-        """Let a consumer wait that has just read one partition to its end.
+        """Park the fetch of a consumer that has read one partition to its end.
 
         The promise is kept with the result of `read` when the wait is over.
         """

@@ -61,7 +61,7 @@ class LocalEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Send records, with the offsets that come with them."""
+        """Pass records, high watermark and log start offset to a follower in this process."""
         if not isinstance(records, bytes):
             region, records = records, records.read()
             region.release()
@@ -80,9 +80,11 @@ class LocalEncoder(FollowerEncoder):
         del self._give
 
     def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
-        """Note that the follower has appended its records, and the next fetch of the partition.
+        """Note that the follower appended its records.
 
-        None if it did not: the fetch is over then. One that is over already changes nothing.
+        `following` is its next fetch of the partition. `following` is None if the append failed:
+        the parked fetch ends, so that the follower's next request reports its true position. A
+        fetch that has completed already is left alone.
         """
         fetch = self._fetch
         if fetch is None:

@@ -84,9 +84,11 @@ class LocalSession:
 
 
 def is_unchanged(partition: Partition, replica_id: int, position: SessionPosition) -> bool:
-    """Return whether a follower's read would find no bytes, no error, and the offsets last sent.
+    """Return True if a follower's read would find no bytes, no error and the offsets last sent.
 
-    The partition must be the one that is read now. False where that is not known without a read.
+    Spares the read of most partitions of a fetch session. `partition` must be the one that the
+    broker hosts now, not an earlier object of the same name. Returns False also if only a read can
+    decide.
     """
     offset, _, leader_epoch, fetched_epoch, _ = position.spec
     log = partition.log

@@ -45,7 +45,7 @@ class HostedPartitions:
         return self._partitions
 
     def add(self, partition: Partition) -> None:
-        """Add a partition; one that was offline is back."""
+        """Add a partition, which is online from now on even if its log directory had failed."""
         self._offline.discard(partition.topic_partition)
         partition.counts = self.topic_counts.of(partition.topic_partition.topic)
         self._partitions[partition.topic_partition] = partition

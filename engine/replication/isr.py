@@ -97,10 +97,11 @@ class FollowerProgress(NamedTuple):
     def after_fetch(
         self, fetch_offset: int, log_start_offset: int, *, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
-        """Return the progress after a fetch, whose offset is the follower's end (HW-5).
+        """Return the progress after a fetch, whose offset is the follower's log end offset (HW-5).
 
-        It was caught up now if it has all, or at its fetch before if it now has all that the
-        leader had then: a follower that always lags by one small append is in sync (HW-17).
+        The follower was caught up now if it has all of the leader's records, or at its previous
+        fetch if it has all records that the leader had then: a follower that always lags by one
+        small append stays in sync (HW-17).
         """
         caught_up_ms = self.last_caught_up_ms
         if fetch_offset >= leader_log_end_offset:
@@ -129,7 +130,7 @@ class FollowerProgress(NamedTuple):
         )
 
     def is_caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
-        """Return whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3).
+        """Return True if the follower has all records, or had within `lag_ms_max` (ISR-3).
 
         Source: ISR-4.
         """
@@ -145,10 +146,10 @@ def followers_of(
     isr: Iterable[int],
     known: Mapping[int, FollowerProgress],
 ) -> dict[int, FollowerProgress]:
-    """Return the followers that a leader tracks, with their `known` progress.
+    """Return the followers that a leader tracks, with their progress from `known` if there is any.
 
-    Differs: the members of the set are among them when a move has taken them off the assigned
-    replicas. They hold the watermark until they are out of the set, for they may still be elected.
+    Differs: ISR members that a reassignment has removed from the assigned replicas are tracked too.
+    They may still be elected until they leave the ISR, so the high watermark has to wait for them.
     """
     followers = dict.fromkeys((*assigned_replicas, *isr))
     followers.pop(leader_id, None)
@@ -185,7 +186,7 @@ def out_of_sync_replicas(
 def is_held(
     in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
 ) -> bool:
-    """Return whether a member holds the watermark where it is, others may have more (HW-7)."""
+    """Return True if an ISR member's end keeps the high watermark where it is (HW-7)."""
     for replica_id in in_sync.maximal_isr:
         follower = followers.get(replica_id)
         if follower is not None and follower.log_end_offset <= high_watermark:

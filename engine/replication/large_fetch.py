@@ -78,7 +78,13 @@ class LargeDelayedFetch(DelayedFetch):
         return self.is_abandoned
 
     def can_complete_after(self, key: object) -> bool:
-        """Return whether there are enough bytes by one partition now, and the others as checked."""
+        """Return True if there are min_bytes, after counting the partition of `key` again.
+
+        The bytes of all other partitions are those of the last check: after an append to one
+        partition,
+
+        a fetch of very many partitions is not counted from the beginning.
+        """
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False
@@ -162,11 +168,11 @@ class LargeFetches:
         *,
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Read partitions as `Fetches.fetch` does, and wait where that would.
+        """Read partitions over several turns, as `Fetches.fetch` does, and park if needed.
 
-        `topic_ids` are those by which topics are requested, none for a topic requested by name.
-        `on_read` is called when only the wait is left. The reading is over if the broker has
-        stopped meanwhile, or the fetch is abandoned.
+        `topic_ids` are those of the request, empty for topics requested by name. `on_read` is
+        called when only the wait remains. The read ends if the broker stops meanwhile, or the fetch
+        is abandoned.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         await self._read(params, specs, reading, share, topic_ids, is_noting=True)

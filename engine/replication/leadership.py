@@ -104,9 +104,10 @@ class Leadership:
     def on_role(
         self, took: Callable[[Partition], None], stopped: Callable[[TopicPartition], None]
     ) -> None:
-        """Call `took` as a partition has a role in a new leader epoch, `stopped` as it has none.
+        """Register listeners:
 
-        `stopped` may come for a partition that had none.
+        `took` for a role in a new leader epoch, `stopped` for the end of a role. `stopped` may be
+        called for a partition that had no role.
         """
         self._role_listeners.append(took)
         self._stop_listeners.append(stopped)
@@ -185,17 +186,21 @@ class Leadership:
         return partition
 
     def _check_online(self, topic_partition: TopicPartition) -> None:
-        """Raise ReplicaStorageFailed for a replica that was offline once since the broker began.
+        """Raise ReplicaStorageFailed for a replica that was offline once since the broker started.
 
-        Its files are still there, and come back with their directory: an empty log in another one
-        would be taken for them, also where the controller calls the replica new.
+        Its files are still in the failed directory, and return with that directory. An empty log in
+        another directory would then count as the same replica, with its records missing; also where
+        the controller calls the replica new.
+
         Source: HostedPartition.Offline in ReplicaManager.becomeLeaderOrFollower and stopReplicas.
         """
         if self._replicas.is_offline(topic_partition):
             raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
 
     def _set_stray_aside(self, topic_partition: TopicPartition, topic_id: str) -> None:
-        """Put a log of an earlier topic aside, and make an empty one in its place.
+        """Mark a log of a deleted topic of the same name as stray, and create an empty log instead.
+
+        Without this the records of the deleted topic would appear in the new topic.
 
         Source: LogManager.asyncDelete with isStray; the rule is that of its isStrayKraftReplica.
         Differs: Kafka 3.9 with ZooKeeper refuses the partition until an operator moves the folder.
@@ -240,7 +245,10 @@ class Leadership:
     def stop(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Stop using replicas, and delete those that are to go, in one turn. Source: PART-7."""
+        """Stop replicas, and delete those whose StopReplica order says so, in one turn of the loop.
+
+        Source: PART-7.
+        """
         deleted: DeletedIn = {}
         results = {key: self.stop_one(key, order, deleted) for key, order in orders.items()}
         take_all(self.note_deletions(deleted))
@@ -293,7 +301,7 @@ class Leadership:
         self._notify_stopped(topic_partition)
 
     def mark_offline(self, *topic_partitions: TopicPartition) -> None:
-        """Take replicas offline whose directory has failed: they have no role any more.
+        """Take replicas whose log directory has failed offline, and notify role listeners.
 
         Differs: Kafka keeps the groups and transactional ids of such a partition until another
         order, and refuses each write of them with NOT_COORDINATOR (16).

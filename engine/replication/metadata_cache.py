@@ -48,7 +48,7 @@ class BrokerNode(NamedTuple):
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return its endpoint of a listener, None if it has no such one."""
+        """Return the broker's endpoint of a listener, None if the broker lacks that listener."""
         return next(
             (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
         )
@@ -160,13 +160,14 @@ class MetadataCache:
         *,
         is_full: bool = False,
     ) -> list[TopicPartition]:
-        """Apply the controller's update, in one turn; None means a partition is deleted.
+        """Apply the controller's UpdateMetadata in one turn of the loop.
 
-        An update has all live brokers, and only those partitions and ids that changed,
-        unless `is_full`: then all others are deleted. Returns the deleted partitions.
+        Returns the deleted partitions. An update has all live brokers, but only the partitions and
+        topic ids that changed; None as a partition's metadata means that it is deleted. With
+        `is_full` all partitions that the update lacks are deleted too.
 
-        Differs: a partition with an older epoch than the same topic has is passed over. A request
-        that was sent again may arrive a second time, after later ones; Kafka applies it.
+        Differs: a partition with an older epoch than the cached one of the same topic id is
+        ignored. A request that was sent twice may arrive again after later ones; Kafka applies it.
         """
         staged = StagedUpdate(self, topic_ids)
         deque(staged.take_all(partitions, is_full=is_full), maxlen=0)
@@ -233,7 +234,10 @@ class StagedUpdate:
     def take_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
-        """Add one partition in each step; with `is_full` those that are left out are deleted."""
+        """Stage one partition per step, so that the caller can spread a large update over turns.
+
+        With `is_full` cached partitions that the update lacks are staged as deleted.
+        """
         self.partition_count = len(partitions)
         if is_full:
             for topic, known in list(self._cache.topics.items()):
@@ -264,7 +268,10 @@ class StagedUpdate:
             self.gone.append(topic_partition)
 
     def _is_late(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
-        """Return True for epochs older than the cached ones of the same topic id."""
+        """Return True for epochs older than the cached ones of the same topic id.
+
+        A delayed or repeated UpdateMetadata must not undo a later one.
+        """
         cache, topic = self._cache, topic_partition.topic
         known, topic_id = cache.partition(topic_partition), self.topic_ids.get(topic)
         if known is None or topic_id is None or topic_id != cache.topic_ids.get(topic):

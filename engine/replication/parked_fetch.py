@@ -127,7 +127,7 @@ class ParkedFetch(DelayedOperation):
         return read(self.params, specs) if specs else []
 
     def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
-        """Return what to read: partitions with new records or offsets, or replaced ones."""
+        """Return the partitions to read: with new records or offsets, or replaced objects."""
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)
@@ -237,7 +237,7 @@ class ParkedFetch(DelayedOperation):
         return False
 
     def holds(self, key: TopicPartition) -> bool:
-        """Return whether a partition is one of this fetch, and is served as it was then."""
+        """Return True if the fetch is still parked for a partition whose state is as then."""
         partition = self._here.get(key)
         return (
             partition is not None

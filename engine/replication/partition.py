@@ -170,13 +170,14 @@ class Partition:
     # Roles
 
     def become_leader(self, state: PartitionState) -> RoleChange:
-        """Lead from now on, or take a new in-sync set; a stale state is not applied.
+        """Lead in the controller's leader epoch with its ISR; a stale state is not applied.
 
-        The epoch is noted in the log even before it has a record: followers with entries of an
-        epoch between must find where to truncate to. Source: PART-3, REPL-1.
+        The epoch is added to the epoch cache before it has a record: followers with entries of an
+        epoch between must find where to truncate. Source: PART-3, REPL-1.
+
         Differs: a repeated LeaderAndIsr keeps the ISR of a pending AlterPartition, whose response
-        has the new partition epoch. A leader that did not lead in the epoch just before resets what
-        it knows of its followers: another leader may have truncated them.
+        has the new partition epoch. A leader that did not lead in the epoch just before resets the
+        progress of its followers: another leader may have truncated them.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -232,7 +233,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def _is_stale(self, state: PartitionState) -> bool:
-        """Return whether an order is older than what was applied, by either epoch."""
+        """Return True if a controller's state has an older leader or partition epoch than ours."""
         return (
             state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
         )
@@ -276,10 +277,10 @@ class Partition:
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
-        """Append a producer's batches and move the watermark if the leader is alone in the set.
+        """Append a producer's batches; raise the high watermark if no follower is in the ISR.
 
-        Errors: NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, those of the log;
-        nothing is written then. Source: PART-5, ISR-9, PUR-12.
+        Raises NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of
+        the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
         """
         if self.leader_id != self.broker_id:
             self.require(None, is_leader_required=True)
@@ -324,12 +325,12 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         fast_attributes: Container[int] = CODECS_ALONE,
     ) -> AppendInfo | None:
-        """Append as `append` would for acks=1; the caller completes delayed operations.
+        """Append batches as `append` would for acks=1; the caller completes delayed operations.
 
-        None with nothing done on a broker that does not lead, and for a header that is not of
-        one batch with one of these attributes, nor of a coordinator's marker: no transaction of a
-        client that is not verified is among them. Errors: those of the log; nothing is written
-        then.
+        Returns None, with nothing appended, if this broker does not lead, or if the header is not
+        that of exactly one batch whose attributes are in `fast_attributes`, or of a coordinator's
+        marker. So a client's transactional batch that is not verified never takes this path. Raises
+        the errors of the log, with nothing appended.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
@@ -356,10 +357,10 @@ class Partition:
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
-        """Append what `one_record` has made just now, as `append_fast` would; return its offset.
+        """Append the bytes of `one_record` as `append_fast` would; return the record's offset.
 
-        None with nothing done on a broker that does not lead, and where the log wants another form.
-        Errors: those of the log; nothing is written then.
+        Returns None, with nothing appended, if this broker does not lead, or if the log's format or
+        codec differs from the record's. Raises the errors of the log, with nothing appended.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
@@ -423,11 +424,12 @@ class Partition:
     def read(
         self, params: FetchParams, spec: FetchSpec, max_bytes: int, *, at_least_one_batch: bool
     ) -> PartitionRead:
-        """Return batches up to the reader's bound; the follower's progress is not noted.
+        """Return batches up to the reader's bound (high watermark, LSO or log end offset).
 
-        Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
-        assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it sent no epoch.
-        Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
+        A follower's progress is not noted here. Raises the errors of `require`, OffsetOutOfRange
+        and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch, or
+        NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
+        REPL-4, REPL-9.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower and params.replica_id not in self.followers:
@@ -481,9 +483,10 @@ class Partition:
             self.counts.reassignment_bytes_out += size_bytes
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
-        """Return where the reader's log diverges from this one, None if it does not or is unknown.
+        """Return the epoch and offset from which the reader's log diverges, None if it does not.
 
-        Raises OffsetOutOfRange if this log does not know the epoch. Source: REPL-4, KIP-595.
+        None also for a reader that sent no last fetched epoch. Raises OffsetOutOfRange if this log
+        does not know the reader's epoch. Source: REPL-4, KIP-595.
         """
         if spec.last_fetched_epoch is None:
             return None
@@ -499,9 +502,10 @@ class Partition:
     def end_offset_for_epoch(
         self, leader_epoch: int, current_leader_epoch: int | None
     ) -> EpochEnd | None:
-        """Return the largest known epoch ≤ `leader_epoch` and where it ends, None without one.
+        """Return the largest known epoch ≤ `leader_epoch` and its end offset.
 
-        Errors: those of `require`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
+        Returns None if there is none. Raises the errors of `require`. Source:
+        Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
         self.require(current_leader_epoch, is_leader_required=True)
         last = self.log.end_offset_for_epoch(leader_epoch)
@@ -515,11 +519,11 @@ class Partition:
         current_leader_epoch: int | None = None,
         is_leader_required: bool = True,
     ) -> OffsetAndTimestamp | None:
-        """Return the first visible record with this time or a later one, None without one.
+        """Return the first visible record at or after a timestamp, None if there is none.
 
-        Negative times request ends, see `log_reader.offset_for_timestamp`. Raises
-        OffsetNotAvailable to consumers while a new leader's watermark is below the start of its
-        epoch, for a result could go backwards. Source: HW-15, KIP-207.
+        Negative timestamps request ends, see `log_reader.offset_for_timestamp`. Raises
+        OffsetNotAvailable to consumers while a new leader's high watermark is below the start of
+        its epoch, for a result could go backwards. Source: HW-15, KIP-207.
         """
         self.require(current_leader_epoch, is_leader_required=is_leader_required)
         log = self.log
@@ -607,9 +611,10 @@ class Partition:
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Apply the controller's response to a proposal; one that is out of date changes nothing.
+        """Apply the controller's response to an AlterPartition proposal, unless it is out of date.
 
-        A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
+        A smaller ISR may raise the high watermark at once (ISR-8). `after_refusal` decides what a
+        refusal leads to.
         """
         if not self.is_in_flight(proposal):
             return ()
@@ -632,7 +637,7 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Adopt a decided ISR; ignore one of another leader epoch or an older partition epoch."""
+        """Adopt the ISR that the controller stored, unless its leader or partition epoch is old."""
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()
@@ -641,11 +646,12 @@ class Partition:
         return self._maybe_move_high_watermark()
 
     def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:
-        """Raise the watermark to the lowest end of the replicas that count.
+        """Raise the high watermark to the lowest log end offset of the replicas that count.
 
-        A live follower out of the set that is caught up counts too: without it the watermark
-        would run away from one that is about to join. With fewer than min.insync.replicas in
-        sync nothing is committed.
+        A live follower outside the ISR that is caught up counts too: otherwise the high watermark
+        would pass a follower that is about to join. With fewer than min.insync.replicas in sync
+        nothing is committed.
+
         Source: HW-7, REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
         """
         end, current = self.log.log_end_offset, self.high_watermark

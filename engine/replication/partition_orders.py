@@ -51,7 +51,10 @@ class PartitionOrders:
         self._additions: dict[str, list[_Addition]] = {}
 
     def update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
-        """Note an update of `update_size` partitions, and the new ones of each topic in it (1)."""
+        """Note one metadata update: its size, and each topic's new partitions (1).
+
+        Both decide the order of Kafka's hash map later.
+        """
         if not update_size:
             return
         self._update_count += 1
@@ -66,7 +69,10 @@ class PartitionOrders:
         self._additions.pop(topic, None)
 
     def of(self, topic: str, partitions: Iterable[int]) -> list[int]:
-        """Return partitions of a topic in the order of its map; those never noted come last."""
+        """Return a topic's partitions in the order of Kafka's map.
+
+        Partitions never noted come last.
+        """
         waiting = set(partitions)
         if len(waiting) <= 2 and waiting <= {0, 1}:
             # 0 has no slot, and comes first.
@@ -81,7 +87,7 @@ class PartitionOrders:
 
 
 def _extended(topic: str, order: _Order, addition: _Addition) -> _Order:
-    """Return an order with what an update adds (2)."""
+    """Return a topic's order of partitions after an update added some (2)."""
     before = order.indexes
     # The update itself copies the map before it adds to it.
     copies = addition.update_count - order.update_count - 1

@@ -65,11 +65,11 @@ class PartitionReader:
         left: RemainingBytes | None = None,
         session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults:
-        """Read partitions until the bytes are used up; followers are noted if `effects` is there.
+        """Read partitions until the fetch's bytes are used up.
 
-        Only the first partition that has something yields a batch above the limits (FET-3). `left`
-        is that of a fetch that is read in several calls. Partitions without news for a follower's
-        `session` are left out.
+        Note followers unless `effects` is None. Only the first partition with records may return a
+        batch above the limits (FET-3). `left` has the remaining bytes of a fetch that is read in
+        several calls. Partitions with no change for a follower's `session` are left out.
         """
         if left is None:
             left_bytes, at_least_one_batch = params.max_bytes, not params.is_max_bytes_hard
@@ -146,9 +146,9 @@ class PartitionReader:
     def note_position(
         self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec
     ) -> Sequence[Effect] | None:
-        """Note where a follower fetches on whose fetch is parked, which no read has checked.
+        """Note the next fetch offset of a follower whose fetch is parked, without reading the log.
 
-        None, with nothing noted, where a read would refuse it or find a diverging log.
+        Returns None, with nothing noted, if a read would refuse the offset or find a diverging log.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None:

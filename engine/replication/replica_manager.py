@@ -45,7 +45,7 @@ class IsrCounts:
         self.failed_updates = 0
 
     def note(self, before: Collection[int], after: Collection[int]) -> None:
-        """Count the decision on a proposal by the sets before and after it."""
+        """Count the result of an ISR proposal: grown, shrunk, or failed if unchanged."""
         if len(after) > len(before):
             self.expands += 1
         elif len(after) < len(before):
@@ -110,7 +110,7 @@ class ReplicaManager:
 
     @property
     def purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Count what is parked, by the operations' names in Kafka."""
+        """Return how many operations wait in each purgatory, by the purgatory's name in Kafka."""
         delayed = self._delayed
         return {
             "DeleteRecords": delayed.deletes.count,
@@ -151,10 +151,10 @@ class ReplicaManager:
         return partition
 
     def mark_offline(self, *topic_partitions: TopicPartition) -> None:
-        """Respond KAFKA_STORAGE_ERROR for partitions whose directory has failed, until `add`.
+        """Respond KAFKA_STORAGE_ERROR for partitions whose log directory has failed, until `add`.
 
-        All are offline before delayed operations complete: no fetch may get records of one of them
-        that were not synced.
+        All of them go offline before delayed operations complete: no fetch may get records of a
+        failed directory that were never flushed.
         """
         for topic_partition in topic_partitions:
             self._hosted.mark_offline(topic_partition)

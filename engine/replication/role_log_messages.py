@@ -23,7 +23,7 @@ _partition_log = logging.getLogger("kafka.cluster.Partition")
 
 
 def log_role(partition: Partition, former_leader_id: int, former_leader_epoch: int) -> None:
-    """Log a new leader epoch, and the one before, −1 and −1 without."""
+    """Log a replica's new leader epoch and the former leader and epoch (−1 if there was none)."""
     former = f"Previous leader {former_leader_id} and previous leader epoch was"
     if partition.is_leader:
         _state_log.info(

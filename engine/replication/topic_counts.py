@@ -128,7 +128,7 @@ class TopicCounts:
         self.fast_offset_steps = 0
 
     def fold(self) -> None:
-        """Add what the fast path has counted to the other counts."""
+        """Add the counts of the fast path, two packed in one integer, to the general counts."""
         append_count, bytes_in = divmod(self.fast_appends, ONE)
         fetch_count, bytes_out = divmod(self.fast_reads, ONE)
         self.produces += append_count
@@ -174,7 +174,7 @@ class BrokerTopicCounts:
         return counts
 
     def reset(self, topic: str, names: Iterable[str]) -> None:
-        """Set some counts of a topic to 0; the totals of all topics keep what was counted."""
+        """Set some counts of a topic to 0; the totals of all topics do not change."""
         counts, former = self.of(topic), self.former
         counts.fold()
         for name in names:

@@ -34,10 +34,11 @@ _LOG_END, _HIGH_WATERMARK = Isolation.LOG_END, Isolation.HIGH_WATERMARK
 def leader_high_watermark(
     current: int, log_end_offset: int, follower_end_offsets: Iterable[int]
 ) -> int:
-    """Return the leader's watermark: the least end of the replicas that count, never lower.
+    """Return the leader's high watermark: the lowest end of the replicas that count, never lower.
 
-    The followers that count are those of the maximal in-sync set and those about to join it. An
-    end below 0 is one not yet known and holds the watermark where it is.
+    The followers that count are those of the maximal ISR and those about to join the ISR. An end
+    offset below 0 is not known yet, and keeps the high watermark where it is.
+
     Source: HW-1, HW-7, ISR-6.
     """
     return max(current, min(log_end_offset, min(follower_end_offsets, default=log_end_offset)))
@@ -46,9 +47,10 @@ def leader_high_watermark(
 def follower_high_watermark(
     log_end_offset: int, leader_watermark: int, log_start_offset: int
 ) -> int:
-    """Return a follower's watermark after an append: the leader's, within the follower's log.
+    """Return a follower's high watermark after an append: the leader's, within the follower's log.
 
-    It may be lower than before: the leader may be a new one that does not know better yet.
+    It may be lower than before: a new leader does not know the committed end yet.
+
     Source: HW-10, HW-8; UnifiedLog.updateHighWatermark.
     """
     return max(min(leader_watermark, log_end_offset), log_start_offset)

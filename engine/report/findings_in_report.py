@@ -109,7 +109,7 @@ def with_advice(finding: HealthFinding, argument: str | None = None) -> ReportFi
 
 
 def _argument(subject: str, command: str) -> str:
-    """Return what a command takes: TOPIC:PARTITION, an id or a name."""
+    """Return a finding's subject as a command's argument: TOPIC:PARTITION, an id or a name."""
     kind, _, name = subject.partition(" ")
     if kind in ("broker", "group", "topic") and name:
         return shlex.quote(name)
@@ -171,7 +171,7 @@ def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportF
 def certificate_finding(
     broker_id: int, expires_at_ms: int | None, reason: str | None, now_ms: int
 ) -> ReportFinding | None:
-    """Return what is wrong with a broker's certificate, None where it holds for long."""
+    """Return the finding about a broker's certificate, None if it is valid for long."""
     subject = f"broker {broker_id}"
     if expires_at_ms is None:
         cause = f"it is not trusted, or has expired: {reason}"

@@ -75,10 +75,10 @@ def gather_report(
     expiry_of: ExpiryOf | None = None,
     local_files: Files | None = None,
 ) -> Gathered:
-    """Request all parts from a cluster; takes the interval and some seconds.
+    """Request all parts of a report; takes the interval and some seconds.
 
-    `expiry_of` is None where connections are not encrypted; with `local_files` the logs are on this
-    machine, and forecasts are exact. Errors: those of asking for metadata.
+    `expiry_of` is None if connections are not encrypted; with `local_files` the logs are on this
+    machine, and forecasts are exact. Errors: those of requesting metadata.
     """
     gathering = _Gathering(client, options)
     health = gathering.health()
@@ -192,7 +192,7 @@ class _Gathering:
         return is_served and bool(rows)
 
     def certificates(self, view: ClusterView, expiry_of: ExpiryOf) -> list[CertificateExpiry]:
-        """Return what brokers show."""
+        """Return the expiry of each broker's certificate, or the error of its connection."""
         found = []
         for broker_id, broker in sorted(view.brokers.items()):
             try:

@@ -89,7 +89,7 @@ def build_report(
 
 
 def as_saved(report: ClusterReport) -> SavedReport:
-    """Return a report as the next one is compared with it."""
+    """Return a report in the form that the next report is compared with."""
     broker_ids = [share.broker_id for share in report.brokers]
     settings = {f"broker {row.broker_id}": row.settings for row in report.broker_settings}
     settings |= {f"topic {topic.topic}": topic.settings for topic in report.topics}
@@ -145,7 +145,7 @@ def _topics(
 def _broker_settings(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[BrokerOverrides]:
-    """Return what is set at each broker; brokers with an error are left out."""
+    """Return the overridden settings of each broker; brokers with an error are left out."""
     return [
         BrokerOverrides(broker_id, _set_values(entries))
         for broker_id, entries in sorted(configs.items())

@@ -36,7 +36,7 @@ class ReportChange(NamedTuple):
 
 
 def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange]:
-    """Return what has changed, findings first."""
+    """Return the differences between two reports, findings first."""
     return [
         *_of_findings(before, after),
         *_of_cluster(before, after),
@@ -48,7 +48,7 @@ def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange
 
 
 def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield findings that are new, then those that are gone."""
+    """Yield new findings, then resolved ones."""
     for kind, subject in sorted(after.findings - before.findings):
         yield ReportChange("finding-new", f"{kind}: {subject}")
     for kind, subject in sorted(before.findings - after.findings):

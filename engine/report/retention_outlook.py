@@ -85,7 +85,7 @@ def _of_topic(
 
 
 def deletions(forecasts: Iterable[RetentionForecast], now_ms: int) -> list[Deletion]:
-    """Return what goes, by time and topic; what is due already goes now."""
+    """Return the bytes that retention deletes, by hour and topic; overdue ones count as now."""
     sums: dict[tuple[int, str], int] = {}
     for forecast in forecasts:
         topic = forecast.topic_partition.topic

@@ -150,7 +150,7 @@ def _controller(document: dict[str, Any]) -> int | None:
 
 
 def _topic(row: dict[str, Any]) -> ReportedTopic:
-    """Read one topic; rates are not compared."""
+    """Read one topic of a saved report, without rates, which are not compared."""
     partitions = tuple(
         ReportedPartition(
             _field(one, "partition", int),

@@ -42,10 +42,10 @@ class SettingDifference(NamedTuple):
 def setting_differences(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[SettingDifference]:
-    """Return the settings that differ, by name, among the brokers that show theirs.
+    """Return the settings that differ between the brokers that return theirs, by name.
 
     A setting that a broker does not know (of another release) counts as one without a value.
-    Passwords are not shown: they are not compared.
+    Passwords are not returned: they are not compared.
     """
     shown: dict[int, dict[str, str | None]] = {
         broker_id: {entry.name: entry.value for entry in entries if not entry.is_sensitive}

@@ -40,7 +40,7 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
 
 
 def _types_in(texts: list[str]) -> dict[str, Any]:
-    """Return the types of some schemas by their full names, without those that lack a type."""
+    """Return the types of schemas by full name, without schemas that refer to unknown types."""
     from fastavro.schema import UnknownType
 
     named: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def _types_in(texts: list[str]) -> dict[str, Any]:
 
 
 def _parsed(text: str, named: dict[str, Any]) -> object:
-    """Return a schema with full names, and put its types to the others that are named."""
+    """Parse a schema, and add its types to `named`, where later schemas find them."""
     import json
 
     import fastavro
@@ -69,12 +69,12 @@ def _parsed(text: str, named: dict[str, Any]) -> object:
 
 
 def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
-    """Return what reads values of a schema; raises UnusableSchema.
+    """Return a function that decodes values of a schema; raises UnusableSchema.
 
-    It raises ValueError for bytes that are no such value.
+    The function raises ValueError for bytes that are no such value.
 
-    Source: Confluent's KafkaAvroSerializer, which writes bytes that are no part of anything
-    without their length behind an envelope.
+    Source: Confluent's KafkaAvroSerializer, which writes a value of type bytes without its length
+    after an envelope.
     """
     from io import BytesIO
 
@@ -119,7 +119,10 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
 @cache
 def _bound_decimals() -> None:
-    """Have fastavro read no decimal of very many bytes, for this whole process."""
+    """Stop fastavro, in this whole process, from reading decimals of very many bytes.
+
+    Their conversion takes time quadratic in the number of bytes.
+    """
     from fastavro.read import LOGICAL_READERS
 
     for name in ("bytes-decimal", "fixed-decimal"):
@@ -136,7 +139,7 @@ def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> o
 def _in_record(text: str, named: dict[str, Any]) -> object:
     """Return a schema as that of a record's only field, which has the same bytes.
 
-    fastavro keeps the types of other schemas with a record alone.
+    fastavro keeps the types of other schemas only with a record.
     """
     import json
 
@@ -148,16 +151,16 @@ def _in_record(text: str, named: dict[str, Any]) -> object:
 
 
 def _with_length(content: bytes) -> bytes:
-    """Return bytes as Avro has them, behind their length."""
+    """Return bytes in Avro's encoding, after their length."""
     out = bytearray()
     write_varint(out, len(content))
     return bytes(out) + content
 
 
 def plain(value: object) -> object:
-    """Return a value of what JSON has.
+    """Return a decoded value in JSON's types.
 
-    Times are ISO 8601, bytes text or base64, numbers that are none in JSON text, as Protobuf's.
+    Times become ISO 8601, bytes text or base64, and NaN or infinity text, as in Protobuf's JSON.
     """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}

@@ -92,7 +92,7 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
 def _next_item(
     content: bytes, position: int, blocks: _Blocks, depth: int, waiting: list[tuple[Any, int]]
 ) -> int:
-    """Add the next item, and what is behind it, to what waits; return where the item begins."""
+    """Push the next item, and the rest of its block, to the work list; return its position."""
     count = blocks.item_count
     if not count:
         count, position = _number(content, position)
@@ -118,7 +118,7 @@ def _behind_bytes(content: bytes, position: int) -> int:
 
 
 def _number(content: bytes, position: int) -> tuple[int, int]:
-    """Return a number and the position behind it; raises ValueError."""
+    """Return a number and the position after it; raises ValueError."""
     try:
         return read_varlong(content, position)
     except (VarintTruncated, VarintTooLong) as error:

@@ -81,7 +81,7 @@ class SchemaDecoder:
         )
 
     def value(self, raw: bytes) -> object:
-        """Return what bytes say that `decodes` was true for; raises EngineError."""
+        """Decode bytes for which `decodes` was true; raises EngineError."""
         if self._one is not None:
             return _value(self._one, raw, "the schema")
         envelope = open_envelope(raw)
@@ -130,7 +130,7 @@ class SchemaDecoder:
 
 
 def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
-    """Return the decoded value; raises Undecodable for what is wrong or nested too deeply."""
+    """Return the decoded value; raises Undecodable for invalid bytes or too deep nesting."""
     try:
         value = reader(content)
         # All that shows it later writes what this does.
@@ -143,7 +143,7 @@ def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> obje
 
 
 def require_package(schema: Schema) -> None:
-    """Raise SchemaPackageMissing where what reads a kind of schema is not installed."""
+    """Raise SchemaPackageMissing if the package for a kind of schema is not installed."""
     package = _PACKAGES.get(schema.kind)
     if package is not None and schema.descriptors is None and find_spec(package) is None:
         raise SchemaPackageMissing(schema.kind)
@@ -152,7 +152,7 @@ def require_package(schema: Schema) -> None:
 def reader_of(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return what reads values of a schema, which raises ValueError for others.
+    """Return a function that decodes values of a schema, and raises ValueError for others.
 
     Errors: UnusableSchema, SchemaPackageMissing.
     """

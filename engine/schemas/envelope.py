@@ -34,7 +34,7 @@ class Envelope(NamedTuple):
 
 
 def open_envelope(raw: bytes) -> Envelope | None:
-    """Return what an envelope holds, None if the bytes are no envelope."""
+    """Return schema id and content of an envelope, None if the bytes are no envelope."""
     if len(raw) < _HEAD_BYTES or raw[0]:
         return None
     return Envelope(int.from_bytes(raw[1:_HEAD_BYTES], "big", signed=True), raw[_HEAD_BYTES:])

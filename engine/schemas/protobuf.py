@@ -20,11 +20,11 @@ _FILE = "schema.kctl.proto"
 def protobuf_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return what reads values of a schema; raises UnusableSchema.
+    """Return a function that decodes values of a schema; raises UnusableSchema.
 
-    A field that the bytes lack since it has its type's default is there with `with_defaults`.
-    Without an envelope, and without a name, a value is of the schema's first message. It raises
-    ValueError for bytes that are no such value, or one that has no form in JSON.
+    With `with_defaults` fields that the bytes omit appear with their default. Without an envelope
+    and a type's name, the schema's first message is used. The function raises ValueError for bytes
+    that are no such value, or one that has no form in JSON.
     """
     messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
 
@@ -68,7 +68,7 @@ def _named(pool: DescriptorPool, name: str, what: str) -> Any:
 
 
 def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return the message indexes of an envelope, and what follows; raises ValueError."""
+    """Return the message indexes of an envelope, and the remaining bytes; raises ValueError."""
     try:
         return message_indexes(content)
     except EngineError as error:
@@ -87,7 +87,7 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
 
 
 def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
-    """Decode a message to plain values; raises ValueError, also for one that JSON cannot show."""
+    """Decode a message to JSON's types; raises ValueError, also for one that JSON cannot show."""
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError
 
@@ -109,7 +109,7 @@ def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object
 
 
 def _descriptors(schema: Schema, what: str) -> bytes:
-    """Return the descriptors of a schema and all that it imports; raises UnusableSchema."""
+    """Return the descriptors of a schema and all its imports; raises UnusableSchema."""
     if schema.descriptors is not None:
         return schema.descriptors
     try:

@@ -45,9 +45,9 @@ class Registry:
     """A registry by its address; callers request each schema once."""
 
     def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
-        """`auth` is USER:PASSWORD as they are; what the address has of the kind is used without it.
+        """`auth` is USER:PASSWORD, unquoted; without it the credentials in the address are used.
 
-        In an address both are quoted, as everything there.
+        In an address both are percent-encoded.
         """
         self._http = http
         parts = urlsplit(url)
@@ -80,7 +80,7 @@ class Registry:
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
     def _follow(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
-        """Put what a schema refers to into `found`, the deepest first."""
+        """Add the schemas that a schema refers to to `found`, the deepest first."""
         what = f"schema {schema_id}"
         for name, path in _references(answer, what):
             if name in found:
@@ -97,7 +97,7 @@ class Registry:
             found[name] = str(referred["schema"])
 
     def _get(self, path: str) -> JsonObject | None:
-        """Return a JSON object, None where there is none of that name."""
+        """Return a JSON object of the registry, None if it responds 404."""
         import json
 
         url = self._url + path
@@ -117,7 +117,7 @@ class Registry:
 
 
 def _references(answer: JsonObject, what: str) -> list[tuple[str, str]]:
-    """Return the names of what a schema refers to, and their paths; raises UnusableSchema."""
+    """Return the names and paths of the schemas referred to; raises UnusableSchema."""
     found = []
     rows = answer.get("references") or []
     for row in rows if isinstance(rows, list) else [rows]:

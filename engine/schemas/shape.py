@@ -58,9 +58,9 @@ JSON = Shape(ShapeKind.JSON)
 
 
 def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> Shape:
-    """Return a struct; JSON without a field, or with names that an engine does not take.
+    """Return a struct shape; JSON text for one without fields, or with names no engine accepts.
 
-    Those are names that differ in their letters' case alone, and `_is_name` has the others.
+    Engines refuse names that differ only in case, and those that `_is_name` excludes.
     """
     found = tuple(fields)
     if not found or len({name.lower() for name, _ in found}) < len(found):
@@ -103,9 +103,9 @@ def _merge(left: Shape, right: Shape) -> Shape:
 
 
 def fitted(shape: Shape, value: object) -> object:
-    """Return a plain value as a column of its shape has it; raises ValueError if it does not fit.
+    """Return a decoded value as the column of its shape holds it; raises ValueError for a misfit.
 
-    A map is a list of pairs, which Arrow takes.
+    A map becomes a list of pairs, as Arrow requires.
     """
     if value is None:
         return None

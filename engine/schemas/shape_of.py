@@ -218,7 +218,10 @@ def _json_schema(schema: Any, around: _Around) -> Shape:
 
 
 def _only_kind(schema: Any) -> Any:
-    """Return what a `oneOf` or `anyOf` has beside null, None for several; else the schema."""
+    """Return the only alternative besides null of a `oneOf` or `anyOf`, None for several.
+
+    A schema without alternatives is returned unchanged.
+    """
     while isinstance(schema, dict) and not ("$ref" in schema or schema.get("properties")):
         lists = [schema[word] for word in ("oneOf", "anyOf") if isinstance(schema.get(word), list)]
         if not lists:

@@ -168,9 +168,9 @@ class AclCache:
     def allows_some(
         self, requester: Requester, operation: AclOperation, kind: AclResource, *, if_none: bool
     ) -> bool:
-        """Return whether a requester may do an operation on some possible resource of a kind.
+        """Return True if a requester may do an operation on at least one possible resource.
 
-        Nothing implies an operation here: only its entries and those of ALL count.
+        No operation implies another here: only entries of this operation and of ALL count.
         """
 
         def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
@@ -243,7 +243,7 @@ def _entries_of(
 
 
 def _begins_with_one(name: str, prefixes: Sequence[set[str]]) -> bool:
-    """Return whether a name begins with one of the prefixes, by one look-up for each length."""
+    """Return True if a name begins with one of the prefixes, by one look-up for each length."""
     return any(
         name[:length] in of_entry for length in range(len(name) + 1) for of_entry in prefixes
     )

@@ -140,7 +140,7 @@ def _first(
     operations: Sequence[AclOperation],
     permission: AclPermission,
 ) -> AclBinding | None:
-    """Return the first rule that applies: of the operation itself before those that imply it."""
+    """Return the first ACL that applies: those of the operation before those that imply it."""
     rules = list(rules)
     for operation in operations:
         for rule in rules:

@@ -50,7 +50,7 @@ class AuditLine(NamedTuple):
 
 
 def audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
-    """Return the decision in a line of a log, None if there is none.
+    """Return the authorizer's decision in a log line, None if the line has none.
 
     Times in logs have no zone: `zone` is that of the broker, None this machine's.
     """

@@ -104,7 +104,7 @@ class TokenCache:
         return self._tokens.get(token_id)
 
     def by_hmac(self, given: bytes) -> DelegationToken | None:
-        """Return the token with an HMAC, None if there is none."""
+        """Return the token with an HMAC, None if there is none; compared in constant time."""
         found = None
         for token in self._tokens.values():
             if hmac.compare_digest(self.hmac_of(token.token_id), given):
@@ -131,7 +131,7 @@ class TokenCache:
             self.remove(token_id)
 
     def credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
-        """Return the credential of an existing token.
+        """Return the SCRAM credential of an existing token.
 
         Differs: computed when it is first needed; Kafka computes those of all mechanisms at once.
         """

@@ -93,7 +93,7 @@ def challenge_of(realm: str, nonce: str) -> bytes:
 def check_answer(
     message: bytes, users: Mapping[str, str], realm: str, nonce: str, uri: str
 ) -> tuple[str, bytes]:
-    """Return who a client is by its response, and the server's last message.
+    """Check a client's response; return its user name, and the server's last message.
 
     An unknown user takes as long as a wrong password. Raises DigestRefused.
     """

@@ -49,7 +49,7 @@ _ADDRESS: Final = 7
 
 
 def subject_of(certificate: bytes) -> str:
-    """Return the name of whom a certificate (DER) is for; raises MalformedDer."""
+    """Return the subject of a certificate (DER); raises MalformedDer."""
     body = der_value(der_value(certificate, SEQUENCE).content, SEQUENCE)
     fields = [value for value in der_values(body.content) if value.tag != _VERSION_TAG]
     if len(fields) <= _BEFORE_SUBJECT:
@@ -58,7 +58,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def alternative_names(certificate: bytes) -> frozenset[str]:
-    """Return the hosts that a certificate (DER) is for, each by the number of its kind and name.
+    """Return the alternative names of a certificate (DER), each by its kind's number and text.
 
     Source: RFC 5280 §4.2.1.6; X509Certificate.getSubjectAlternativeNames. Raises MalformedDer.
     """

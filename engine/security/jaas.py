@@ -76,7 +76,7 @@ def jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
 
 
 def _section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
-    """Yield the entries of a section behind its opening brace, and take its end."""
+    """Yield the entries of a section after its opening brace, and consume its end."""
     for module in tokens:
         if module.character == "}":
             end = next(tokens, None)

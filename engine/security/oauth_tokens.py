@@ -100,7 +100,7 @@ def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToke
 def signed_token(
     text: str, keys: Sequence[JsonKey], rules: SignedRules, now_ms: int
 ) -> AccessToken:
-    """Return a token that one of some keys has signed; raises TokenRefused."""
+    """Verify a token signed with one of the keys, and return it; raises TokenRefused."""
     claims = _verified(text, keys)
     audience = claims.get("aud")
     audiences = {audience} if isinstance(audience, str) else set(_texts(audience))

@@ -67,7 +67,7 @@ class EncoderSettings(NamedTuple):
         return f"EncoderSettings({self.cipher}, {self.key_bits}, {self.iterations})"
 
     def check(self) -> None:
-        """Raise ConfigError for algorithms that are not there."""
+        """Raise ConfigError for a cipher, key factory or key length that is not implemented."""
         if self.cipher != _CIPHER:
             raise ConfigError(
                 "password.encoder.cipher.algorithm", self.cipher, f"must be {_CIPHER}"

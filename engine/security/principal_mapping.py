@@ -116,7 +116,10 @@ def _replaced(replacement: str, match: re.Match[str]) -> str:
 
 
 def _numbered(digits: str, match: re.Match[str]) -> str:
-    """Return the group of as many digits as there are groups for, and the other digits."""
+    """Return the group named by as many digits as there are groups for, and the other digits.
+
+    So `$12` is group 1 and the digit 2 if there are fewer than twelve groups, as in Java.
+    """
     for size in range(len(digits), 0, -1):
         if int(digits[:size]) <= len(match.groups()):
             return (match[int(digits[:size])] or "") + digits[size:]

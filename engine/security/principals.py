@@ -34,7 +34,7 @@ def is_principal(text: str) -> bool:
 
 
 def super_users_of(text: str) -> tuple[frozenset[str], list[str]]:
-    """Return the principals of `super.users`, and the parts of it that are none."""
+    """Return the principals in `super.users`, and the parts that are no principals."""
     if not text:
         return frozenset(), []
     # As Java splits: nothing of empty parts at the end.

@@ -95,9 +95,9 @@ class SaslServer(Protocol):
     lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
-        """Return the response to a token.
+        """Return the response to a client's token.
 
-        Errors: SaslFailed, CredentialsWrong, TokenBroken; no token is taken after them.
+        Errors: SaslFailed, CredentialsWrong, TokenBroken; no further token is accepted after them.
         """
         ...
 

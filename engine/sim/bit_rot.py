@@ -62,7 +62,7 @@ class BitRotRules:
         self.now_ms = 0
 
     def of(self, broker_id: int) -> BitRot | None:
-        """Return the damage of a broker's disk, None if it has none, or none any more."""
+        """Return the present damage of a broker's disk, None if its bits are right."""
         rot = self._rots.get(broker_id)
         if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
             self._end(rot)
@@ -101,9 +101,10 @@ class BitRotRules:
         )
 
     def hides(self, partition: TopicPartition, first: int, end: int) -> bool:
-        """Return whether a read may have left out the batches of these offsets, `end` exclusive.
+        """Return True if a read may rightly have skipped the batches of these offsets.
 
-        A read begins with the first batch that ends at or after its offset, by the header alone.
+        `end` is exclusive. A read begins with the first batch whose header says that it ends at or
+        after the fetch offset: a damaged header hides its batch from readers.
         """
         recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
@@ -150,7 +151,7 @@ class BitRotRules:
             self._end(rot)
 
     def _end(self, rot: BitRot) -> None:
-        """Note that a damage is over, and the partition's leader epoch at its end."""
+        """Note the end of a damage, and the partition's leader epoch at that time."""
         del self._rots[rot.broker_id]
         epoch = self._epoch_of(rot.partition)
         if epoch is not None:
@@ -158,7 +159,10 @@ class BitRotRules:
         self._over.append((rot, self.now_ms))
 
     def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:
-        """Return True if a replica in sync may be damaged: another one in sync is whole."""
+        """Return True if a replica may be damaged: another ISR member must keep all records.
+
+        Otherwise the fault could lose acknowledged records, which no broker could prevent.
+        """
         history = self._histories.get(key)
         if history is None or history.state is None or history.is_doomed or history.excuse:
             return False

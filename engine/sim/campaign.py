@@ -19,9 +19,9 @@ def run_seed(seed: int, *, duration_ms: int, is_traced: bool = False) -> RunResu
 def run_seeds(
     seeds: Iterable[int], clock: Clock, *, duration_ms: int, jobs: int, lasting_ms_max: int | None
 ) -> Iterator[RunResult]:
-    """Yield the result of each seed as it comes; none begins once the time is over.
+    """Yield the result of each seed once it has run; start no seed after the time limit.
 
-    `lasting_ms_max` is real time, `duration_ms` that of the load of a run.
+    `lasting_ms_max` is real time for the campaign, `duration_ms` simulated time of a run's load.
     """
     deadline_ms = None if lasting_ms_max is None else clock.monotonic_ms() + lasting_ms_max
 

@@ -55,9 +55,10 @@ class CleaningRules:
                 self._broke("L7", f"{key}: {broker_id} cannot clean it, {reason}", key)
 
     def _check(self, broker_id: int, replica: Partition, now_ms: int) -> None:
-        """Compare a cleaned replica's log, up to its high watermark, with what was committed (L7).
+        """Check L7: a cleaned log has, up to its high watermark, what the commits require.
 
-        Only in-sync replicas that have lost no writes in a power cut are compared.
+        Only ISR members that have lost no writes in a power cut are compared with the committed
+        records.
         """
         key = replica.topic_partition
         history = self._histories.get(key)

@@ -84,7 +84,7 @@ class QuotaRules:
         return number
 
     def ended(self, client: str, address: Address, call: Call, *, is_lost: bool = False) -> None:
-        """Note that a request has a response, or gets none with the end of its connection."""
+        """Note that a request got its response, or lost its connection and gets none."""
         key = (client, address.host)
         self._open_bytes[key] -= _produced_bytes(call)
         if is_lost:
@@ -127,7 +127,7 @@ class QuotaRules:
         return throttle_ms
 
     def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
-        """Check what was taken of each client against the quotas that the brokers know."""
+        """Check the bytes accepted from each client against the quotas that the brokers know."""
         for node in nodes:
             for client in sorted(self._waiting_clients):
                 self._check(node, client, now_ms)
@@ -155,7 +155,7 @@ class QuotaRules:
 
 
 def limited_clients(nodes: Iterable[SimulatedBroker]) -> list[str]:
-    """Return where quotas are set, in words; empty once all were removed everywhere."""
+    """Return the brokers that have client quotas, as text; empty once all are removed."""
     return [
         f"{node.name} has quotas for {sorted(node.broker.quotas.limits.owners())}"
         for node in nodes
@@ -174,7 +174,7 @@ def _produced_bytes(call: Call) -> int:
 
 
 def _is_taken(response: Response) -> bool:
-    """Return whether a response accepts what was produced."""
+    """Return True if a Produce response accepts all of the records."""
     topics = getattr(response.message, "responses", ())
     return all(
         getattr(row, "error_code", NONE) == NONE

@@ -59,9 +59,9 @@ class ClientEvents(Protocol):
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Note the records that a consumer got for a fetch from a position on.
+        """Note the records that a consumer got from a fetch at a position.
 
-        Returns the offset after them, None without records.
+        Returns the offset after the last record, None if there was no record.
         """
         ...
 
@@ -161,7 +161,7 @@ class ClusterRequests:
         *,
         waits_when_throttled: bool = False,
     ) -> None:
-        """A client waits for each throttle time of a broker before it sends again, or does not."""
+        """With `waits_when_throttled` the client sends nothing during a broker's throttle time."""
         self.name = name
         self.timers = timers
         self._network = network
@@ -304,7 +304,7 @@ class ProducerKind(NamedTuple):
 
 
 def passing_kind(number: int) -> ProducerKind:
-    """Return the kind of the producer to the topic that came as so many before it."""
+    """Return the kind of the producer to a short-lived topic, by the number of earlier ones."""
     is_idempotent = number % 2 == 0
     return ProducerKind(
         ACKS_ALL, is_idempotent, 1 + number % 3 if is_idempotent else 1, _PASSING_PERIOD_MS
@@ -422,7 +422,7 @@ class SimulatedProducer:
         self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
 
     def _send(self, partition: TopicPartition) -> None:
-        """Send what is in front of a partition's queue, unless some of it has no answer yet."""
+        """Send the next batches of a partition's queue, once all earlier ones have a response."""
         lane = self._lanes.get(partition)
         if lane is None or lane.waits or not lane.queue:
             return
@@ -576,7 +576,7 @@ class SimulatedProducer:
         self._request_producer_id(lane, go_on)
 
     def _later(self, partition: TopicPartition) -> None:
-        """Find out who leads, and send again after a pause."""
+        """Look up the leader, and send again after a pause."""
         lane = self._lanes[partition]
         lane.waits = True
 

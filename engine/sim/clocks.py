@@ -21,7 +21,10 @@ class ClockSpread:
         self._offsets.setdefault(machine, [(0, 0)]).append((now_ms, offset_ms))
 
     def since(self, start_ms: int) -> int:
-        """Return how far any two clocks, or one at two times, were apart since a time."""
+        """Return the largest difference of two wall clocks since a time, or of one with itself.
+
+        Bounds how much earlier than expected time-based retention may delete a record.
+        """
         if not self._offsets:
             return 0
         # Clocks that never jump are among them.

@@ -64,9 +64,10 @@ class CommittedKeys:
         self._lost.append((now_ms, kept_end))
 
     def cut(self, first: int) -> None:
-        """Take note that all committed records from an offset on are lost.
+        """Note that all committed records from an offset on are lost.
 
-        Of their keys a log may have nothing left: a cleaning may have gone by what is lost.
+        A log may then have no record of their keys at all: an earlier cleaning may have removed an
+        older record because of a lost one.
         """
         for base in [base for base in self._records if base >= first]:
             self._uncertain.update((record.key, first) for record in self._records.pop(base))
@@ -90,9 +91,9 @@ class CommittedKeys:
             yield from (record for record in records if record.offset >= start)
 
     def left_of(self, batch: BatchView, committed: BatchId | None) -> Sequence[KeyedRecord] | None:
-        """Return the records of a batch of a log; None if cleaning leaves no such batch.
+        """Return the records that a log's batch still has; None if no cleaning leaves such a batch.
 
-        `committed` is the batch that was committed where this one begins.
+        `committed` is the batch that was committed at the same base offset.
         """
         found = id_of(batch)
         if committed is None or found != committed._replace(crc=found.crc):
@@ -112,10 +113,10 @@ class CommittedKeys:
     def missing_last_record(
         self, left: Iterable[Sequence[KeyedRecord]], start: int, end: int, now_ms: int
     ) -> KeyedRecord | None:
-        """Return the last record of a key in [start, end) that a log lacks, None if it lacks none.
+        """Return a key's last record in [start, end) that a log lacks, None if it lacks none.
 
-        A tombstone may be gone in its time. `left` are the log's records by batch, in the order of
-        offsets, of [start, end) and perhaps from below.
+        A tombstone may be removed in time. `left` are the log's records by batch, in the order of
+        offsets, of [start, end) and perhaps below.
         """
         found: dict[bytes, int] = {}
         for records in left:

@@ -62,7 +62,7 @@ class SimulatedConsumer:
             self._find_leader(partition)
 
     def add(self, partition: TopicPartition) -> None:
-        """Read one more partition."""
+        """Start to read one more partition, from offset 0."""
         if partition not in self.positions:
             self.positions[partition] = 0
             self._find_leader(partition)

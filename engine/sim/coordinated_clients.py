@@ -69,7 +69,7 @@ class CoordinatedClients:
         self._taken_over: set[str] = set()
 
     def start(self) -> None:
-        """Let all of them begin."""
+        """Start all transactional producers, group members and copiers of the plan."""
         partitions = self._world.partitions
         for number, transactional_id in enumerate(self._plan.transactional_ids):
             requests = self._world.client(f"tx{number}")
@@ -125,13 +125,13 @@ class CoordinatedClients:
         requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
-        """Check what the coordinators know."""
+        """Check G3: that coordinators know what their logs say."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.without_disk_faults():
                 self.coordinators.check()
 
     def finish(self) -> None:
-        """Let all of them come to their end."""
+        """Ask all clients to complete their current work and stop."""
         for transactor in self.transactors:
             transactor.finish()
         for member in self.members:
@@ -140,10 +140,10 @@ class CoordinatedClients:
             copier.finish()
 
     def waiting(self) -> list[str]:
-        """Return in words who has not come to its end, and what is left open behind it.
+        """Return the clients that have not finished, and open transactions or commits, as text.
 
-        Where too few are in sync for good, in a partition of the coordinators or any other of a
-        transaction, nobody can.
+        A client is left out if it cannot finish: too few replicas are in sync for good in a
+        coordinator's partition, or in another one of its transaction.
         """
         held = {
             key.topic
@@ -162,7 +162,7 @@ class CoordinatedClients:
         return waiting + self._open_transactions()
 
     def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
-        """Return which members of a group go on, and whether one that does not is left (G5)."""
+        """Return a group's members that still run, or the members and commits they left (G5)."""
         if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
             return waiting
         if members and group_id not in self._group_readers:
@@ -177,16 +177,17 @@ class CoordinatedClients:
 
     @property
     def readers_to_wait_for(self) -> list[SimulatedConsumer]:
-        """Return the readers that come to the end: none where transactions were lost.
+        """Return the read_committed consumers that can reach the end.
 
-        What a coordinator has lost it ends nowhere, and records behind it are never stable.
+        None of them can if a coordinator has lost transactions: nothing ends these, and the records
+        after them stay above the last stable offset.
         """
         return [] if self._has_lost_transactions() else self.readers
 
     def may_hold_up(self, partition: TopicPartition) -> bool:
-        """Return whether a transaction may hold up the readers of a partition for ever.
+        """Return True if an open transaction may keep a partition's last stable offset for ever.
 
-        One whose marker was lost after its coordinator was done with it has no end.
+        A transaction whose marker was lost after its coordinator completed it never ends.
         """
         return self._ledger.transactions.is_excused(partition)
 
@@ -196,7 +197,7 @@ class CoordinatedClients:
         return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)
 
     def _open_transactions(self) -> list[str]:
-        """Return who has not ended its transactions, and where one holds readers up (T7)."""
+        """Return producers with open transactions, and partitions whose LSO lags for one (T7)."""
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         if not (self.transactors or self.copiers) or self._has_lost_transactions():
             return []
@@ -226,7 +227,7 @@ class CoordinatedClients:
                 _begin(requests, NextInstance(requests, transactional_id, random, self._ledger))
 
     def check_end(self) -> None:
-        """Check what groups have once their members are gone."""
+        """Check the committed offsets of groups once their members have stopped."""
         groups = {key: reader.offsets for key, reader in self._group_readers.items()}
         if (offsets := groups.get(GROUP)) is not None:
             self._ledger.groups.check_end(GROUP, offsets)

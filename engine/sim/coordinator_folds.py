@@ -53,7 +53,7 @@ class GroupFold:
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Take what comes from now on for written by the leader."""
+        """Collect later records as alternatives: the leader may have applied each or not."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
@@ -73,7 +73,7 @@ class GroupFold:
     def _apply_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
         """Apply one record of `__consumer_offsets`: an offset or a group's metadata.
 
-        Offsets of a transaction wait for its marker. Those after the start of the leader's epoch
+        Offsets of a transaction wait for its marker. Offsets after the start of the leader's epoch
         are collected as alternatives, since each of them may be in effect.
         """
         decoded = decode_group_record(record)
@@ -93,7 +93,7 @@ class GroupFold:
             self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
-        """Apply a group's record as loaded; of later records only tombstones count."""
+        """Apply a group's record from before the leader's epoch; of later ones only tombstones."""
         if isinstance(value, messages.GroupMetadataValue):
             if not self._has_leader:
                 self.generations[group_id] = value.generation
@@ -175,9 +175,9 @@ class TransactionFold:
         return {*self.states, *self._later}
 
     def fault_of(self, transactional_id: str, transaction: Transaction | None) -> str:
-        """Return in words why a coordinator cannot know this of an id; empty if it can.
+        """Return why a coordinator's state of an id contradicts its log, as text; empty if not.
 
-        An epoch that fences is had before it is written.
+        An epoch that fences is in memory before it is written.
         """
         allowed = {self.states.get(transactional_id), *self._later.get(transactional_id, ())}
         if transaction is None:

@@ -51,10 +51,11 @@ class _Reading:
         self.end = loaded.start_offset
 
     def is_of(self, partition: Partition, loaded_epoch: int | None) -> bool:
-        """Return whether a leader still has what it has loaded, in this epoch or a later one.
+        """Return True if a leader still serves what it loaded, in this epoch or a later one.
 
-        The epoch may have begun before: a leader that restarts may lead on in it. One that lost its
-        partition and got it back has loaded it again, also where its log was truncated between.
+        The epoch may have begun before: a leader that restarts may continue to lead in it. A leader
+        that lost its partition and got it back has loaded it again, even if its log was truncated
+        in between.
         """
         if loaded_epoch != self.loaded_epoch:
             return False
@@ -83,9 +84,10 @@ def _loaded_epoch(broker: Broker, key: TopicPartition) -> int | None:
 
 
 def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> EpochStart:
-    """Return where the epoch begins in which a leader has loaded a partition; `now`: it leads on.
+    """Return the start of the epoch in which a leader loaded a partition.
 
-    A log has no entry of an epoch in which nothing was appended.
+    `now` is the start of its present epoch, which is returned if it only continues to lead: a log
+    has no entry of an epoch in which nothing was appended.
     """
     if epoch is None:
         return now
@@ -108,7 +110,7 @@ class CoordinatorRules:
         self.compared_count = 0
 
     def check(self) -> None:
-        """Compare what each coordinator knows with its log."""
+        """Compare each coordinator's loaded state with its log."""
         readings: dict[_Led, _Reading] = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:

@@ -76,7 +76,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Take note of the committed offsets that a copier goes on from, and of who said so."""
+        """Note the committed offsets at which a copier resumes, and the broker they came from."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:
@@ -206,7 +206,7 @@ class Copier:
     async def _fetch_places(
         self, assigned: Sequence[TopicPartition]
     ) -> dict[TopicPartition, _Place] | None:
-        """Fetch the group's committed offsets to resume at, 0 where there is none.
+        """Fetch the group's committed offsets to resume at, 0 for partitions without one.
 
         Returns None if the request failed or a transaction with offsets is pending.
         """
@@ -265,7 +265,10 @@ class Copier:
     async def _transact(
         self, ids: Ids, transaction: SentTransaction, fetched: _Fetched
     ) -> bool | None:
-        """Return whether it was committed; None if the member is out of its generation."""
+        """Copy the fetched records in one transaction; return whether it was committed.
+
+        None if the member is out of its generation.
+        """
         crashes = self._draws(_CRASH_SHARE)
         for output in self._random.sample(self._partitions, k=min(2, len(self._partitions))):
             numbers = range(self._next_number, self._next_number + fetched.record_count)
@@ -330,7 +333,7 @@ class Copier:
     # Reading
 
     async def _fetch(self, partition: TopicPartition, place: _Place) -> _Fetched | None:
-        """Return what a partition has at its place; None for nothing now."""
+        """Return the records of a partition from the copier's position on, None for none now."""
         leader = self._requests.leaders.get(partition)
         row = None if leader is None else await self._fetch_from(leader, partition, place)
         if row is not None and row.error_code == NONE:

@@ -51,7 +51,7 @@ class CopyRules:
 
     @property
     def committed_count(self) -> int:
-        """Return how many copies were acknowledged."""
+        """Return how many copy transactions were acknowledged as committed."""
         return sum(
             transaction.outcome is SentOutcome.COMMITTED
             for copies in self._copies.values()
@@ -94,9 +94,9 @@ class CopyRules:
         *,
         is_leader: bool,
     ) -> None:
-        """Check the offsets, 0 for none, from which a copier goes on.
+        """Check the committed offsets at which a copier resumes, 0 for none (X1).
 
-        `floors` are those of when it asked.
+        `floors` are the least offsets that were committed when the copier sent its request.
         """
         if not is_leader:
             self._misled.add(group_id)
@@ -117,7 +117,7 @@ class CopyRules:
     def check_end(
         self, group_id: str, offsets: Mapping[TopicPartition, int], is_committed: IsCommitted
     ) -> None:
-        """Check what was copied against the offsets that a group has at rest."""
+        """Check the copies against the group's final committed offsets (X1)."""
         for (of_group, partition), copies in sorted(self._copies.items(), key=lambda it: it[0]):
             if of_group != group_id or self.is_excused(group_id, partition):
                 continue

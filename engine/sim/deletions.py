@@ -44,7 +44,7 @@ class DeletionRules:
     """Knows what was to be deleted, and sees what is."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
-        """`retention` is `retention.ms` and `retention.bytes` of topics that have no others."""
+        """`retention` has the default `retention.ms` and `retention.bytes` of topics."""
         self._broke = broke
         #: The values that each key of each topic ever had.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}
@@ -122,10 +122,10 @@ class DeletionRules:
 
 
 def _own_firsts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
-    """Return the offsets from which on a log has records of its own, not the committed ones.
+    """Return the offsets from which a log has records that were never committed.
 
-    A log of before a loss does, and one that ends in a fork. Those of the leader are the committed
-    ones.
+    A log from before a loss has such records, and one that ends in a fork. The leader's records are
+    the committed ones.
     """
     if is_leader:
         return []

@@ -49,9 +49,9 @@ class Disk:
         self.cuts_with_failed_sync = False
 
     def cut_power(self, draw: Random, *, keeps_nothing: bool) -> int:
-        """Lose some of what is not synced, or all of it; returns how many changes are lost.
+        """Lose some or all of the unsynced changes; return how many are lost.
 
-        Behind a sync that failed nothing is kept: a later segment without the one before it is a
+        After a failed sync nothing unsynced is kept: a later segment without the one before it is a
         gap that no recovery sees, in Kafka too.
         """
         unsynced = self.files.unsynced_changes()
@@ -100,7 +100,7 @@ class Disk:
         self._refuse()
 
     def _refuse(self) -> None:
-        """Have the files refuse what this disk does not do now."""
+        """Make the files refuse the operations that the disk's present faults forbid."""
         self.files.work_again()
         for directory in sorted(self._failed):
             for operation in _CHANGING:

@@ -68,10 +68,11 @@ class EpochRules:
         self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
 
     def leader_began(self, partition: Partition, *, led_before: bool) -> None:
-        """Take note of a leader as its epoch begins for it.
+        """Note the log end offset of a leader at the start of its epoch.
 
-        One that led the epoch before goes on with what it knows of its followers. One that lost
-        writes with the power may lead the same epoch again, from where its log ends now.
+        A broker that led the epoch before keeps the progress of its followers. A leader that lost
+        writes in a power cut may lead the same epoch again, from where its log ends now.
+
         Source: Replica.resetReplicaState.
         """
         key = partition.topic_partition, partition.log.topic_id, partition.leader_epoch
@@ -81,7 +82,7 @@ class EpochRules:
             self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
 
     def watermark_rose(self, partition: Partition) -> None:
-        """Check that nobody counted who has not heard of the leader since it leads."""
+        """Check R6: the leader counts no follower that does not know the leader's epoch yet."""
         key, topic_id = partition.topic_partition, partition.log.topic_id
         first_epoch = self._first_epochs[partition.broker_id, key]
         for broker_id in partition.in_sync.maximal_isr:
@@ -121,7 +122,7 @@ class EpochRules:
             )
 
     def check_metadata(self, broker: Broker) -> None:
-        """Check what a broker has heard of the leaders of partitions."""
+        """Check a broker's cached leaders: none is of an epoch older than a cached one before."""
         cache = broker.metadata_cache
         heard = self._heard.get(broker.broker_id)
         if heard is None or heard.broker is not broker:
@@ -142,7 +143,7 @@ class EpochRules:
                 heard.epochs[key, topic_id] = partition.leader_epoch
 
     def _heard_from(self, heard: _ReceivedEpochs, name: str) -> None:
-        """Check that a controller is not one of before that which was heard last."""
+        """Check C2: a broker accepts no metadata of an older controller than the last one."""
         epochs = self._controllers.get(name, [])
         possible = [epoch for epoch in epochs if epoch >= heard.controller_epoch]
         if possible:

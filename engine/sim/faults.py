@@ -91,7 +91,7 @@ class Injector:
         self._number = 0
 
     def heal_all(self) -> None:
-        """Take back every fault that lasts."""
+        """End every fault in progress, so that the cluster can recover before the last checks."""
         for number in list(self._running):
             self._end_fault(number)
         self._watch_directories()
@@ -213,8 +213,8 @@ class Injector:
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
         """Stop, kill or restart a broker's process, or cut its power, until the fault is over.
 
-        It is skipped if acknowledged records could be lost with it: with the power, or as others in
-        sync have lost writes and would lead.
+        It is skipped if acknowledged records could be lost: by the power cut, or because the other
+        ISR members have lost writes and would lead.
         """
         process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
@@ -267,11 +267,11 @@ class Injector:
             node.process.kill()
 
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
-        """Return whether a power cut leaves a cluster that Kafka promises something of.
+        """Return True if Kafka promises to keep acknowledged records through this power cut.
 
-        What lay in memory when a sync failed is on no disk. A process that is started then reads it
-        from there: with the power it goes from the middle of a log, below what is believed to be
-        flushed. A controller that is paused sees no loss: its successor takes the member for whole.
+        After a failed sync the page cache has records that no disk has. A process started then
+        reads them, and loses them with the power below its recovery point. A paused controller sees
+        no loss: its successor takes the broker for one that kept all.
         """
         process = node.process
         is_hollow = any(member.disk.is_hollow for member in process.nodes)
@@ -438,7 +438,7 @@ class Injector:
         self._until(fault, go_on)
 
     def _remove_logs(self, partitions: list[TopicPartition]) -> None:
-        """Remove the logs of partitions from all disks, those that are on their way too."""
+        """Remove the logs of partitions from all disks, including future logs."""
         for node in self._nodes.values():
             files = node.disk.files
             with files.works_meanwhile():

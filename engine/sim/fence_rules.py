@@ -28,18 +28,25 @@ class FenceRules:
         leads: Callable[[str, TopicPartition], bool],
         is_excused: Callable[[TopicPartition], bool],
     ) -> None:
+        """Set up the rules; `broke` reports a violation with its rule, text and partition.
+
+        `leads` tells whether a named broker leads a partition; `is_excused` whether transactions of
+        a
+
+        partition are not checked, since it lost records by a fault.
+        """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused
         self._latest: dict[str, Ids] = {}
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:
-        """Take note of what an instance got; responses may overtake each other."""
+        """Note the producer id and epoch of an instance; responses may overtake each other."""
         latest = self._latest.get(transactional_id)
         if latest is None or latest.producer_id != ids.producer_id or latest < ids:
             self._latest[transactional_id] = ids
 
     def fence_of(self, transactional_id: str, ids: Ids, partition: TopicPartition) -> Fence | None:
-        """Return what a request of an instance runs into; None if it is the latest."""
+        """Return the fence that must refuse an instance's request, None for the latest instance."""
         latest = self._latest.get(transactional_id)
         if latest is None or latest.producer_id != ids.producer_id or latest <= ids:
             return None

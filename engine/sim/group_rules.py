@@ -55,7 +55,7 @@ class GroupRules:
 
     @property
     def is_excused(self) -> bool:
-        """Return whether a coordinator may have lost what it promised."""
+        """Return True if a coordinator's log may have lost acknowledged records."""
         return any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()
@@ -70,7 +70,7 @@ class GroupRules:
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Check that nobody else has these partitions in the generation (G1)."""
+        """Check G1: no other member has these partitions in the generation."""
         generation = self.lives.generation(group_id, generation_id, member_id)
         self._latest[group_id] = max(generation, self._latest.get(group_id, generation))
         for partition in partitions:
@@ -83,7 +83,10 @@ class GroupRules:
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Return a commit that a member sends now, with the next number."""
+        """Record that a member sends an offset commit now, and return its numbered record.
+
+        The numbers rise over all commits of a run, and tell commits apart.
+        """
         self._commit_count += 1
         generation = self.lives.generation(group_id, generation_id, member_id)
         is_outdated = generation < self._latest.get(group_id, generation)
@@ -104,7 +107,7 @@ class GroupRules:
         return self._event_count
 
     def check_end(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Check the offsets that a group has once nobody commits any more (G4)."""
+        """Check G4: a group's final offsets are those of acknowledged commits."""
         if self.is_excused:
             return
         commits = self._commits.get(group_id, [])
@@ -115,7 +118,7 @@ class GroupRules:
 
 
 def offset_fault(commits: list[Commit], offset: int | None) -> str:
-    """Return in words why an offset of a partition cannot be what commits left; empty if it can."""
+    """Return why a final offset cannot result from the commits, as text; empty if it can."""
     acknowledged = [commit for commit in commits if commit.code == NONE]
     if offset is None or offset < 0:
         return f"{acknowledged[-1].number} was committed, and nothing is" if acknowledged else ""

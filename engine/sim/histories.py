@@ -111,9 +111,9 @@ class History:
             self.keys.commit(batch, now_ms)
 
     def batches_in(self, start: int, end: int, now_ms: int) -> Iterator[CommittedBatch]:
-        """Yield the last batches of [start, end) first; of compacted topics what has to be there.
+        """Yield the committed batches that begin in [start, end), the last one first.
 
-        A batch counts if it begins in there.
+        Of a compacted topic only the batches that no cleaning may remove yet.
         """
         owed = None if self.keys is None else self.keys.owed_offsets(now_ms)
         for base, batch in reversed(self._facts.items()):
@@ -124,7 +124,7 @@ class History:
                 yield batch
 
     def has(self, batch: BatchView) -> bool:
-        """Return whether a batch of a log was committed, or is what cleaning may leave of it."""
+        """Return True if a log's batch was committed, or is what cleaning may leave of one."""
         if self.is_forked(batch.base_offset, batch.last_offset + 1):
             return True
         committed = self.committed.get(batch.base_offset)
@@ -143,9 +143,10 @@ class History:
 
     @property
     def owed_start(self) -> int:
-        """Return from where on a log owes what is committed; it may owe less behind it.
+        """Return the offset from which on a log must have the committed records.
 
-        Of a compacted log nobody knows what the records of a fork have superseded.
+        Of a compacted log it lies after the forks: their records may have superseded any earlier
+        ones.
         """
         if self.keys is None:
             return self.start
@@ -167,9 +168,9 @@ class History:
         return any(fork.first < end and start < fork.end for fork in self.forks)
 
     def is_in_fork(self, start: int, end: int) -> bool:
-        """Return whether replicas may differ everywhere in [start, end): some may have none of it.
+        """Return True if replicas may differ at each offset of [start, end), or lack them all.
 
-        A log that was truncated in the middle of a batch of its own lacks all of that batch.
+        A log that was truncated in the middle of a batch lacks all of that batch.
         """
         return any(fork.first <= start and end <= fork.end for fork in self.forks)
 
@@ -206,10 +207,10 @@ class History:
         self.judge_lossy()
 
     def roll_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
-        """Take note of the members of a set that is put back, and from where on they lack records.
+        """Note the ISR members of a restored state, with the first offset that each one lacks.
 
-        They are as members that lost writes unseen, until they reach `end`, by default all that is
-        committed.
+        They count as members that lost writes unseen, until they reach `end`, by default the end of
+        the committed records.
         """
         end = self.committed_end if end is None else end
         for broker_id, first in lacking.items():
@@ -228,7 +229,7 @@ class History:
             self.awaited = self.awaited or Awaited(reason)
 
     def _reason_of_all(self) -> str | None:
-        """Return why no member of the in-sync set has all that is committed, None if one has."""
+        """Return why no ISR member has all committed records, None if a member has them."""
         isr = () if self.state is None else self.state.isr
         if not isr or any(broker_id not in self.lossy for broker_id in isr):
             return None
@@ -237,10 +238,10 @@ class History:
         return f"all of ISR {list(isr)} {what}"
 
     def judge_unseen(self, controller_epoch: int) -> None:
-        """Await a loss when a replica leads whose loss its controller cannot know of.
+        """Expect a loss when a leader has lost writes that its controller cannot know of.
 
-        A controller that takes over sees brokers that are there and the sets they are in: one that
-        was away and came back in between keeps its role, even if its disk has lost data.
+        A new controller reads live brokers and ISRs: a broker that restarted meanwhile keeps its
+        role, even if its disk has lost data.
         """
         leader = -1 if self.state is None else self.state.leader
         lossy = self.lossy.get(leader)
@@ -257,7 +258,10 @@ class History:
         self.awaited = Awaited("an unclean election", is_unclean=True)
 
     def lose(self, loss: Loss, leader_epoch: int) -> None:
-        """Take note of what a leader lacks as its epoch begins: from then on its log counts."""
+        """Record a loss as its leader begins an epoch: from now on its log is what is committed.
+
+        Committed records from the loss on are lost, and no replica is checked for them any more.
+        """
         self.losses.append(loss)
         for base in [base for base in self.committed if base >= loss.first]:
             self._lost.setdefault(base, set()).add(self.committed.pop(base))
@@ -273,47 +277,53 @@ class History:
             self.keys.cut(loss.first)
 
     def begin_after(self, log_start_offset: int) -> None:
-        """Take note of a leader after a loss whose log begins behind all that is committed.
+        """Note that a leader's log begins above all committed records, after a loss.
 
-        It was out of sync, and has deleted by age what others had: nothing is left in between.
+        It was out of sync, and had deleted by age what the others had: no record is left in
+        between.
         """
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
 
     def begin_behind_losses(self, log_start_offset: int) -> None:
-        """Take note of a leader whose log begins behind what is committed, if all between was lost.
+        """Note that a leader's log begins above the committed end, if all in between was lost.
 
-        It had what an earlier leader lacked, and deleted it by age before it heard of that one.
+        It had records that an earlier leader lacked, and deleted them by age before it followed
+        that leader.
         """
         between = range(self.committed_end, log_start_offset)
         if all(self.is_lost(offset, offset + 1) for offset in between):
             self.begin_after(log_start_offset)
 
     def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
-        """Take note of what a leader of an epoch before a loss commits behind it."""
+        """Note the batches that a leader of an epoch before a loss commits after the loss."""
         self.losses.append(loss)
         for batch in batches:
             self._lost.setdefault(batch.base_offset, set()).add(id_of(batch))
 
     def own_end(self, latest_epoch: int) -> int | None:
-        """Return from where on a log has records of before a loss alone, None if nowhere.
+        """Return the offset from which a log has only records of before a loss, None if nowhere.
 
-        `latest_epoch` is the last one in it, below 0 for none: what it lacks is committed behind.
+        `latest_epoch` is the last epoch in the log, below 0 for none.
         """
         lost_from = (at for epoch, at in self._lost_from.items() if 0 <= latest_epoch < epoch)
         return min(lost_from, default=None)
 
     def owed_end(self, leader_epoch: int) -> int:
-        """Return up to where a leader has all that is committed, as its epoch begins for it.
+        """Return the offset below which a leader must have all committed records at its start.
 
-        One that hears of its epoch when another has followed lacks what that one has committed.
+        A leader that learns of its epoch after another one followed it lacks what the later leader
+        has committed.
         """
         if self.state is None or self.state.leader_epoch <= leader_epoch:
             return self.committed_end
         return self.decided_ends.get(leader_epoch, 0)
 
     def fault_of(self, batches: Iterable[BatchView], end: int, now_ms: int) -> str:
-        """Return in words what a log lacks that is committed below an offset; empty if nothing."""
+        """Return, as text, which committed record below `end` a log lacks; empty if it has all.
+
+        The log of a compacted topic is judged by the rules of cleaning instead.
+        """
         if self.keys is None:
             missing = self._missing_from(batches, end)
             return "" if missing is None else f"lacks {missing}"
@@ -322,9 +332,10 @@ class History:
     def first_missing(
         self, batches: Sequence[BatchView], log_end: int, end: int, now_ms: int
     ) -> int | None:
-        """Return the first offset below `end` that a log lacks; None if it lacks nothing.
+        """Return the first offset below `end` that a log lacks, None if it lacks none.
 
-        Where old records are deleted there may be none to miss, and others in their place.
+        Where old records are deleted there may be none to miss, and a log may have other records in
+        their place.
         """
         others = (b.base_offset for b in batches if b.base_offset < end and not self.has(b))
         first = min(log_end, end, next(others, end))
@@ -336,7 +347,7 @@ class History:
     def cleaning_fault(
         self, batches: Iterable[BatchView], start: int, end: int, now_ms: int
     ) -> str:
-        """Return in words what a part [start, end) of a log has that no cleaning leaves of it."""
+        """Return which batch of [start, end) no cleaning leaves like that; empty text if none."""
         assert self.keys is not None
         left = []
         for batch in batches:

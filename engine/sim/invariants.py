@@ -112,9 +112,9 @@ class _Seen(NamedTuple):
 
 
 def has_risen(before: _Seen | None, now: _Seen) -> bool:
-    """Return whether a replica's watermark rose since the last look, or was not seen before.
+    """Return True if a replica's high watermark rose since the last check, or is new.
 
-    One that is elected uncleanly after a loss begins with what it knew to be committed before.
+    A replica that is elected uncleanly after a loss starts with the high watermark that it knew.
     """
     return before is None or now.high_watermark > before.high_watermark
 
@@ -166,7 +166,10 @@ class Invariants:
         self._versions: dict[str, tuple[int, int]] = {}
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None = None) -> None:
-        """Note a violation, unless its partition is excused; the first one counts."""
+        """Record a violation of a rule and end the run; later violations are only consequences.
+
+        A partition whose records may be lost by a fault is excused.
+        """
         if partition is not None and self.is_excused(partition):
             return
         if self.violation is None:
@@ -174,7 +177,7 @@ class Invariants:
             self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
-        """Return what is true of a partition."""
+        """Return the true history of a partition, which no broker knows; created at first use."""
         history = self.histories.get(partition)
         if history is None:
             stay_ms = self.rules.tombstones_stay_ms
@@ -188,7 +191,7 @@ class Invariants:
         return history is not None and history.excuse is not None
 
     def is_led_in_an_epoch_before_loss(self, partition: TopicPartition) -> bool:
-        """Return whether a broker leads a partition that lost records, and does not know of it."""
+        """Return True if a broker still leads a partition in an epoch before a loss."""
         lost_epoch = self.history(partition).lost_epoch
         brokers = [node.broker for node in self._nodes.values() if node.broker is not None]
         replicas = [broker.storage.replica_manager.partitions.get(partition) for broker in brokers]
@@ -198,10 +201,10 @@ class Invariants:
         )
 
     def is_unseen(self, partition: TopicPartition) -> bool:
-        """Return whether a partition's leader is not checked: it is not up, or not a leader.
+        """Return True if the leader of a partition cannot be checked now: it is not up, or none.
 
-        A broker serves a little before it is up, and may lead then; its directory may fail in the
-        callback in which it commits. What it commits shows later.
+        A broker serves shortly before it is up, and may lead then; its log directory may fail in
+        the callback in which it commits. Its commits show later.
         """
         return self.leading_log(partition) is None
 
@@ -220,7 +223,7 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check what changes without a request: followers that lag, replicas that were cleaned."""
+        """Check the rules that no event triggers: watermarks of followers, cleaned logs (L7)."""
         self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
             with self.without_disk_faults():
@@ -274,10 +277,10 @@ class Invariants:
                     self.topics.check_removal(key, node.broker_id)
 
     def check_midway(self, node: SimulatedBroker) -> None:
-        """Check a broker as a disk stops in the middle of a callback, before its process ends.
+        """Check a broker whose disk stops in the middle of a callback, before its process ends.
 
-        What its leaders have committed by then counts, for consumers and followers may have it.
-        Other rules wait for the next life: what they check may be changed in part only.
+        Records that its leaders have committed by then count: consumers and followers may have
+        them. Other rules wait for the next life, because their state may be changed only in part.
         """
         broker = node.broker
         for key, partition in (
@@ -324,7 +327,7 @@ class Invariants:
     def _check_at_start(
         self, node: SimulatedBroker, history: History, partition: Partition
     ) -> None:
-        """Check why a replica begins behind all others, if it does."""
+        """Check L6 for a replica whose log begins above all others."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
         state, role = history.state, (node.broker_id, partition.leader_epoch)
         is_leader = state is not None and (state.leader, state.leader_epoch) == role
@@ -335,7 +338,7 @@ class Invariants:
     def _leader_changed(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
-        """Check R2, R5, R6, R9 and L6 of a leader, and record what it has newly committed.
+        """Check R2, R5, R6, R9 and L6 of a leader, and record its new commits.
 
         A leader of an epoch before a loss does not commit for the history any more.
         """
@@ -397,7 +400,10 @@ class Invariants:
         *,
         has_risen: bool = True,
     ) -> None:
-        """Take what a watermark covers for the first time; enough are in sync where it rose."""
+        """Record the batches that a high watermark covers for the first time.
+
+        If it rose, enough replicas must be in sync (R8).
+        """
         key = partition.topic_partition
         history.begin_behind_losses(partition.log.log_start_offset)
         # Where replicas differ, one that follows a leader that lost writes may know more committed.
@@ -428,7 +434,7 @@ class Invariants:
     def _check_member(
         self, history: History, broker_id: int, key: TopicPartition, why: str
     ) -> None:
-        """Check that a member of the stored set that lost nothing has all that is committed."""
+        """Check that an ISR member which lost nothing has all committed records."""
         state, broker = history.state, self._nodes[broker_id].broker
         if state is None or broker_id not in state.isr or broker is None:
             return
@@ -458,9 +464,9 @@ class Invariants:
             self.broke("R8", f"{key}: leader {partition.broker_id} {text}", key)
 
     def _end_of(self, broker_id: int, key: TopicPartition) -> ReplicaEnd | None:
-        """Return how far a broker's replica reached, also in what ended midway.
+        """Return the end offsets of a broker's replica, also those that its disk has lost since.
 
-        Then followers may have what its disk lost.
+        Followers may have fetched records up to those offsets.
         """
         _, seen = self._seen.get(broker_id, (0, {}))
         found = seen.get(key)
@@ -503,9 +509,9 @@ class Invariants:
             self._written(path, node, writer)
 
     def roll_back(self, stored: Stored, now: Stored) -> None:
-        """Take what is put back in place of what is stored now, while brokers still run.
+        """Replace the state of the store by an earlier one, while brokers still run.
 
-        A partition of which all is the same is held to what it was held to.
+        A partition whose stored state is unchanged stays under the same rules.
         """
         nodes = dict(stored.nodes)
         topics, topics_now = read_topics(nodes), read_topics(dict(now.nodes))
@@ -551,9 +557,9 @@ class Invariants:
             self.losses.state_set_back(key, self.now_ms)
 
     def _configured(self, topic: str, config: Mapping[str, str]) -> None:
-        """Add a topic's new settings to those by which R8 and L6 judge.
+        """Add a topic's new settings to those that R8 and L6 allow.
 
-        Earlier ones stay allowed, for brokers hear of changes late.
+        Earlier settings stay allowed, because brokers learn of changes late.
         """
         self._min_isrs[topic].add(int(config.get(MIN_ISR, self.rules.min_isr)))
         self.deletions.configured(topic, config)

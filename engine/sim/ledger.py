@@ -82,10 +82,11 @@ class Ledger:
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
     ) -> Fence | None:
-        """Return the fence that has to refuse a request with these ids; None if none has to.
+        """Return the fence that must refuse a request with these ids, None if it may succeed.
 
-        A fence is a partition and its leader epoch in which InitProducerId gave a later epoch.
-        Without `partition` it is that of `__transaction_state` which has the transactional id.
+        A fence is a partition and its leader epoch in which InitProducerId gave a later producer
+        epoch. Without `partition` it is the `__transaction_state` partition of the transactional
+        id.
         """
         if partition is None:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
@@ -106,7 +107,7 @@ class Ledger:
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Take note of the committed offsets that a copier goes on from, and of who said so."""
+        """Note the committed offsets at which a copier resumes, and the broker they came from."""
         is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
         self.copies.resumed(group_id, offsets, floors, is_leader=is_leader)
 
@@ -118,21 +119,21 @@ class Ledger:
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Take note of what a member has in a generation."""
+        """Record the partitions that a member was assigned in a generation of its group."""
         self.groups.assigned(group_id, generation_id, member_id, partitions)
 
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Return a commit that a member sends now, with the next number."""
+        """Record that a member sends an offset commit now, and return its numbered record."""
         return self.groups.commits(group_id, partition, generation_id, member_id)
 
     def committed(self, commit: Commit, code: int) -> None:
-        """Take note of the response to a commit."""
+        """Record the response to a commit."""
         self.groups.committed(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Hand a broken promise on."""
+        """Report a violation of a rule to the invariants."""
         self._invariants.broke(rule, text, partition)
 
     def is_doomed(self, partition: TopicPartition) -> bool:
@@ -158,7 +159,7 @@ class Ledger:
             self.groups.lives.take(batch)
 
     def _lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Require lost records no more; a record without an offset is found by its number."""
+        """Stop requiring that consumers get the records that a partition has lost."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:
@@ -197,18 +198,18 @@ class Ledger:
         return offset is None or offset < self._invariants.history(batch.partition).committed_end
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether what the leader's log has of a producer begins behind a batch.
+        """Return True if the leader's log has only later batches of a producer than this one.
 
-        The producer may not have been told of what came first.
+        The producer may not have got the response for the later ones.
         """
         first_number = next(iter(self._offsets_of(producer, batch.partition)), None)
         return first_number is not None and batch.first_number < first_number
 
     def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether a cleaning took what lies before a batch from the leader's log.
+        """Return True if a cleaning removed the producer's batch before this one from the log.
 
-        A cleaning keeps the last batch that the log knows of a producer. If that is truncated later
-        the log knows an earlier one, and of those between them nothing, in Kafka too.
+        A cleaning keeps the last batch of each producer. If a truncation removes that one later,
+        the log knows an earlier batch and none in between, in Kafka too.
         """
         if self._invariants.history(batch.partition).keys is None:
             return False
@@ -227,9 +228,9 @@ class Ledger:
         return before not in kept
 
     def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
-        """Return the offsets of a producer's records in the leader's log, by their numbers.
+        """Return the offsets of a producer's records in the leader's log, by record number.
 
-        What a cleaning may have taken from it counts as well.
+        Records that a cleaning may have removed count as well.
         """
         log, keys = (
             self._invariants.leading_log(partition),
@@ -304,7 +305,7 @@ class Ledger:
     def damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
-        """Check that a batch with a wrong checksum is one that the leader's disk has damaged."""
+        """Check R14: a batch with a wrong checksum is one that the leader's disk has damaged."""
         self._trace.add(consumer, f"{partition} at {base_offset} from {host}: wrong checksum")
         if not self._invariants.rots.explains(host, partition, base_offset):
             text = f"{consumer} was given {partition} at {base_offset} damaged by {host}"
@@ -319,7 +320,7 @@ class Ledger:
             self._invariants.broke("R14", text, partition)
 
     def check_all(self, *, is_end: bool = False) -> None:
-        """Check what was read while nobody was seen to lead, once that is known to be committed."""
+        """Check the records read while no leader was up, once they are known to be committed."""
         for partition, waiting in list(self._unseen.items()):
             history = self._invariants.histories.get(partition)
             left = []
@@ -337,7 +338,7 @@ class Ledger:
     def _check_gaps(
         self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
     ) -> None:
-        """Check that what a consumer of a compacted topic did not get is outdated."""
+        """Check that records that a consumer of a compacted topic missed were superseded."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         start, end = max(span[0], history.owed_start), span[1]
         if history.is_lost(*span):
@@ -462,9 +463,10 @@ class Ledger:
 
 
 def owed_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]) -> set[int]:
-    """Return the numbers of accepted records, by their offsets, that a log has to have.
+    """Return the numbers of the accepted records that a log must have.
 
-    Those below its start are deleted, and of forked offsets each replica may have others.
+    Records below the log start offset are deleted, and at forked offsets each replica may have
+    others.
     """
     return {
         number
@@ -510,7 +512,7 @@ def _without_forks(history: History, content: bytes) -> bytes:
 
 
 def _all(log: LocalLog) -> Iterable[bytes]:
-    """Yield the batches of a log from its start to its end."""
+    """Yield all batches of a log, one read after the other."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         found = log.read(offset, 1 << 30)

@@ -29,7 +29,7 @@ class VirtualLoop:
         self._number = 0
 
     def at(self, when_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run at a time, or now if it is past; returns what cancels it."""
+        """Schedule a callback at a time, now if it is past; return the function that cancels it."""
         self._number += 1
         cell = [callback]
         heapq.heappush(self._due, (when_ms, self._number, cell))

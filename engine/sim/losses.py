@@ -107,10 +107,10 @@ class LossRules:
     def state_changed(
         self, key: TopicPartition, before: PartitionStateNode, state: PartitionStateNode
     ) -> None:
-        """Forget what members lost before they joined again, and judge the others.
+        """Forget the losses of members that joined the ISR again, and judge the others.
 
-        One that lost writes after the fetch for which it joins, and has not said so yet, joins
-        without them. Source: KIP-903, by which epochs of brokers count without ZooKeeper alone.
+        A member that lost writes after the fetch for which it joins, before its next fetch, joins
+        without them. Source: KIP-903, by which broker epochs prevent this, but not with ZooKeeper.
         """
         history = self._histories[key]
         for broker_id in state.isr:
@@ -135,9 +135,9 @@ class LossRules:
                 self._lost(broker_id, key)
 
     def process_ended(self, node: SimulatedBroker) -> None:
-        """Take note of an end after which a log may end before what its process took for its end.
+        """Note which logs a process that ends may find shorter at its next start.
 
-        A damaged batch is truncated with all that follows it. A log that was closed in order is
+        A damaged batch is truncated with all batches after it. A log that was closed in order is
         read from its last index entry on: it is recovered if no batch is where one should be, and
         may be deleted whole for a damaged last offset.
         """
@@ -150,11 +150,11 @@ class LossRules:
             self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
 
     def _note_ends_without_records(self, broker_id: int) -> None:
-        """Take note of logs that were truncated where they have no records, and not appended to.
+        """Note truncated logs whose last record lies below their log end offset.
 
-        They end at their last record as they are loaded again: that of a batch around the offset is
-        gone, and compaction removes a key's record for a later one which a truncation takes.
-        Source: LocalLog.truncateTo, LogLoader.load.
+        They end at their last record once they are loaded again: the batch around the truncation
+        offset is gone, and compaction may have removed a key's record for a later one that the
+        truncation removed. Source: LocalLog.truncateTo, LogLoader.load.
         """
         for partition in [gap for gap in self._gaps if gap.broker_id == broker_id]:
             if partition not in self._ended:
@@ -184,20 +184,20 @@ class LossRules:
             self._synced_ends[broker_id, key] = min(before, synced_end)
 
     def log_truncated(self, partition: Partition) -> None:
-        """Take note of where the records of a log end after a truncation, and where the log ends.
+        """Note where the records of a truncated log end, and its log end offset.
 
-        A batch around the offset that it is truncated to is gone as a whole, so that the records
-        may end before it, and the log does not. Source: LocalLog.truncateTo.
+        A batch around the truncation offset is removed whole, so that the records may end before
+        the log does. Source: LocalLog.truncateTo.
         """
         records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
         self._gaps[partition] = records_end, partition.log.log_end_offset
 
     def synced_end(self, partition: Partition) -> int:
-        """Return the offset below which all of a log's records are on its disk for certain.
+        """Return the offset below which all records of a log are certainly on its disk.
 
-        That is its recovery point, or where its records end if it has none between the two. A
-        process that ends during a truncation has shortened the file, and not lowered the recovery
-        point yet: then it is the end of the file.
+        That is the recovery point, or the end of the records if it is lower. A process that ends
+        during a truncation has shortened the file but not lowered the recovery point yet: then it
+        is the end of the file.
         """
         recovery_point = partition.log.recovery_point
         records_end, end = self._gaps.get(partition, (recovery_point, recovery_point))
@@ -231,9 +231,9 @@ class LossRules:
         return history.first_missing(batches, end, history.committed_end, now_ms)
 
     def state_set_back(self, key: TopicPartition, now_ms: int) -> None:
-        """Take note of a state that is put back, and of the members that lack records.
+        """Note the ISR members that lack records of a restored state.
 
-        Of a broker that is down nothing is known: it is taken for one that has nothing.
+        A broker that is down counts as one without any record, because nothing is known about it.
         """
         history, lacking = self._histories[key], {}
         for broker_id in () if history.state is None else history.state.isr:
@@ -249,9 +249,12 @@ class LossRules:
         history.roll_back(lacking)
 
     def roll_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
-        """Take note that controllers begin again with an earlier epoch, and have seen nothing.
+        """Record that the metadata store was restored to an earlier state.
 
-        `broker_ids` are registered in what is put back.
+        Controllers begin again with an earlier epoch, and none of them has seen a broker's loss
+        yet.
+
+        `broker_ids` are registered in the restored store.
         """
         for history in self._histories.values():
             for broker_id, lossy in history.lossy.items():
@@ -274,10 +277,10 @@ class LossRules:
     def leader_began(
         self, history: History, partition: Partition, now_ms: int, *, is_new_epoch: bool = False
     ) -> str:
-        """Judge what a leader lacks as its epoch begins; returns in words what it must not lack.
+        """Judge the records that a leader lacks at the start of its epoch; return a fault as text.
 
-        In an epoch that is new nobody has records: followers truncate what the leader lost, which
-        they have of earlier ones.
+        In a new epoch no replica has records yet: followers truncate the records of earlier epochs
+        that the leader lost.
         """
         batches, log_end = content_batches(partition), partition.log.log_end_offset
         lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
@@ -290,7 +293,7 @@ class LossRules:
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
-            # From now on others are held to what this one has.
+            # From now on the log of this leader is what other replicas are checked by.
             history.lossy.pop(partition.broker_id, None)
         may_fork = awaited is not None and awaited.is_rewriting and not is_new_epoch
         if may_fork and (is_current or lossy is not None):
@@ -316,20 +319,21 @@ class LossRules:
         return ""
 
     def _note_returned(self, history: History, batches: list[BatchView], log_end: int) -> None:
-        """Take note of lost records that a leader still has, which members may have truncated.
+        """Note lost records that a leader still has, while other members may have truncated them.
 
-        It was in sync and away while an earlier leader went on without them; now they count again,
-        and its watermark may cover them.
+        It was in the ISR and down while an earlier leader continued without them; now they count
+        again, and its high watermark may cover them.
         """
         returned_from = history.own_end(batches[-1].leader_epoch) if batches else None
         if returned_from is not None and returned_from < log_end:
             history.forks.append(Fork(returned_from, log_end))
 
     def _is_current(self, history: History, partition: Partition) -> tuple[bool, bool]:
-        """Return whether a replica leads as it is stored, and whether it writes again before that.
+        """Return whether a replica leads as stored, and whether it writes in an earlier epoch.
 
-        One that lost writes unseen and hears of its epochs one by one writes in the first of them
-        where others have what it lost: that is gone before it hears of the last.
+        A leader that lost writes unseen and learns of its epochs one by one writes in the first of
+        them, at offsets where others have the lost records: these are gone before it learns of the
+        last.
         """
         state, awaited = history.state, history.awaited
         if state is None or state.leader != partition.broker_id:
@@ -342,9 +346,10 @@ class LossRules:
     def _fork(
         self, history: History, key: TopicPartition, lossy: LossyReplica | None, first: int | None
     ) -> None:
-        """Take note of offsets that others have, and a leader writes again in their epoch.
+        """Note offsets that other replicas have, and that a leader writes again in their epoch.
 
-        `first` is what it lacks of what is committed; others may have more, which is not.
+        `first` is the first committed offset that the leader lacks; others may have uncommitted
+        records after it.
         """
         firsts = [] if first is None else [first]
         if lossy is not None and lossy.kept_end is not None:
@@ -359,7 +364,7 @@ class LossRules:
     def led_of_before(
         self, history: History, partition: Partition, start: int, end: int, now_ms: int
     ) -> None:
-        """Take note of what a leader of an epoch before a loss commits, and nobody keeps."""
+        """Note the batches that a leader of an epoch before a loss commits; no replica keeps it."""
         others = [b for b in content_batches(partition, start, end) if not history.has(b)]
         if not others:
             return
@@ -369,9 +374,9 @@ class LossRules:
         self.on_loss(partition.topic_partition, loss)
 
     def _is_known(self, broker_id: int) -> bool:
-        """Return whether the controller has read the list of brokers, and saw this one.
+        """Return True if the controller has seen a broker as live.
 
-        Then it sees that what comes back is not what was there.
+        It will then notice a restart, and that the broker may have lost writes.
         """
         controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
         return any(
@@ -381,9 +386,9 @@ class LossRules:
         )
 
     def is_unseen(self, broker_id: int) -> bool:
-        """Return whether a broker lost writes, and no controller that lives has seen that.
+        """Return True if a broker lost writes, and no live controller has seen its restart.
 
-        One that has takes it out of the in-sync sets of others, and lets it lead none.
+        A controller that has seen it removes the broker from ISRs and elects another leader.
         """
         return any(
             broker_id in history.lossy
@@ -407,7 +412,7 @@ class LossRules:
                 history.judge_unseen(self._controller_epoch)
 
     def may_lose_writes(self, broker_ids: frozenset[int]) -> bool:
-        """Return whether a power cut of all these leaves somebody in sync who lost nothing."""
+        """Return True if each ISR keeps a member with all records when these brokers lose power."""
         if self._rules.is_synced:
             return True
         return all(
@@ -420,11 +425,11 @@ class LossRules:
         )
 
     def may_end(self, broker_ids: frozenset[int]) -> bool:
-        """Return whether no set loses records as all these processes end.
+        """Return True if no ISR loses records when all these processes end.
 
-        A set that has members that lost writes has to keep another that has all. One that ends as a
-        whole is taken for whole again, so that none of it may have a damaged batch, which is
-        removed as its log is opened.
+        An ISR with members that lost writes must keep another one that has all. An ISR that ends as
+        a whole counts as whole when it returns, so that no member may have a damaged batch, which
+        is removed as its log is opened.
         """
         return all(
             self._keeps_all(history, history.state.isr, broker_ids)

@@ -66,7 +66,7 @@ class Machine:
         return MachineTimers(self, self.life)
 
     def kill(self, *, has_power: bool = True) -> None:
-        """End the process at once; without power its peers hear nothing of it."""
+        """End the process now; without power its peers get no close of their connections."""
         self.is_running = self.is_paused = False
         self.has_power = has_power
         self._held.clear()
@@ -79,7 +79,7 @@ class Machine:
         self.is_paused = self.is_running
 
     def resume(self) -> None:
-        """Let it go on with all that came meanwhile."""
+        """Continue a paused machine with all callbacks that came meanwhile."""
         self.is_paused = False
         held, self._held = self._held, []
         for callback in held:
@@ -132,7 +132,7 @@ class MachineTimers:
         self.life = life
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run once at that time or soon after it; returns what cancels it."""
+        """Run a callback once at a time or soon after; return a function that cancels it."""
         is_cancelled = False
 
         def run() -> None:

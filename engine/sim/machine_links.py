@@ -41,7 +41,7 @@ class MachineLinks:
         return Channel(self, source, target)
 
     def delay_ms(self, key: tuple[str, str]) -> int:
-        """Return how long the next frame takes."""
+        """Return how long the next frame on a link takes."""
         # Not `randrange`, which takes longer than the rest of a frame's way.
         delay_ms = int(self._random.random() * (self._delay_ms_max + 1))
         slow_ms = self._slow_ms.get(key)

@@ -59,7 +59,7 @@ class MemberEvents(MembershipEvents, Protocol):
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Return a commit that a member sends now, with the next number."""
+        """Record that a member sends an offset commit now, and return its numbered record."""
         ...
 
     def committed(self, commit: Commit, code: int) -> None:

@@ -57,7 +57,7 @@ class MembershipEvents(Protocol):
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Take note of what a member has in a generation."""
+        """Record the partitions that a member was assigned in a generation of its group."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
@@ -77,7 +77,10 @@ class GroupRequests:
         self.coordinator: Address | None = None
 
     async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
-        """Return a response, None if there is none now: then the coordinator is looked up again."""
+        """Send a request to the group's coordinator; return its response.
+
+        None if there is none now: the next call looks the coordinator up again.
+        """
         if self.coordinator is None:
             await self._find()
         if self.coordinator is None:
@@ -218,7 +221,10 @@ class Membership:
     # Responses
 
     def judged(self, api_name: str, code: int) -> int:
-        """Return a code that a member can go on with; any other breaks a promise."""
+        """Check a response's error code and return it; report a violation if no member may get it.
+
+        A coordinator that has moved is looked up again for the next request.
+        """
         if code in _MOVED:
             self._requests.forget_coordinator()
         elif code != NONE and code not in REJOINS and not kafka_error(code).is_retriable:
@@ -227,7 +233,7 @@ class Membership:
         return code
 
     async def _is_accepted(self, api_name: str, code: int) -> bool:
-        """Return whether a member is taken; one that is not known joins as a new one."""
+        """Return True if the member was accepted; an unknown member joins as a new one next."""
         if self.judged(api_name, code) == NONE:
             return True
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")

@@ -81,7 +81,7 @@ class MachineNetwork:
         return listener
 
     def forget(self, key: tuple[str, int]) -> None:
-        """Let go of a closed listener."""
+        """Remove a closed listener, unless a later life of the process listens there."""
         life, _ = self._network.listeners.get(key, (None, None))
         if life == self.timers.life:
             del self._network.listeners[key]
@@ -123,7 +123,7 @@ class MachineNetwork:
         source.connections[ours] = None
 
         def arrive() -> None:
-            """Hand the connection to its listener; refuse it if that one's process has ended."""
+            """Pass the connection to its listener; refuse it if the process has ended."""
             life, listener = network.listeners.get((host, port), (None, None))
             if life != target_life or listener is None:
                 refuse()
@@ -146,7 +146,7 @@ class MachineNetwork:
     def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
     ) -> None:
-        """Go on when the look-up is over; one that fails ends the connection."""
+        """Connect once the simulated name look-up is over; a failed one closes the connection."""
 
         def end() -> None:
             """Close the connection if the look-up fails, else let it connect."""
@@ -189,10 +189,16 @@ class _ClientConnection(MemoryConnection):
 
 
 def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], None]) -> Carry:
-    """Return what brings things to one life of a machine; another life refuses them."""
+    """Return the function that delivers frames to one life of a machine's process.
+
+    Another life refuses them; a machine without power stays silent.
+    """
 
     def arrived(run: Callable[[], None]) -> None:
-        """Run in this life of the target; refuse if it is over, and be silent without power."""
+        """Run the arrival in the target's process; refuse it if the process has ended since.
+
+        A machine without power answers nothing, not even a refusal.
+        """
         if target.is_alive(life):
             target.enter(life, run)
         elif target.has_power:

@@ -122,7 +122,7 @@ class SimulatedBroker:
         return any(self.disk.files.exists(f"{path}/{name}") for path in self.log_dirs)
 
     def needs_recovery(self, name: str) -> bool:
-        """Return whether the next life reads a log with a folder of this name to its end.
+        """Return True if the next start must recover the log with a folder of this name.
 
         A life may end before it has opened its logs, and leaves them as they were.
         """
@@ -203,7 +203,7 @@ class SimulatedBroker:
     def _opened(self, opening: Promise[Broker]) -> None:
         """Note that the broker is up; if it failed to start, end the process to start it again.
 
-        A log that was found in two directories is removed from one, as an operator would.
+        A log that was found in two log directories is removed from one, as an operator would.
         """
         if opening.error is not None:
             self._events.record(self.name, f"does not start: {opening.error}")
@@ -218,10 +218,10 @@ class SimulatedBroker:
             self.machine.loop.soon(self.stop)
 
     def _remove_copy(self, duplicate: DuplicateLog) -> None:
-        """Remove one of two copies, as the broker's message advises.
+        """Remove one of two copies of a log, as the broker's message advises.
 
-        A partition that was moved away and back while its directory was offline has two, and one
-        whose move ended by a crash before the old copy had its other name.
+        A partition that was moved away and back while its log directory was offline has two copies,
+        and so has one whose move ended by a crash before the old copy was renamed.
         """
         failed = self.disk.failed_last
         if failed and self.disk.has_failed(failed):
@@ -241,7 +241,10 @@ class SimulatedBroker:
         self.machine.loop.soon(self.process.stop)
 
     def _end_after_callback(self) -> None:
-        """End the process after this callback, unless it has ended by then."""
+        """End the process once the running callback is over, unless it has ended by then.
+
+        The callback belongs to the broker that ends: its state must not vanish under it.
+        """
         life = self.machine.life
 
         def end() -> None:
@@ -256,14 +259,14 @@ class SimulatedBroker:
         self.start_later()
 
     def lose_writes(self, *, keeps_nothing: bool) -> None:
-        """Lose some of what is not synced, or all of it."""
+        """Lose some or all unsynced changes of the disk, as in a power cut."""
         self.filled = filled_files(self.disk.files, self.log_dirs)
         lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
         self._events.record(self.name, f"lost {lost} changes of its disk")
         self._events.lost_writes(self)
 
     def end(self, *, has_power: bool) -> None:
-        """End this broker at once; `BrokerProcess` ends all that share its process."""
+        """End this broker now; `BrokerProcess` ends all brokers of a process together."""
         directories = [] if self.broker is None else self.broker.storage.logs.directories
         for directory in directories:
             if directory.offline:

@@ -68,7 +68,7 @@ class Operator:
         log_dirs: tuple[str, ...],
         min_isr: int,
     ) -> None:
-        """`brokers` are those of the cluster by id, `log_dirs` the log directories of each."""
+        """`brokers` are the cluster's addresses by id, `log_dirs` the log directories of each."""
         self._requests = requests
         self._invariants = invariants
         self._topics = invariants.topics
@@ -124,7 +124,7 @@ class Operator:
         requests.find_leaders([], send)
 
     def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
-        """Create topics with so many partitions and replicas, again until they are there."""
+        """Create topics with these partition counts and replication factors, until they exist."""
         row = messages.CreateTopicsRequest.CreatableTopic
         rows = [
             row(name=name, num_partitions=partitions, replication_factor=replicas)
@@ -180,7 +180,7 @@ class Operator:
         )
 
     def _hand_over(self, draw: Random) -> None:
-        """Let another replica lead, as the first of the same ones."""
+        """Make another replica the preferred leader, by reassignment, and elect it."""
         partition = self._any_partition(draw)
         state = None if partition is None else self._invariants.history(partition).state
         if partition is None or state is None:
@@ -237,7 +237,7 @@ class Operator:
             self._send_request("DeleteTopics", request)
 
     def _names(self) -> list[str]:
-        """Return the topics of clients: those of coordinators stay as they are."""
+        """Return the clients' topics that may be altered: no internal or deleted ones."""
         return sorted(
             name
             for name in self._topics.by_name
@@ -290,7 +290,7 @@ class Operator:
         self._alter_configs([(_TOPIC, draw.choice(names), [change])])
 
     def _delete_records(self, draw: Random) -> None:
-        """Have all records go below half or all of what is committed by now."""
+        """Send DeleteRecords for half or all of a partition's committed records."""
         partition = self._any_partition(draw)
         if partition is None:
             return
@@ -372,7 +372,7 @@ class Operator:
         self._alter_configs([(_BROKER, "", rates)], done)
 
     def _limit_clients(self, draw: Random) -> None:
-        """Set quotas of a client, or of all others."""
+        """Set random quotas for a client, or for all clients without their own quotas."""
         client = draw.choice(_LIMITED_CLIENTS)
         self._limited.add(client)
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
@@ -404,7 +404,7 @@ class Operator:
         rates: Mapping[str, float],
         done: Callable[[Message], None] | None = None,
     ) -> None:
-        """Set the quotas of a client, None for the default, and remove those without a rate."""
+        """Set the quotas of a client, None for the default client; unset rates are removed."""
         request = messages.AlterClientQuotasRequest
         entry = request.EntryData(
             entity=[request.EntityData(entity_type="client-id", entity_name=client)],
@@ -438,7 +438,7 @@ class Operator:
 
 
 def _outcome(message: Message) -> str:
-    """Return in words what a response says: done, or the errors in it."""
+    """Return a response as text: `done`, or the names of the errors in it."""
     if message is None:
         return "no response"
     names = sorted({kafka_error(code).name for code in _codes(message) if code != NONE})

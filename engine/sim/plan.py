@@ -271,7 +271,10 @@ def _with_separate_kinds(
     *,
     is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults with those that are drawn by themselves."""
+    """Return the faults and those of kinds that were added later.
+
+    The later kinds have their own random numbers: the other faults of a known seed stay the same.
+    """
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
     has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)

@@ -76,14 +76,14 @@ class BrokerProcess:
         return frozenset(node.broker_id for node in self.nodes)
 
     def kill(self) -> None:
-        """End it at once; its brokers start again later, with all that they wrote."""
+        """Kill the process; its brokers start again later, with all that they wrote."""
         for node in self._running():
             node.end(has_power=True)
             node.start_later()
         self.peers = {}
 
     def cut_power(self, *, keeps_nothing: bool) -> None:
-        """End its machine at once: each broker lacks some of what was not synced."""
+        """Cut the machine's power: each broker loses some unsynced writes, and restarts later."""
         ended = self._running()
         for node in ended:
             node.end(has_power=False)
@@ -112,7 +112,10 @@ class BrokerProcess:
             node.allow()
 
     def pause(self) -> list[tuple[ProcessMember, int]]:
-        """Let all of it stand still; returns who does, in which life. Empty if it does already."""
+        """Pause all brokers of the process; return them with their present lives.
+
+        Empty if the process is paused already.
+        """
         if any(node.machine.is_paused for node in self.nodes):
             return []
         paused = [(node, node.machine.life) for node in self._running()]

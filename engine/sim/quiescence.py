@@ -35,8 +35,8 @@ def reasons_not_quiescent(
 ) -> list[str]:
     """Return the reasons why a cluster is not quiescent, as text; empty if it is.
 
-    `wanted` are partitions that must exist; all that exist are checked. At the last check a
-    controller may take a state for its own that the controller before it has written.
+    `wanted` are partitions that must exist; all existing ones are checked. At the last check a
+    controller's epoch may differ from the one in a state of its predecessor.
     """
     causes = [f"{node.name} is down" for node in nodes.values() if not node.is_up]
     active = [n.broker for n in nodes.values() if n.broker and n.broker.controller.is_active]
@@ -91,9 +91,11 @@ def _partition_reasons(
 def is_held(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Return whether nothing can be committed: too few in sync, and the others lag for good.
+    """Return True if a partition is below min.insync.replicas and its followers cannot catch up.
 
-    Nothing that a producer of acks=all sends is accepted then. Source: HW-7.
+    Records with acks=all are refused as long: producers need not have sent all before the checks.
+
+    Source: HW-7.
     """
     history = invariants.histories.get(key)
     leader = None if history is None or history.state is None else history.state.leader
@@ -131,7 +133,7 @@ def are_even(ends: Collection[tuple[int, int]], is_commit_blocked: bool) -> bool
 def _is_stuck(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Return whether a replica stays behind for good, so that a move of it has no end."""
+    """Return True if a replica can never catch up, so that a reassignment never ends."""
     history = invariants.histories.get(key)
     return history is not None and any(
         _stays_behind(key, history, nodes[broker_id], nodes, invariants)
@@ -176,10 +178,10 @@ def _has_all_that_is_left(
     node: SimulatedBroker,
     nodes: Mapping[int, SimulatedBroker],
 ) -> bool:
-    """Return whether a follower has every record of its leader, whose log ends behind them.
+    """Return True if a follower has all records of a leader whose log ends above the last one.
 
-    That is so after a loss: what a cleaning has superseded is gone, and so is by what. No fetch
-    tells that the offsets up to the end are empty before a batch comes behind them.
+    That is so after a loss: cleaning removed a superseded record, and the superseding one was lost.
+    No fetch shows that the offsets up to the log end are empty before a later batch comes.
     """
     if not history.losses or history.state is None:
         return False
@@ -207,13 +209,12 @@ def _has_given_up(
     node: SimulatedBroker,
     nodes: Mapping[int, SimulatedBroker],
 ) -> bool:
-    """Return whether a replica is fetched no more in its epoch, and may be in Kafka.
+    """Return True if a replica's fetcher has failed for its epoch, as it may in Kafka too.
 
-    What a leader that lost writes has written in their place may not fit behind the log of a
-    follower that still has them: batches that begin below its end. So does the first batch of a
-    leader whose log begins inside it, to which a follower has truncated that begins before. Source:
-    UnifiedLog.append throws UnexpectedAppendOffsetException, AbstractFetcherThread
-    markPartitionFailed.
+    Batches of a leader that lost writes may begin below the log end of a follower that still has
+    the lost records. So may the first batch of a leader whose log start lies inside it, for a
+    follower that was truncated there. Source: UnifiedLog.append throws
+    UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
     """
     partition = _replica_on(node, key)
     may_not_follow = history.forks or history.begins_inside_batches
@@ -238,7 +239,7 @@ def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bo
 
 
 def _metadata_reasons(broker: Broker, invariants: Invariants) -> list[str]:
-    """Return where the metadata cache of a broker is not what is stored."""
+    """Return the differences between a broker's metadata cache and the store, as text."""
     cache, who = broker.metadata_cache, f"broker {broker.broker_id}"
     causes = []
     for key in invariants.topics.rows:
@@ -256,7 +257,7 @@ def _metadata_reasons(broker: Broker, invariants: Invariants) -> list[str]:
 
 
 def _settings_reasons(broker: Broker, invariants: Invariants) -> list[str]:
-    """Return where a replica goes by other settings of its topic than are stored."""
+    """Return the differences between the topic configs of replicas and the store, as text."""
     causes = []
     for key, partition in broker.storage.replica_manager.partitions.items():
         stored = invariants.configs.get(key.topic, {})
@@ -278,11 +279,11 @@ def _controller_reasons(
     *,
     is_last_check: bool,
 ) -> list[str]:
-    """Return where the controller's memory is not what is stored.
+    """Return the differences between the controller's context and the store, as text.
 
-    A controller takes the state of a partition for its own when a replica out of the set ends, and
-    writes nothing: the store has its epoch with the next change, which may not come any more.
-    Source: ReplicaStateMachine.doRemoveReplicasFromIsr.
+    A controller adopts a partition's state when a replica outside the ISR ends, and writes nothing:
+    the store gets the new controller epoch with the next change, which may never come. Source:
+    ReplicaStateMachine.doRemoveReplicasFromIsr.
     """
     topics, causes = invariants.topics, []
     if sorted(context.partitions()) != sorted(topics.rows):

@@ -79,9 +79,10 @@ class TransactorEvents(Protocol):
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
     ) -> Fence | None:
-        """Return what a request runs into that an instance sends now; None if it is the latest.
+        """Return the fence that must refuse an instance's request, None for the latest instance.
 
-        No partition stands for the one that has the transactional id.
+        Without `partition` it is that of the `__transaction_state` partition of the transactional
+        id.
         """
         ...
 

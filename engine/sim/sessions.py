@@ -18,7 +18,10 @@ class SessionRules:
     def committed(
         self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Check one transaction: what it leaves of nodes; sessions with None have ended."""
+        """Check a transaction of the store: ephemeral nodes are deleted with their session (Z2).
+
+        In `sessions`, None as timeout means that the session has ended.
+        """
         ended = {session_id for session_id, timeout_ms in sessions.items() if timeout_ms is None}
         self._live |= set(sessions)
         self._live -= ended
@@ -35,7 +38,7 @@ class SessionRules:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
 
     def roll_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
-        """Take the nodes and sessions that are put back in place of all others."""
+        """Replace all nodes and sessions by those of a restored store."""
         self._live = set(sessions)
         self._owners = {
             path: node.ephemeral_owner for path, node in nodes.items() if node.ephemeral_owner

@@ -48,9 +48,9 @@ def filled_files(files: MemoryFiles, log_dirs: Sequence[str]) -> frozenset[str]:
 
 
 def unreadable_files(files: Files, log_dir: str, filled: frozenset[str]) -> list[str]:
-    """Return the small files of a log directory that are neither old nor new.
+    """Return the small files of a log directory that have neither old nor new content.
 
-    `filled` are those that `filled_files` returned right before the power was cut.
+    `filled` are the files that `filled_files` returned right before the power was cut.
     """
     if not files.exists(log_dir):
         return []

@@ -187,7 +187,7 @@ class Simulation:
     # What happens on machines
 
     def ran(self, machine: Machine) -> None:
-        """Check a broker after each of its callbacks, and those that it may have called."""
+        """Check the invariants of a machine's brokers after each callback on that machine."""
         self.invariants.now_ms = self.invariants.rots.now_ms = self.loop.now_ms
         nodes = self._nodes_by_machine.get(machine.name, ())
         for node in nodes:
@@ -235,7 +235,10 @@ class Simulation:
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut, and check what it has left."""
+        """Record a power cut of a broker, and check its small files (L8).
+
+        Each file must be as before or after its last write, never torn.
+        """
         self.invariants.lost_writes(node.broker_id)
         if not self.plan.has_unseen_losses:
             self._returns.lost_writes(node.broker_id, self.loop.now_ms)
@@ -296,7 +299,7 @@ class Simulation:
     def _producer(
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
-        """Return a new producer of this kind, with random numbers of its own."""
+        """Return a new producer of a kind, with its own random numbers."""
         random = self.random(f"producer {name}")
         kind = kind._replace(is_keyed=self.plan.is_compacted, is_compressed=self.plan.is_compressed)
         return SimulatedProducer(self.client(name), kind, partitions, random, self.ledger)
@@ -412,7 +415,7 @@ class Simulation:
         return True
 
     def _unanswered(self) -> list[str]:
-        """Return what clients wait for: responses, ends of transactions, committed records."""
+        """Return what clients still wait for, as text: responses, transaction ends, records."""
         producers = (*self.producers, *self._passing.values())
         waiting = [
             f"{producer.name} has records of {partition} unanswered"
@@ -432,7 +435,10 @@ class Simulation:
     def _unread(
         self, consumer: SimulatedConsumer, partitions: Iterable[TopicPartition]
     ) -> list[str]:
-        """Return what a consumer has not read of some partitions and has to get."""
+        """Return a line for each partition that a consumer has not read to its committed end.
+
+        A partition counts only if the consumer can be expected to read it (`_is_owed`).
+        """
         unread = []
         for partition in sorted(partitions):
             position = consumer.positions[partition]
@@ -467,12 +473,11 @@ def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
 
 @contextmanager
 def buried_quietly() -> Iterator[None]:
-    """Collect what a run leaves when it is over, and not before.
+    """Postpone garbage collection to the end of a run.
 
-    Coroutines of processes that were killed would otherwise run their `finally` blocks during other
-    events, or tell of it on stderr; nobody asks what they log. What was there before the run is not
-    looked through again. What the caller has frozen stays frozen: with it everything that is no
-    garbage then, as Python can unfreeze no part.
+    Coroutines of killed processes would otherwise run their `finally` blocks during other events,
+    or report on stderr. Objects from before the run are not scanned again. Objects that the caller
+    has frozen stay frozen, and so do all others that are alive then: Python unfreezes only all.
     """
     gc_was_on, hook = gc.isenabled(), sys.unraisablehook
     disabled_level = logging.root.manager.disable

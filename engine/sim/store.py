@@ -44,7 +44,7 @@ class StoreObserver(Protocol):
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Take note of nodes and sessions as a transaction leaves them, and of who wrote."""
+        """Note the nodes and sessions that a transaction changed, and the client that wrote."""
         ...
 
 
@@ -65,7 +65,7 @@ class WatchedJournal:
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Take one transaction."""
+        """Write one transaction to the journal, and report it to the observer."""
         self._journal.commit(zxid, nodes, sessions)
         if self.on_commit is not None:
             self.on_commit(self._journal.load())
@@ -109,28 +109,28 @@ class StoreServer:
         self.start()
 
     def start(self) -> None:
-        """Begin on what the journal holds; sessions have their full time from now on."""
+        """Start with the journal's content; sessions have their full timeout from now on."""
         self._timers = self.machine.start()
         self.store = ZnodeStore(self._journal, self.machine.clock)
         self._tick()
 
     def stop(self) -> None:
-        """End at once; what was committed is kept, and every connection breaks."""
+        """End the store's process at once: its connections break, and committed writes are kept."""
         self.machine.kill()
         for connection in list(self._closers):
             self._close(connection)
 
     def keep_snapshots(self) -> None:
-        """Keep what there was for a while, so that it can be put back."""
+        """Keep recent states of the store, so that a fault can restore one."""
         self._snapshots.keep(self.machine.clock.monotonic_ms(), self._journal.load())
         self._journal.on_commit = lambda stored: self._snapshots.keep(
             self.machine.clock.monotonic_ms(), stored
         )
 
     def snapshot(self, age_ms: int) -> tuple[Stored, Stored] | None:
-        """Return what would be put back if the data were set back so far, and what there is now.
+        """Return the state that a rollback by `age_ms` would restore, and the present state.
 
-        None where no snapshots are kept.
+        None if no snapshots are kept.
         """
         now = self._journal.load()
         snapshot = self._snapshots.as_of(self.machine.clock.monotonic_ms() - age_ms)
@@ -191,9 +191,9 @@ class StoreServer:
         connection: StoreConnection,
         on_closed: Callable[[], None],
     ) -> int:
-        """Begin a session (0) or go on with one over a new connection; returns its id.
+        """Open a session (id 0) or resume one over a new connection; return its id.
 
-        Watches are of a connection, as a ZooKeeper's: those of an earlier one are gone.
+        Watches belong to a connection, as in ZooKeeper: those of the earlier one are dropped.
         """
         if session_id == 0:
             session_id = self.store.open_session(timeout_ms)

@@ -172,7 +172,7 @@ class SimulatedZnodeClient:
         drive(self._reconnected())
 
     async def _reconnected(self) -> None:
-        """Set the watches again, send what waited, and report RECONNECTED."""
+        """Set the watches again, send the requests that waited, and report RECONNECTED."""
         setting = drive(self._watches.reconnected())
         unsent, self._unsent = self._unsent, []
         for send in unsent:
@@ -240,7 +240,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.EXPIRED)
 
     async def close(self) -> None:
-        """End the session and what it owns; closing twice is allowed."""
+        """End the session, and with it its ephemeral nodes; a second call does nothing."""
         if not self._has_session:
             self._cancel()
             return
@@ -341,7 +341,7 @@ class SimulatedZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         operation = Create(path, data, ephemeral, sequential)
         session_id = self._session_id
         return str(await self._request(lambda store: store.apply(session_id, operation)))

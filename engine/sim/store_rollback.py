@@ -53,13 +53,13 @@ class Snapshots:
         self._kept: list[tuple[int, Stored]] = []
 
     def keep(self, now_ms: int, stored: Stored) -> None:
-        """Keep what a transaction has left; forget what is too old."""
+        """Keep the state after a transaction; drop states older than AGE_MS_MAX."""
         self._kept.append((now_ms, stored))
         while len(self._kept) > 1 and self._kept[1][0] <= now_ms - AGE_MS_MAX:
             del self._kept[0]
 
     def as_of(self, at_ms: int) -> Stored | None:
-        """Return what there was at a time, or as the first snapshot was taken; None without one."""
+        """Return the state at a time, at earliest the first snapshot; None if there is none."""
         if not self._kept:
             return None
         early = [stored for kept_ms, stored in self._kept if kept_ms <= at_ms]
@@ -88,10 +88,10 @@ class StoredTopics(NamedTuple):
         return None if topic is None else topic.partitions.get(key.partition)
 
     def is_same(self, key: TopicPartition, other: StoredTopics) -> bool:
-        """Return whether a partition is the same one in both: of one topic, to be deleted in both.
+        """Return True if a partition is the same in both states: same topic id, same deletion.
 
-        Who leads it, and who is in sync, may differ; one that has no such state yet in one of them
-        begins there once more.
+        Leader and ISR may differ. A partition without a state node in only one of them starts
+        again, and is not the same.
         """
         topic = key.topic
         return (
@@ -103,7 +103,7 @@ class StoredTopics(NamedTuple):
         )
 
     def is_equal(self, key: TopicPartition, other: StoredTopics) -> bool:
-        """Return whether all that is stored of a partition is the same, but who wrote it."""
+        """Return True if all stored data of a partition is equal, except the controller epoch."""
         state, others = self.states.get(key), other.states.get(key)
         if state is not None and others is not None:
             others = others._replace(controller_epoch=state.controller_epoch)
@@ -119,7 +119,7 @@ class StoredTopics(NamedTuple):
 
 
 def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
-    """Return what nodes say."""
+    """Return the topics, states and settings that a store's nodes contain."""
     controller = nodes.get(CONTROLLER_EPOCH)
     found = StoredTopics(
         0 if controller is None else decode_controller_epoch(controller.data, CONTROLLER_EPOCH),
@@ -141,10 +141,12 @@ def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
 
 
 def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[TopicPartition]:
-    """Return the partitions that topics have now and that are not there, or begin once more.
+    """Return the partitions of existing topics that the restored store does not have.
 
-    The operator removes their logs, which have epochs of before and the id of their topic. Logs of
-    other topics a broker knows for strays.
+    Before brokers start on the restored store, the operator removes the logs of these partitions:
+
+    brokers would keep them, as the topic id is right. Logs of other topics brokers find to be
+    strays.
     """
     return sorted(
         key
@@ -159,9 +161,9 @@ def is_log_of(folder: str, partition: TopicPartition) -> bool:
 
 
 def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
-    """Return the topics that have grown meanwhile, and how many partitions they had in the end.
+    """Return the topics that a rollback shrinks, with their present partition counts.
 
-    Clients go on with those that are gone: the operator adds as many again.
+    Clients continue with the removed partitions: the operator creates them again.
     """
     counts = {name: len(topic.partitions) for name, topic in topics_now.topics.items()}
     return {
@@ -173,7 +175,10 @@ def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, in
 
 
 def put_back(snapshot: Stored, now: Stored) -> Stored:
-    """Return what the store is to hold in place of what it holds now."""
+    """Return a snapshot adjusted for a restore: ids and epochs must not be used twice.
+
+    Producer id blocks and leader epochs stay above those that brokers have seen since.
+    """
     nodes, nodes_now = dict(snapshot.nodes), dict(now.nodes)
     if PRODUCER_ID_BLOCK in nodes_now:
         nodes[PRODUCER_ID_BLOCK] = nodes_now[PRODUCER_ID_BLOCK]

@@ -90,7 +90,7 @@ class Topics:
     # What is written
 
     def doom(self, name: str) -> None:
-        """Take note that a topic is to be deleted: its records are nobody's any more."""
+        """Record that a topic is to be deleted: its records need not be kept from now on."""
         topic = self.by_name.get(name)
         self._doomed[name] = None if topic is None else topic.topic_id
         for key in self._keys(name):
@@ -99,7 +99,7 @@ class Topics:
         self.on_change(name)
 
     def pardon(self, name: str) -> None:
-        """Take note that a topic is not to be deleted, for it is not there any more."""
+        """Record that a request to delete a topic is over; the topic must be gone by now (C8)."""
         if self.is_doomed(name):
             self._broke("C8", f"{name} is not to be deleted any more, and still there")
         self._doomed.pop(name, None)
@@ -148,7 +148,7 @@ class Topics:
         self.on_change(name)
 
     def roll_back(self, stored: StoredTopics) -> list[str]:
-        """Take what is put back in place of all that there was; returns the topics that differ."""
+        """Replace all topics by those of a restored store; return the names that differ."""
         names = sorted({*self.by_name, *stored.topics})
         changed = [name for name in names if not self._is_same(name, stored)]
         moves = self._moves

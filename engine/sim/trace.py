@@ -40,7 +40,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def logging_into(trace: Trace) -> Iterator[None]:
-    """Lead what the engine logs into a trace meanwhile, and nowhere else."""
+    """Send the engine's log lines into a trace, and nowhere else, while the context is open."""
     logger = logging.getLogger(_ENGINE_LOGGERS)
     before = logger.level, logger.propagate, logging.root.manager.disable
     handler = _Lines(trace)

@@ -88,7 +88,10 @@ class TransactionRequests:
         *,
         gives_up: bool = True,
     ) -> None:
-        """One that gives up has batches that come late: without verification they hang."""
+        """Set up the requests of one instance; `gives_up` lets its last batches arrive late.
+
+        Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
+        """
         self._give_up_share = _GIVE_UP_SHARE * gives_up
         self.name = requests.name
         self.transactional_id = transactional_id
@@ -152,7 +155,7 @@ class TransactionRequests:
     async def produce(
         self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
     ) -> bool:
-        """Send one batch until it is accepted, or drawn to be given up (step 2 of the module).
+        """Send one batch until it is accepted, or the producer gives up at random (step 2).
 
         Returns whether it was accepted; raises InstanceEnds.
         """
@@ -225,11 +228,11 @@ class TransactionRequests:
     async def _produce_once(
         self, ids: Ids, partition: TopicPartition, message: RequestMessage
     ) -> int | None:
-        """Return the code of a response, None if none came; find the leaders after what may pass.
+        """Return the code of one Produce response, None if none came; refresh stale leaders.
 
-        A replica that a move removed while its broker was away believes that it leads, and refuses
-        all with NOT_ENOUGH_REPLICAS: its producers have to learn of the leader by themselves.
-        Source: `metadata.max.age.ms`; here each attempt refreshes them, as plain producers do.
+        A replica that a reassignment removed while its broker was down believes that it leads, and
+        refuses everything with NOT_ENOUGH_REPLICAS: its producers have to find the leader by
+        themselves. Source: `metadata.max.age.ms`; here each attempt refreshes the metadata.
         """
         code: int | None = None
         leader = self._requests.leaders.get(partition)

@@ -108,7 +108,7 @@ class TransactionRules:
         position: int,
         aborted: Iterable[tuple[int, int]],
     ) -> None:
-        """Take what a reader of committed records got: batches, and what it has to leave out.
+        """Note the records that a read_committed consumer got, without aborted ones.
 
         `aborted` are producer ids, each with the first offset of one of its aborted transactions.
         """
@@ -168,9 +168,9 @@ class TransactionRules:
             self._broke("T1", text, partition)
 
     def is_committed(self, transaction: SentTransaction) -> bool | None:
-        """Return whether a transaction is committed, by the logs or the producer's responses.
+        """Return True if a transaction is committed, by its markers in logs or by the response.
 
-        None if nobody knows.
+        None if neither shows the result.
         """
         for partition in transaction.sent:
             for is_committed in self._ends(transaction, partition).values():

@@ -65,7 +65,10 @@ class Transactor:
         *,
         gives_up: bool,
     ) -> None:
-        """One that gives up has batches that come late: without verification they hang."""
+        """Set up one instance of a transactional id; `gives_up` lets its last batches arrive late.
+
+        Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
+        """
         self._late_share = _LATE_SHARE * gives_up
         self.name = requests.name
         topics = sorted({partition.topic for partition in partitions})

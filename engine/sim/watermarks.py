@@ -45,7 +45,7 @@ class Lag(NamedTuple):
     truncation_count: int
 
     def is_behind(self, before: Lag) -> bool:
-        """Return whether it is the same follower later in the same session."""
+        """Return True if this is the same follower later in the same fetch session."""
         return (
             self.fetcher is before.fetcher
             and self.leader is before.leader
@@ -72,7 +72,7 @@ class WatermarkRules:
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
     def check(self) -> None:
-        """Check followers that lagged at an earlier look, and note those that lag now."""
+        """Check HW-10 for followers that lagged at the last check, and note those that lag now."""
         lags = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:
@@ -88,8 +88,8 @@ class WatermarkRules:
     ) -> Iterable[tuple[TopicPartition, Lag]]:
         """Yield the followers of a fetcher whose high watermark is below what they could have.
 
-        That is the lower of their own log end and the leader's high watermark. Partitions that are
-        backed off, and so left out of the next fetch, are skipped.
+        That is the lower of their log end offset and the leader's high watermark. Partitions that
+        are backed off, and so left out of the next fetch, are skipped.
         """
         leader = self._nodes[fetcher.leader_id].broker
         if leader is None:

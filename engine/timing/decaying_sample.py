@@ -54,7 +54,11 @@ class DecayingSample(Generic[T]):
         return self._values
 
     def offer(self, event_count: int, value_of: Callable[[int], T], now_s: int) -> None:
-        """Offer events of one second; `value_of` gives the value of one by its index."""
+        """Offer the values of a second's events to the sample.
+
+        `value_of` returns the value at an index. Values are asked for only as far as the sample
+        takes them: most of many events are passed over.
+        """
         if now_s - self._began_s >= _RESCALE_S:
             self._rescale(now_s)
         weight = math.exp(_ALPHA * (now_s - self._began_s))

@@ -91,7 +91,7 @@ class Moments:
         self.count += count
 
     def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
-        """Return the figures, with the quantiles of a sample; `unit` is what counts as 1."""
+        """Return count, mean, deviation and quantiles of a sample, divided by `unit`."""
         if not self.count:
             return HistogramReading(0, *(0.0,) * 11)
         deviation = 0.0
@@ -111,7 +111,7 @@ class Moments:
 
 
 def quantile(ordered: Sequence[int], share: float) -> float:
-    """Return the value below which a share of the values lies, between two of them if need be."""
+    """Return the value below which a share of the values lies, interpolated between two."""
     if not ordered:
         return 0.0
     position = share * (len(ordered) + 1)

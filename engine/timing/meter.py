@@ -43,7 +43,7 @@ class Meter:
     __slots__ = ("_began_ms", "_rates", "_ticked", "counted")
 
     def __init__(self, now_ms: int, tick: int) -> None:
-        """Begin before the first event, after the tick of that number."""
+        """Start a meter without events; `tick` is the number of the latest five-second tick."""
         #: The count at the last tick.
         self.counted = 0
         self._began_ms = now_ms
@@ -80,7 +80,7 @@ class Meter:
         self._rates = (one, five, fifteen)
 
     def reading(self, number: int, count: int, now_ms: int) -> MeterReading:
-        """Return the count of now, and the rates as they were after the tick of that number."""
+        """Return the count, the mean rate, and the rates as of tick `number`."""
         self._make_up(number)
         lasted_ms = now_ms - self._began_ms
         mean = count * _MS_PER_S / lasted_ms if lasted_ms > 0 else 0.0

@@ -61,7 +61,7 @@ class DelayedOperation(Timer, ABC):
         return self.can_complete()
 
     def force_complete(self) -> bool:
-        """Complete, ready or not; True for exactly one caller, who owes the response."""
+        """Complete, ready or not; True for exactly one caller, who must send the response."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -70,15 +70,16 @@ class DelayedOperation(Timer, ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Let go of all that the response is built from, for it has been, or nobody wants it.
+        """Release the data of the response, once it is sent or no longer wanted.
 
-        Called by the one who completed it: it may be listed under its keys for long after that.
+        The caller that completed the operation calls this: the operation may stay listed under its
+        keys for long after that.
         """
 
     def abandon(self) -> bool:
-        """Complete without a response, for nobody waits for it; False if it is completed already.
+        """Complete without a response, because nobody waits for one; False if completed already.
 
-        One that is owed a response by then gets it all the same.
+        A response that is due by then is sent all the same.
         """
         if not self.force_complete():
             return False
@@ -129,7 +130,10 @@ class Purgatory(Generic[Op]):
         return PurgatoryCount(self.delayed_count, self.watched_count)
 
     def counts_by(self, kind_of: Callable[[Hashable], str]) -> dict[str, PurgatoryCount]:
-        """Count what waits and what is listed under keys of each kind; each waits under one key."""
+        """Count waiting operations and watched entries, by the kind of their keys.
+
+        Each operation must wait under one key.
+        """
         delayed: Counter[str] = Counter()
         watched: Counter[str] = Counter()
         for key, watchers in self._watchers.items():
@@ -180,9 +184,10 @@ class Purgatory(Generic[Op]):
             self._sweep()
 
     def check(self, key: Hashable) -> list[Op]:
-        """Return the operations under a key that an event completed; their responses are owed.
+        """Return the operations that an event of a key completed; the caller sends their responses.
 
-        A fault of a look goes on with none of them completed: they can be at the next event.
+        A fault in one operation is raised with none of them completed: the next event can complete
+        them.
         """
         watchers = self._watchers.get(key)
         if watchers is None:
@@ -200,7 +205,10 @@ class Purgatory(Generic[Op]):
         return [operation for operation in over if operation.force_complete()]
 
     def advance(self, now_ms: int) -> list[Op]:
-        """Complete the operations past their deadline, earliest first; their responses are owed."""
+        """Complete the operations past their deadline, earliest first.
+
+        The caller sends their responses.
+        """
         expired = []
         for operation in self._wheel.advance(now_ms):
             if operation.force_complete():

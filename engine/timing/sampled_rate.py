@@ -36,7 +36,7 @@ class SampledRate:
         self._current = 0
 
     def record(self, now_ms: int, count: float = 1) -> None:
-        """Count what happened at once."""
+        """Add to the count of the present window."""
         if not self._windows:
             self._windows.append(_Window(now_ms, now_ms))
         window = self._windows[self._current]
@@ -46,7 +46,7 @@ class SampledRate:
         window.last_event_ms = now_ms
 
     def _next_window(self, now_ms: int) -> _Window:
-        """Replace the oldest window by a new one that begins now, and return it."""
+        """Replace the oldest window by a new one that begins now, and return the new window."""
         # One more than is measured: the oldest overlaps with the time that is.
         self._current = (self._current + 1) % (self._window_count + 1)
         fresh = _Window(now_ms, now_ms)
@@ -54,7 +54,7 @@ class SampledRate:
         return fresh
 
     def delay_ms(self, bound_per_s: float, now_ms: int) -> int:
-        """Return for how long nothing should happen so that the rate is at its bound again.
+        """Return how long a client must be throttled until its rate is down at the bound.
 
         At most one window; 0 while the rate is not above the bound.
         """
@@ -78,7 +78,7 @@ class SampledRate:
         return math.floor(over_ms + 0.5) if math.isfinite(over_ms) else over_ms
 
     def rate_per_s(self, now_ms: int) -> float:
-        """Return how many there were a second."""
+        """Return the events per second over the last windows; older windows are reset."""
         for window in self._windows:
             if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
                 window.began_ms = window.last_event_ms = now_ms

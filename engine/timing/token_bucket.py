@@ -25,7 +25,7 @@ class TokenBucket:
         self._last_ms = 0
 
     def tokens(self, rate_per_s: float, now_ms: int) -> float:
-        """Return how many there are now."""
+        """Return the number of tokens now, after adding those since the last call."""
         burst = self._window_s * rate_per_s
         if self._tokens is None:
             self._tokens = burst

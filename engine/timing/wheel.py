@@ -224,9 +224,9 @@ class TimingWheel(Generic[T]):
         return max((expiry for expiry, _, _ in self._queue), default=self._clock)
 
     def _drain(self, clock: int) -> list[T]:
-        """Empty all buckets that are due at a time; returns what they held.
+        """Empty all buckets that are due at a time; return their timers.
 
-        All of them before any timer is placed again: a bucket serves one expiry at a time.
+        All are emptied before any timer is placed again: a bucket serves one expiry at a time.
         """
         drained: list[Timer] = []
         if self._due:

@@ -81,7 +81,10 @@ class Producers:
     def init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Promise[InitResult]:
-        """Begin a producer; `expected` is the producer id and epoch that the client sent.
+        """Return a producer id and epoch for a transactional id (InitProducerId).
+
+        Fence older producers. `expected` is the producer id and epoch that the client sent, if it
+        asks for the next epoch.
 
         Differs: an id that cannot be written is refused before it is known; Kafka fails at the
         write, with the same error, and keeps the id for ever.

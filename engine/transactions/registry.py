@@ -135,7 +135,7 @@ class TransactionRegistry:
             yield from tuple(owned.transactions.values())
 
     def in_hash_order(self) -> Iterator[Transaction]:
-        """Return all ids by partition, those of one in the order of Kafka's concurrent map."""
+        """Yield all transactions by partition, in the order of Kafka's concurrent map."""
         for _, owned in sorted(self._owned.items()):
             by_id = owned.transactions
             yield from [by_id[name] for name in in_concurrent_hash_order(by_id)]
@@ -167,7 +167,7 @@ class TransactionRegistry:
         self._owned.clear()
 
     async def _load(self, load: CoordinatorLoad) -> None:
-        """Load a partition's transactions and complete those that were decided, unless resigned."""
+        """Load a partition's transactions and complete decided ones, unless it is resigned."""
         # 1
         loaded = await self._loads.read(load, _nothing, self._log.read, _apply_record)
         # 2

@@ -105,10 +105,10 @@ class Transaction:
     def next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition | None:
-        """Prepare a higher epoch for a producer that begins; None if the producer is fenced.
+        """Prepare a higher epoch for an initializing producer; None if the producer is fenced.
 
-        `expected_epoch` is the epoch that the producer itself names (KIP-360): one that repeats its
-        request gets the epoch of the first time.
+        `expected_epoch` is the epoch that the producer itself sent (KIP-360). A producer that
+        repeats its request gets the same epoch again.
         """
         if expected_epoch is None:
             epoch, last_epoch = self._raised_epoch(), NO_EPOCH
@@ -182,7 +182,7 @@ class Transaction:
         return self._set_pending(self._like(TransactionState.DEAD, self.last_update_ms, ()))
 
     def complete(self, transition: Transition) -> None:
-        """Apply a written transition; one that was not prepared is a broken invariant."""
+        """Apply a transition after it is written; asserts that the transition was prepared."""
         assert self.pending_state is transition.state, f"{self.transactional_id}: {transition}"
         assert transition.producer_epoch >= self.producer_epoch or (
             transition.state is TransactionState.EMPTY
@@ -210,7 +210,7 @@ class Transaction:
         partitions: tuple[TopicPartition, ...] | None = None,
         start_ms: int | None = None,
     ) -> Transition:
-        """Return a transition to `state` that leaves all else as it is, but for what is given."""
+        """Return a transition to `state` that keeps every field which is not given."""
         fields = (
             state,
             self.producer_id,

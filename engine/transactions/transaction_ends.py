@@ -65,7 +65,12 @@ class TransactionEnds:
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
     ) -> Promise[int]:
-        """End a transaction for its producer; promises an error code, 0 once it is decided."""
+        """Commit or abort a transaction (EndTxn); promise an error code, 0 once it is decided.
+
+        The decision is a record of the transaction log. The markers are written after the response.
+
+        Markers for its partitions are written after the response, as in Kafka.
+        """
         if not transactional_id:
             return Promise.of(INVALID_REQUEST)
         code, coordinator_epoch, transaction = self._registry.find(transactional_id)

@@ -66,7 +66,13 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> dict[TopicPartition, int]:
-        """Return 0 for each partition that is in the open transaction, an error code for others."""
+        """Return 0 for each partition of the open transaction, and an error code for any other.
+
+        Leaders ask before the first record of a transaction: a late record may open no transaction
+        that
+
+        nobody ends.
+        """
         code, _, transaction = self._found(transactional_id, producer_id, producer_epoch)
         if code or transaction is None:
             return dict.fromkeys(partitions, code)

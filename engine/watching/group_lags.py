@@ -144,7 +144,7 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return how fast the lag grows, of the partitions that the first and the last sample know."""
+    """Return the growth of the lag, over the partitions in both the first and the last sample."""
     known = ((timed, group, _known(timed, group)) for timed, group in history)
     first, before, old = next((one for one in known if one[2]), (None, None, set()))
     last, after = history[-1]

@@ -13,7 +13,7 @@ TROUBLES: Final = ("offline", "under-min-isr", "at-min-isr", "under-replicated")
 def partition_trouble(
     row: PartitionView, min_isr: int | None, adding: tuple[int, ...] = ()
 ) -> str | None:
-    """Return one of TROUBLES, or None; `adding` are the replicas that a move brings."""
+    """Return one of TROUBLES, or None; `adding` are the replicas that a reassignment adds."""
     if not row.has_leader:
         return "offline"
     in_sync = len(row.isr)

@@ -23,7 +23,7 @@ class NoSuchSort(EngineError):
 def matching(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
-    """Return the rows that have each word of a text in one of these fields, in any case."""
+    """Return the rows in which each word of a text occurs in one of the fields, in any case."""
     terms, shown = text.lower().split(), list(keys)
     return [
         row
@@ -35,7 +35,7 @@ def matching(
 def ordered(
     rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
 ) -> list[Mapping[str, Any]]:
-    """Return rows by a field; those without it are the last either way, equal ones stay.
+    """Return rows sorted by a field; rows without a value are last, equal ones keep their order.
 
     Values in `rank` come before others, in its order.
     """

@@ -53,9 +53,9 @@ class Sampler:
         self._until_settings = 0
 
     def next(self) -> TimedSample:
-        """Wait until a sample is due, and take it.
+        """Wait until a sample is due, and request it.
 
-        Errors: those of asking for metadata; WatchStopped.
+        Errors: those of requesting metadata; WatchStopped.
         """
         if self._began_ms is not None:
             due_ms = self._began_ms + self._every_ms

@@ -61,7 +61,7 @@ def sample_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition
 
 
 def move_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, float]:
-    """Return the bytes a second that each reassignment copies, of those that both samples know."""
+    """Return the bytes per second that each reassignment copies, if it is in both samples."""
     elapsed_s = max(after.at_ms - before.at_ms, 1) / _MS_PER_S
     first, second = before.sample, after.sample
     rates = {}
@@ -76,7 +76,7 @@ def move_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, 
 def rate_sum(
     rates: Mapping[TopicPartition, PartitionRate], keys: Iterable[TopicPartition]
 ) -> RateSum:
-    """Return what is written to some partitions together."""
+    """Return the write rates of some partitions together."""
     found = [rates[key] for key in keys if key in rates]
     if not found:
         return RateSum(None, None)

@@ -58,7 +58,7 @@ class Watch:
         self._rates: Mapping[TopicPartition, PartitionRate] = {}
 
     def take(self, timed: TimedSample) -> Frame:
-        """Take a sample, and return all rows by it."""
+        """Add a sample, and return the rows of all views, with rates since earlier samples."""
         sample = timed.sample
         self._samples.append(timed)
         self._brokers |= sample.view.brokers
@@ -87,7 +87,7 @@ class Watch:
     # -- what one row leads to
 
     def replicas_of(self, key: TopicPartition) -> list[WatchedReplica]:
-        """Return the replicas of a partition, the leader first; none of one that is gone."""
+        """Return the replicas of a partition, the leader first; empty for a deleted partition."""
         sample = self._samples[-1].sample
         row = sample.view.partition(key)
         if row is None:
@@ -132,7 +132,7 @@ class Watch:
         return SILENT if broker_id in sample.silent else UP
 
     def _broker_rows(self) -> Iterator[WatchedBroker]:
-        """Yield a row for each broker that was seen, also for one that is gone."""
+        """Yield a row for each broker seen so far, also for one that has left."""
         shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
         for broker_id, broker in sorted(self._brokers.items()):
             state, share = self._state(broker_id), shares.get(broker_id)
@@ -167,7 +167,7 @@ class Watch:
                 )
 
     def _trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
-        """Return what is wrong with a partition, None if nothing is."""
+        """Return the trouble of a partition's replicas or leader, None if there is none."""
         sample = self._samples[-1].sample
         move = (sample.moves or {}).get(key)
         adding = () if move is None else move.adding

@@ -152,7 +152,7 @@ class MessageCodec:
             self._encoder = compile_encoder(self.name, self.release, self.layout)
 
     def _write(self, message: Message, out: bytearray) -> None:
-        """Encode without a compiled encoder; the writer says what cannot be written."""
+        """Encode with the general writer, whose error names a field that cannot be encoded."""
         start = len(out)
         try:
             Writer(self.name, self.release, self.version, out).struct(self.layout, message)

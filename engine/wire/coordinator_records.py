@@ -123,7 +123,7 @@ def _decoded(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool
 
 
 def encode_key(key: Struct, type_id: int) -> bytes:
-    """Encode a key message behind its type."""
+    """Encode a key message after its int16 type."""
     out = bytearray(_INT16.pack(type_id))
     codec = message_codec(key.message_name, key_version(type_id, key.release), key.release)
     codec.append(key, out)

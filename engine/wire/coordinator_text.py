@@ -61,10 +61,10 @@ def coordinator_texts(
 def _texts(
     kind: str, release: str, type_id: int, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> tuple[str, str]:
-    """Return key and payload of a record that decodes; `kind` is a key of RECORD_TYPES.
+    """Return key and payload of a decodable record; `kind` is a key of RECORD_TYPES.
 
-    Raises _UnknownType, and ToolFailure as Java's tool does. That of 3.9.1 does not ask whether it
-    knows the version of a value before it reads it.
+    Raises _UnknownType, and ToolFailure as Java's tool does. The tool of 3.9.1 reads a value
+    without checking its version first.
     """
     name = RECORD_TYPES[kind][release].get(type_id)
     if name is None:
@@ -86,7 +86,7 @@ def _texts(
 
 
 def value_node(value: Struct, version: int) -> JsonObject:
-    """Return the nodes of a value, what consumers put into a group's metadata among them."""
+    """Return a value as JSON nodes; consumers' subscriptions and assignments are decoded too."""
     node = json_node(value, nearest_version(value, version))
     if value.message_name == _GROUP and node["protocolType"] == _CONSUMER_PROTOCOL:
         for member in node["members"]:
@@ -107,7 +107,7 @@ def _version(raw: bytes | memoryview, part: str) -> int:
 def _read(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
-    """Read the message behind the int16; what is left after it does not matter."""
+    """Decode the message after the int16; trailing bytes are ignored."""
     try:
         message: Struct = message_codec(name, version, release).decode_at(raw, _INT16.size)[0]
     except WireError:
@@ -119,7 +119,7 @@ def _read(
 def _read_leniently(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
-    """Read as the tool does, and fail in its words."""
+    """Decode a record as Kafka's dump tool does; raise its error text for a malformed record."""
     try:
         return read_as_tool(name, release, raw, position=_INT16.size, version=version)[0]
     except ToolFailure as failure:
@@ -131,7 +131,7 @@ def _read_leniently(
 
 
 def _unfold(member: JsonObject, field: str, message: str, release: str) -> None:
-    """Replace a member's bytes by what they hold; bytes that do not decode stay."""
+    """Replace a member's bytes by their decoded content; undecodable bytes stay."""
     raw = member[field]
     if len(raw) < _INT16.size:
         return

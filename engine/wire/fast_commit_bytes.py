@@ -121,7 +121,7 @@ def read_commit_fast(frame: memoryview) -> CommitRequest | None:
 
 
 def _head_end(frame: memoryview, at: int) -> int:
-    """Return where the commit starts that is the only one of a request; 0 for any other shape."""
+    """Return where the only commit of a request starts; 0 for a request of another shape."""
     group_size = frame[at]
     at += group_size + _GENERATION_BYTES
     member_size = frame[at]
@@ -195,9 +195,9 @@ def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
 
 
 def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
-    """Return offset, leader epoch, metadata and time of a committed offset.
+    """Return offset, leader epoch, metadata and timestamp of a committed offset.
 
-    None for a value of any other version, and for one whose bytes are wrong.
+    None for a value of any other version, or with malformed bytes.
     """
     try:
         version, offset, leader_epoch, size = _READ_VALUE(value)

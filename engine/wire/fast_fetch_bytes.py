@@ -56,7 +56,7 @@ TAGS_AFTER_RECORDS: Final = b"\0\0\0"
 
 
 def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
-    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
+    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
     request = None
     if version >= FIRST_WITH_REPLICA_STATE:
         size = len(body)
@@ -139,10 +139,10 @@ def head_of_answer(
     *,
     has_aborted: bool,
 ) -> bytes:
-    """Return what stands before the records of the only partition of a response.
+    """Return the bytes before the records of the only partition of a response.
 
-    `offsets` are its index, high watermark, last stable offset and log start; with `has_aborted`
-    there is a list of aborted transactions, and it is empty. From version 12 on
+    `offsets` are its index, high watermark, last stable offset and log start offset; with
+    `has_aborted` there is a list of aborted transactions, and it is empty. From version 12 on
     TAGS_AFTER_RECORDS follow the records.
     """
     index, watermark, stable, log_start = offsets

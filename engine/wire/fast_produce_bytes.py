@@ -68,7 +68,7 @@ class ProduceHead:
 def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
     """Return version, correlation id, head and records, None for a request off the fast path.
 
-    The records are a view of the frame; nothing is said of what is in them.
+    The records are a view of the frame, and are not checked here.
     """
     try:
         key, version, correlation_id, client_id_size = _START(frame)

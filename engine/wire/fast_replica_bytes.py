@@ -99,7 +99,7 @@ def encode_replica_fetch_fast(client_id: bytes, request: ReplicaFetch) -> bytes:
 
 
 def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
-    """Return what a request's frame says, None for one off the fast path."""
+    """Decode a follower's Fetch request, None for one off the fast path."""
     size = len(frame)
     if size < _WITHOUT_CLIENT_ID:
         return None
@@ -146,9 +146,9 @@ def head_of_replica_response(
     offsets: tuple[int, int, int, int],
     records_bytes: int,
 ) -> bytes:
-    """Return what stands before the records of a response, its header included.
+    """Return the bytes before the records of a response, its header included.
 
-    `offsets` are the partition's index, high watermark, last stable offset and log start;
+    `offsets` are the partition's index, high watermark, last stable offset and log start offset;
     TAGS_AFTER_RECORDS follow the records.
     """
     index, watermark, stable, start = offsets

@@ -152,7 +152,7 @@ class FetchResponse(NamedTuple):
 
 
 def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
-    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
+    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible(bytes(body), version)
@@ -228,7 +228,7 @@ def _requested_12(body: bytes, at: int) -> tuple[list[RequestedPartition], int]:
 
 
 def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
-    """Return who a follower is, if that is all that the tags say, and where they end."""
+    """Return a follower's id and epoch, if the tags have only those, and where the tags end."""
     count, tag, size, replica_id, epoch, inside = _REPLICA_STATE.unpack_from(body, at)
     if (count, tag, size, inside) != (1, 1, 13, 0) or version < FIRST_WITH_REPLICA_STATE:
         raise Refused
@@ -270,7 +270,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
 
 
 def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
-    """Return a partition from its numbers, of which earlier versions have fewer."""
+    """Return a requested partition from its numbers; earlier versions have fewer of them."""
     if len(values) == 3:
         partition, offset, max_bytes = values
         return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)
@@ -352,7 +352,7 @@ def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]
 def encode_fetch_response_in_pieces(
     version: int, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
 ) -> Iterator[None]:
-    """Encode a response, so many partitions in each step; `parts` has all of it at the end."""
+    """Encode a response, some partitions in each step; `parts` has all of it at the end."""
     return _Writer(version).response_in_steps(answer, parts, partitions_per_step)
 
 

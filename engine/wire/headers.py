@@ -164,7 +164,10 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
 
 
 def _walk_request_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read a header that is wrong, to say where; one of version 0 may be just short."""
+    """Read a malformed header field by field, for an error that names the field.
+
+    A header of version 0 may just be short.
+    """
     reader = Reader("RequestHeader", ENGINE_RELEASE, frame, 0)
     key, version = reader.fixed("int16"), reader.fixed("int16")
     reader.position = 0

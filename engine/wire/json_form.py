@@ -71,7 +71,7 @@ class _Form:
         return node_of
 
     def steps(self, field: FieldLayout) -> list[_Step]:
-        """Return what to do for a field; nothing if it is never written and may say anything."""
+        """Return how to write a field; empty for a field that this version never writes."""
         name, convert = field.name, self.converter(field)
         if field.place == "positional":
             if field.type == "records" and not self.with_records:
@@ -95,7 +95,7 @@ class _Form:
         return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
 
     def converter(self, field: FieldLayout) -> _Maker | None:
-        """Return what turns a value that is not null into its node; None if it is one."""
+        """Return the function from a non-null value to its JSON node; None if the value is one."""
         one: _Maker | None = None
         if field.struct:
             one = self.struct(field.struct)

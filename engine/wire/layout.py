@@ -86,7 +86,7 @@ class FieldLayout(NamedTuple):
 
     @property
     def bytes_min(self) -> int:
-        """Return the fewest bytes the field takes in its place."""
+        """Return the fewest bytes that the field takes among the positional fields."""
         if self.place != "positional":
             return 0
         if self.is_array:

@@ -127,7 +127,7 @@ class NodeEndpoint(NamedTuple):
 
 
 def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
-    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
+    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible_fast(body) or _read_flexible(body)
@@ -138,9 +138,9 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
 
 
 def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
-    """Read a request for one partition and in no transaction, None for any other.
+    """Decode a request for one partition without a transaction, None for any other.
 
-    Small requests are of this shape, and for them each step counts.
+    Small requests have this shape, and in them each step counts.
     """
     if body[0]:
         # A transactional id stands where the fields of a head would.
@@ -162,9 +162,9 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
 def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
-    """Return acks, timeout, topic and index from what stands before the records' size.
+    """Return acks, timeout, topic and index from the bytes before the records' size.
 
-    A producer sends the same again and again. None for what is not of the one shape.
+    Cached by the caller: a producer sends the same bytes again and again. None for another shape.
     """
     transactional_id, acks, timeout_ms, topic_count, size = _FAST_HEAD(head)
     # A name's length and both counts are one more than what they say.
@@ -278,10 +278,10 @@ def _from_message(message: Message, version: int) -> ProduceRequest:
 def encode_produce_response_fast(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
-    """Encode the response that nearly all requests have: one partition, without an error.
+    """Encode the most frequent response: one partition, without an error.
 
-    `offsets` are the base offset, the append time and the log's start; from version 5 on, which
-    has all of them.
+    `offsets` are the base offset, the append time and the log start offset; only for versions from
+    5 on, which have all of them.
     """
     prefix, suffix = around_numbers(version, topic)
     return prefix + _NUMBERS(partition, 0, *offsets) + suffix

@@ -42,7 +42,10 @@ def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple[str, int]:
-    """Finish a compact string that is long, or wrong, after the first byte of its length."""
+    """Read the rest of a compact string whose generated fast path does not apply.
+
+    `first` is the first byte of its length: the length may have more bytes, be null or be wrong.
+    """
     length = first
     if first > 127:
         length, position = long_varint(buffer, position, first)

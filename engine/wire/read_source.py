@@ -36,7 +36,7 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth; what is pending comes first."""
+        """Add one line at the present depth, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
@@ -47,7 +47,7 @@ class _Source:
         self.pending_targets.append(target)
 
     def flush(self) -> None:
-        """Write the `struct` call for what is pending."""
+        """Write one `struct` call that reads all pending fields of fixed size at once."""
         codes, targets = self.pending_codes, self.pending_targets
         self.pending_codes, self.pending_targets = "", []
         if codes == "B":
@@ -70,7 +70,7 @@ class _Source:
 
 
 def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
-    """Read a string; the short ones without a call."""
+    """Generate the read of a string, without a call for short ones."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:
@@ -143,7 +143,7 @@ def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read a struct that a byte (in a tagged field a varint) before it may say is null."""
+    """Generate the read of a struct after its null flag, a byte or in a tagged field a varint."""
     assert field.struct is not None
     flag, item = out.name("n"), out.name("o")
     if field.place == "tagged":
@@ -160,7 +160,7 @@ def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None
 
 
 def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read one field into `target`."""
+    """Generate the read of one field into the variable `target`."""
     if field.struct is None and field.type in FIXED:
         if field.is_array:
             _read_flat(out, field, target)
@@ -220,7 +220,7 @@ def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
 
 
 def _read_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
-    """Read the tagged section: known tags into the struct, others passed over."""
+    """Write the code for a tagged section: known tags into the struct, unknown tags skipped."""
     if all(field.tag < 0 for field in layout.fields):
         out.line(f"if {count}: p = skip_tags(b, p, e, {count})")
         return

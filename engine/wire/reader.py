@@ -177,7 +177,7 @@ class Reader:
             raise self.wrong(LengthOutOfBounds, start, f"at most {most} elements", count)
 
     def value(self, field: FieldLayout) -> FieldValue:
-        """Read a field's value in its place."""
+        """Read a positional field's value."""
         if field.is_array:
             return self.array(field)
         if field.struct and field.nullable and self.is_null_struct(field):

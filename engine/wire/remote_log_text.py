@@ -73,7 +73,7 @@ def _illegal(message: str) -> ToolFailure:
 
 
 def _transaction_index(record: Message) -> str:
-    """Return what newer releases say of the transaction index."""
+    """Return the text about the transaction index, which releases after 3.9.1 print."""
     if "txn_index_empty" not in record.__slots__ or record.release == "3.9.1":
         return ""
     return f", txnIdxEmpty={'true' if record.txn_index_empty else 'false'}"

@@ -20,7 +20,7 @@ _INT32_BYTES = 4
 
 
 def encode_rows(api_name: str, version: int, message: Message, field: str) -> bytes:
-    """Return the bytes of a response's rows: those of an array with fixed fields behind it."""
+    """Return the bytes of a response's rows: an array that only fixed-size fields follow."""
     codec = message_codec(f"{api_name}Response", version)
     empty = copy.copy(message)
     setattr(empty, field, [])
@@ -34,7 +34,10 @@ def encode_rows(api_name: str, version: int, message: Message, field: str) -> by
 def with_rows(
     api_name: str, version: int, message: Message, field: str, row_count: int, parts: list[bytes]
 ) -> list[bytes]:
-    """Return a response whose array is empty, with so many rows in it that are encoded."""
+    """Return an encoded response with `row_count` encoded rows put into its empty array.
+
+    Large responses are encoded row by row over several turns of the loop, and joined here.
+    """
     codec = message_codec(f"{api_name}Response", version)
     empty = codec.encode(message)
     tail_at = len(empty) - _tail_bytes(codec, field)

@@ -37,7 +37,7 @@ def _hash(partition: TopicPartition) -> int:
 
 
 def scala_order(batches: Iterable[Sequence[TopicPartition]]) -> list[TopicPartition]:
-    """Return the partitions of a set to which batches were added one after the other.
+    """Return the order in which a Scala mutable set of partitions iterates after adding batches.
 
     Each batch went through an immutable set before, so its repetitions are gone.
     """

@@ -235,7 +235,7 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
 
 
 def _text_of(name: str, release: str) -> str | None:
-    """Return a message's text, or None when the release has no such message."""
+    """Return a message's schema text, None if the release has no such message."""
     # Imported here: a command that never meets the newer tables does not load them.
     from engine.wire.tables import kafka_3_9_1 as base
 

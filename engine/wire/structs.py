@@ -83,7 +83,7 @@ def shared_default(field: FieldSchema) -> object:
 
 
 def _make_class(schema: MessageSchema, name: str, made: dict[str, type[Struct]]) -> None:
-    """Make the class of one struct, and before it those of the structs that it starts with."""
+    """Create the class of one struct, after those of the structs among its defaults."""
     fields = schema.structs[name].fields
     shared: list[tuple[str, object]] = []
     fresh: list[tuple[str, Callable[[], object]]] = []

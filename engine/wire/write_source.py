@@ -52,7 +52,7 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth; what is pending comes first."""
+        """Add one line at the present depth, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
@@ -63,7 +63,7 @@ class _Source:
         self.pending_values.append(value)
 
     def flush(self) -> None:
-        """Write the `struct` call for what is pending."""
+        """Write one `struct` call that encodes all pending fields of fixed size at once."""
         codes, values = self.pending_codes, self.pending_values
         self.pending_codes, self.pending_values = "", []
         if codes:
@@ -82,7 +82,7 @@ class _Source:
 
 
 def _if_null(out: _Source, field: FieldLayout, value: str, null: str) -> None:
-    """Write the branch for null, where null is allowed, and open the branch for the others."""
+    """Write the branch for null if a field is nullable, and open the branch for other values."""
     if field.nullable:
         out.line(f"if {value} is None: {out.out} += {null}")
         out.line("else:")
@@ -154,7 +154,7 @@ def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
-    """Append one field in its place."""
+    """Generate the code that appends one positional field."""
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
             out.early(f"if len({value}) != 16: raise Unwritable")

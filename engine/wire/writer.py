@@ -35,7 +35,7 @@ def varint_bytes(value: int) -> bytes:
 
 
 def is_default(field: FieldSchema, value: object, default_struct: Struct | None) -> bool:
-    """Return whether a field has its default; `default_struct` is that of a struct's type.
+    """Return True if a field has its default; `default_struct` is that of a struct's type.
 
     Source: FieldSpec.generateNonDefaultValueCheck.
     """
@@ -110,7 +110,7 @@ class Writer:
             self.one(field, item)
 
     def value(self, field: FieldLayout, value: FieldValue) -> None:
-        """Append a field in its place."""
+        """Append a positional field's value."""
         if value is None:
             self.null(field)
         elif field.is_array:
@@ -121,7 +121,7 @@ class Writer:
             self.one(field, value)
 
     def null(self, field: FieldLayout) -> None:
-        """Append what stands for null."""
+        """Append the encoding of null; raises for a field that cannot be null."""
         if not field.nullable:
             raise self.wrong(f"a {field.type}", None)
         if field.struct and not field.is_array:

@@ -61,7 +61,7 @@ class ZnodeClient(Protocol):
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         ...
 
     async def get(self, path: str) -> tuple[bytes | None, Stat]:

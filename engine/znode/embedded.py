@@ -104,7 +104,7 @@ class EmbeddedZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         operation = protected(Create(path, data, ephemeral, sequential), self._creator)
         created = self._store.apply(self._live_session(), operation)
         assert isinstance(created, str)

@@ -30,7 +30,7 @@ class Journal(Protocol):
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Make one transaction durable, whole or not at all; None removes."""
+        """Make one transaction durable, whole or not at all; None removes a node or session."""
         ...
 
     def keep_secret(self, secret: bytes) -> None:

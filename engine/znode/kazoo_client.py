@@ -228,7 +228,11 @@ class KazooZnodeClient:
         return self._logins is not None and self._logins.is_refused
 
     async def _prepare(self, kazoo: KazooClient) -> None:
-        """Make the chroot; with a login a first request, for kazoo connects before that."""
+        """Create the chroot node if it is missing; with a login, send a first request in any case.
+
+        kazoo reports a connection before its login: the request waits for the login, or fails with
+        it.
+        """
         chroot = self._address.chroot
         if self._login is not None or chroot:
             is_there = await self._request(lambda k: k.exists_async(chroot or "/"), "/")
@@ -323,7 +327,7 @@ class KazooZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         _check(Create(path, data, ephemeral, sequential))
         created = await self._request(
             lambda k: k.create_async(
@@ -429,7 +433,7 @@ class KazooZnodeClient:
         """Set a watch at the server and return the zxid of its node's last change."""
 
         def on_kazoo_event(event: WatchedEvent) -> None:
-            """Hand an event over from kazoo's thread; one of the connection is the session's."""
+            """Hand an event over from kazoo's thread; connection events belong to the session."""
             event_type = _EVENTS.get(event.type)
             if event_type is not None:
                 self._soon(partial(on_event, event_type))

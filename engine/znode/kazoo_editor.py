@@ -62,9 +62,9 @@ class ZnodeEditor(ZnodeReader):
         self._wait(self._kazoo.delete_async(path, version), path, version)
 
     def delete_tree(self, path: str) -> int:
-        """Remove a node with all below it, children first; returns how many were removed.
+        """Remove a node with all its descendants, children first; return how many were removed.
 
-        Nodes that are added meanwhile are removed too. A failure leaves the rest.
+        Nodes that are added meanwhile are removed too. After a failure the remaining nodes stay.
         """
         check_path(path)
         removed = 0

@@ -66,7 +66,7 @@ def engine_error(error: Exception, path: str, version: int, session_id: int) -> 
 def refusal_of_multi(
     results: Sequence[object], operations: Sequence[Operation]
 ) -> ZnodeError | None:
-    """Return the error of the operation that was refused, with its index; None if none was."""
+    """Return the error of the refused operation, with its index; None if none was refused."""
     for index, (result, operation) in enumerate(zip(results, operations, strict=True)):
         if not isinstance(result, Exception):
             continue

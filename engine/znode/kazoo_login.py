@@ -41,7 +41,7 @@ class KazooLogin:
     """The logins of one client of kazoo."""
 
     def __init__(self, kazoo: KazooClient, login: ZookeeperLogin, entropy: Entropy) -> None:
-        """Have a client log in on every connection; before it is started."""
+        """Make a kazoo client log in on every connection; call it before the client is started."""
         self._handler = kazoo._connection
         self._login = login
         self._entropy = entropy

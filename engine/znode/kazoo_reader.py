@@ -57,7 +57,7 @@ class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Kazoo's threads, which end without a traceback when they were left to themselves."""
 
     def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
-        """Start a thread; its error is raised to the caller that waits for its work."""
+        """Start a thread that prints no traceback on an error, which the caller gets anyway."""
 
         def run(*own: Any, **named: Any) -> None:
             with suppress(Exception):
@@ -161,7 +161,7 @@ class ZnodeReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the session; a server that does not answer to that is left."""
+        """Close the session, without waiting long for a server that does not respond."""
         self._begin_close(min(self._left_s(), _CLOSE_S) if kind is None else 0)
 
     def _begin_close(self, wait_s: float) -> None:
@@ -205,7 +205,7 @@ class ZnodeReader:
         yield from self._below(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _below(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
-        """Yield a node and all below it, depth first; those deleted meanwhile are left out."""
+        """Yield a node and its descendants, depth first; nodes deleted meanwhile are left out."""
         yield node
         if not node.stat.child_count or node.depth == depth_max:
             return
@@ -223,11 +223,11 @@ class ZnodeReader:
         on_lost: Callable[[], None] = _ignore,
         on_new_session: Callable[[], None] = _ignore,
     ) -> Iterator[NodeChange]:
-        """Yield the changes of a node and its children from now on, as they come.
+        """Yield the changes of a node and its children from now on.
 
-        When the connection is lost, `on_lost` is called; when it comes back, the differences to
-        the last reading are yielded as if just come. `on_new_session` is called first if the
-        session was lost too. Raises ZookeeperUnreachable if it does not come back in time.
+        When the connection is lost, `on_lost` is called; when it returns, the differences to the
+        last reading are yielded as new changes. `on_new_session` is called first if the session was
+        lost too. Raises ZookeeperUnreachable if the connection does not return in time.
         """
         check_path(path)
         events: queue.SimpleQueue[object] = queue.SimpleQueue()
@@ -248,7 +248,10 @@ class ZnodeReader:
             before = after
 
     def _picture_again(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
-        """Return a picture as soon as the connection is there; raises ZookeeperUnreachable."""
+        """Read the nodes again after a lost connection, once kazoo has reconnected.
+
+        Errors: ZookeeperUnreachable.
+        """
         while True:
             back = threading.Event()
 

@@ -145,7 +145,10 @@ class ZnodeShellSession(ZnodeEditor):
             self._kazoo._stopped.wait()
 
     def _note_state(self, state: str) -> None:
-        """Report a state; the first, and those of the end, are the caller's own."""
+        """Report a state of the connection, except the first one and those after closing.
+
+        The caller reports these itself.
+        """
         if self._kazoo.client_state == KeeperState.AUTH_FAILED:
             self.has_failed = True
         if self._has_begun and not self._closing.is_set():
@@ -192,15 +195,15 @@ class ZnodeShellSession(ZnodeEditor):
         return sorted(names), _stat_of(stat)
 
     def acl(self, path: str) -> tuple[list[NodeAclEntry], ShellStat]:
-        """Return who may do what with a node, and its stat; raises NoNode."""
+        """Return a node's ACL and its stat; raises NoNode."""
         entries, stat = self._wait(self._kazoo.get_acls_async(path), path)
         acl = [NodeAclEntry(entry.perms, entry.id.scheme, entry.id.id) for entry in entries]
         return acl, _stat_of(stat)
 
     def count_below(self, path: str) -> int:
-        """Return the number of nodes below a node; raises NoNode.
+        """Return the number of descendants of a node; raises NoNode.
 
-        A server that does not count is asked for the children of all of them.
+        If the server lacks the request, the children of each descendant are requested.
         """
         try:
             request = self._kazoo.handler.async_result()
@@ -213,7 +216,7 @@ class ZnodeShellSession(ZnodeEditor):
             return len(self.paths_below(path)) - 1
 
     def paths_below(self, path: str) -> list[str]:
-        """Return a path and all below it, by their depth."""
+        """Return a path and all its descendants, by depth."""
         paths = [path]
         for parent in paths:
             names, _ = self.child_names(parent, watches=False)
@@ -225,7 +228,7 @@ class ZnodeShellSession(ZnodeEditor):
         self._wait(self._kazoo.sync_async(path), path)
 
     def identities(self) -> list[tuple[str, str]]:
-        """Return scheme and user of what the server takes this client for."""
+        """Return the identities (scheme and user) that the server attributes to this client."""
         request = self._kazoo.handler.async_result()
         self._kazoo._call(WhoAmI(), request)
         return list(self._wait(request, ROOT))
@@ -249,7 +252,7 @@ class ZnodeShellSession(ZnodeEditor):
     # -- watches
 
     def add_watch(self, path: str, *, is_recursive: bool) -> None:
-        """Set a watch that stays, of one node or of all below it, too."""
+        """Set a persistent watch on one node, or on all its descendants too."""
         watched = _prefix_root(self._kazoo.chroot, path)
         request = self._kazoo.handler.async_result()
         self._kazoo._call(AddWatch(watched, int(is_recursive)), request)
@@ -257,9 +260,9 @@ class ZnodeShellSession(ZnodeEditor):
         self._persistent[watched] = is_recursive
 
     def remove_watches(self, path: str, kind: int, *, is_local: bool) -> None:
-        """Take off the watches of a node and report each kind; without a server if `is_local`.
+        """Remove the watches of a node and report each kind; without a server if `is_local`.
 
-        Errors: NodeRefused (−121) where there is none.
+        Errors: NodeRefused (−121) if there is none.
         """
         watched = _prefix_root(self._kazoo.chroot, path)
         request = self._kazoo.handler.async_result()
@@ -349,16 +352,16 @@ class ZnodeShellSession(ZnodeEditor):
     def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version; raises NotEmpty, BadVersion.
 
-        The root is that of the server, whichever the chroot is: InvalidZnodePath.
+        The root is the server's, also with a chroot: InvalidZnodePath.
         """
         if path == ROOT:
             raise InvalidZnodePath(path, "the root cannot be deleted")
         super().delete(path, version)
 
     def delete_all(self, path: str) -> bool:
-        """Remove a node with all below it; returns False if some stayed.
+        """Remove a node with all its descendants; return False if some remain.
 
-        All paths are read first: errors of that, as NoNode, leave all nodes.
+        All paths are read first: errors of that, for instance NoNode, leave all nodes.
         """
         paths = self.paths_below(path)
         is_complete = True

@@ -50,10 +50,10 @@ class Arm(Protocol):
     def __call__(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> PromiseCoroutine[int | None]:
-        """Return the node's mzxid or, for children, its pzxid; None where there is no node.
+        """Set a watch; return the node's mzxid or, for children, its pzxid; None without a node.
 
-        The request is on its way when this first waits. Raises NoNode for children of no node,
-        ConnectionLost, SessionExpired.
+        The request is in flight when this first waits. Raises NoNode for the children of a missing
+        node, ConnectionLost, SessionExpired.
         """
         ...
 
@@ -89,7 +89,7 @@ class KeptWatches:
         self._loss_count = 0
 
     def connection_lost(self) -> None:
-        """Note that the server has forgotten all watches; reads wait from now on."""
+        """Note that the server has forgotten all watches; reads wait until they are set again."""
         self._loss_count += 1
         for watch in self._watches.values():
             watch.is_lost = True
@@ -99,7 +99,7 @@ class KeptWatches:
     async def reconnected(self) -> bool:
         """Set all watches again and report missed events; False if the connection was lost again.
 
-        All requests are on their way when this first waits, and reads go after them. A watch whose
+        All requests are in flight when this first waits, and reads go after them. A watch whose
         first request has no response yet was never set: that request fails, and is sent again.
         """
         lost = [
@@ -121,7 +121,10 @@ class KeptWatches:
         self._let_reads_go()
 
     def _let_reads_go(self) -> None:
-        """Let the reads go on that wait until all watches are requested again."""
+        """Resume reads that waited until all watches were requested again after a reconnection.
+
+        A read before that could return a state whose later change no watch reports.
+        """
         waiting, self._until_set_again = self._until_set_again, None
         if waiting is not None:
             waiting.keep(None)
@@ -171,7 +174,7 @@ class KeptWatches:
             raise
 
     async def _first_request(self, watch: _Watch) -> int | None:
-        """Request a watch; once the response is there it is set, and is set again after a loss.
+        """Set a watch at the server; from its response on the watch is set again after each loss.
 
         Raises ConnectionLost also for a response after a loss: the server may have forgotten the
         watch.

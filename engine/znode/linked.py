@@ -40,7 +40,7 @@ class LinkedZnodeClient:
     def __init__(
         self, client: EmbeddedZnodeClient, links: PlaceLinks, place: str, store_place: str
     ) -> None:
-        """`client` is of this one alone; the places are those of the two ends of the link."""
+        """`client` is used by this object alone; the places are the two ends of the link."""
         self._client = client
         self._out = links.channel(place, store_place)
         self._in = links.channel(store_place, place)
@@ -79,7 +79,7 @@ class LinkedZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path, with its ten digits if sequential."""
+        """Create a node and return its path; a sequential node's path has ten digits at its end."""
         create = self._client.create
         return await self._over(
             partial(create, path, data, ephemeral=ephemeral, sequential=sequential)

@@ -62,9 +62,9 @@ def system_properties(options: str) -> dict[str, str]:
 
 
 def client_login(properties: Mapping[str, str], read: ReadFile) -> ZookeeperLogin | None:
-    """Return how a client logs in, None if it does not.
+    """Return the login of a ZooKeeper client, None if it needs none.
 
-    Errors: ConfigError, for a file that cannot be read too.
+    Errors: ConfigError, also for an unreadable file.
     """
     section = properties.get(_SECTION) or _CLIENT
     entry = _entry_of(section, properties, read)

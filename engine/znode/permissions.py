@@ -51,7 +51,7 @@ class Permission(IntFlag):
 def permits(
     acl: tuple[NodeAclEntry, ...], permission: Permission, identities: Identities | None
 ) -> bool:
-    """Return whether an ACL grants one of the permissions; None for `identities` is granted all."""
+    """Return True if an ACL grants one of the permissions; `identities` None may do anything."""
     if acl is OPEN_ACL or identities is None:
         return True
     return any(
@@ -78,7 +78,7 @@ def _lies_in(address: str, network: str) -> bool:
 
 
 def _network(text: str) -> tuple[int, int] | None:
-    """Return the address and the bits of `address[/bits]`, None if it is none of version 4."""
+    """Return address and prefix length of `address[/bits]`; None unless it is IPv4."""
     address, slash, bits = text.partition("/")
     numbers = [_number(part) for part in address.split(".")]
     count = _number(bits) if slash else _ADDRESS_BITS
@@ -90,14 +90,17 @@ def _network(text: str) -> tuple[int, int] | None:
 
 
 def _number(text: str) -> int:
-    """Return a number as Java reads it, -1 for what is none."""
+    """Return a decimal number as Java parses it, -1 for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else -1
 
 
 def kept_acl(
     path: str, acl: Iterable[NodeAclEntry], identities: Identities, *, has_sasl: bool
 ) -> tuple[NodeAclEntry, ...]:
-    """Return the ACL that a node gets for one that its client has sent; raises InvalidAcl."""
+    """Return the ACL to store for one that a client has sent; raises InvalidAcl.
+
+    `auth` entries are replaced by the client's own identities.
+    """
     acl = tuple(acl)
     if acl == OPEN_ACL:
         return OPEN_ACL
@@ -144,7 +147,7 @@ def shown_acl(
 
 
 def digest_identity(user_and_password: bytes) -> tuple[str, str]:
-    """Return what a client is by `user:password`."""
+    """Return the digest identity of `user:password`."""
     # Loaded with the first client that has one, not with every cluster.
     import hashlib
 

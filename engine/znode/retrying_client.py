@@ -205,7 +205,10 @@ class RetryingZnodeClient:
         return stat
 
     async def _numbered(self, operation: Create, zxid: int | None) -> str:
-        """Return the path of a transaction's sequential node; of the latest like it for None."""
+        """Return the path of the sequential node that a lost Create made; raises _NotDone.
+
+        With a zxid the node of that transaction, else the newest one with the same data.
+        """
         parent = parent_of(operation.path)
         prefix = operation.path.removeprefix(parent).removeprefix("/")
         for name in reversed(await self.children(parent)):

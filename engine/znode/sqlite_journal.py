@@ -120,7 +120,7 @@ class SqliteJournal:
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Make one transaction durable, whole or not at all; None removes."""
+        """Make one transaction durable, whole or not at all; None removes a node or session."""
         execute = self._database.execute
         try:
             execute("BEGIN")
@@ -141,7 +141,7 @@ class SqliteJournal:
             raise failure(self._path, "write", error) from error
 
     def _commit_acl(self, path: str, node: Node | None) -> None:
-        """Keep the ACL of a node that has one of its own."""
+        """Store the ACL of a node, if it is not the default one."""
         if node is not None and (node.acl != OPEN_ACL or node.acl_version):
             row = (path, node.czxid, node.acl_version, json.dumps(node.acl))
             self._database.execute(_PUT_ACL, row)
@@ -185,7 +185,7 @@ class SqliteJournal:
 
 
 def _with_acl(node: Node, row: tuple[int, int, str] | None) -> Node:
-    """Return a node with its ACL, if the row is of this node and not of one before it."""
+    """Return a node with its ACL, unless the row is of an earlier node at that path."""
     if row is None or row[0] != node.czxid:
         return node
     _, version, text = row

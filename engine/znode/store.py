@@ -119,7 +119,7 @@ class ZnodeStore:
     def end_local_sessions(self) -> None:
         """End the sessions of clients that ended with an earlier process.
 
-        All of them if no secret is kept: without their passwords no other can come back either.
+        All sessions if no secret is stored: without their passwords no client can resume one.
         """
         for session_id in self._sessions.ids():
             if session_id >= _LOCAL_SESSION_ID_BASE or not self._secret:
@@ -192,7 +192,10 @@ class ZnodeStore:
             raise NoAuth(path)
 
     def may_learn(self, path: str, identities: Identities | None) -> bool:
-        """Return whether a client may hear of a change: it can read the node, or what is above."""
+        """Return True if a client may read a changed node, or the closest existing parent.
+
+        Only such clients get the event of the change.
+        """
         while path != ROOT and not self._tree.exists(path):
             path = parent_of(path)
         return permits(self._tree.acl(path), Permission.READ, identities)
@@ -217,7 +220,7 @@ class ZnodeStore:
     def watch_persistently(
         self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
     ) -> None:
-        """Set a watch that stays when it fires, of one node or of all below it, too."""
+        """Set a watch that stays after it fires, on one node or on all its descendants too."""
         self._enter(session_id, path)
         self._watches.add_persistent(session_id, path, watcher, is_recursive=is_recursive)
 
@@ -249,9 +252,9 @@ class ZnodeStore:
         operations: Sequence[Operation | SetAcl],
         identities: Identities | None = None,
     ) -> list[OperationResult]:
-        """Do all operations in one transaction, or none; ACLs bind a client that has identities.
+        """Apply all operations in one transaction, or none; ACLs bind a client with identities.
 
-        Raises the error of the first one that was refused, with its `operation_index`.
+        Raises the error of the first refused operation, with its `operation_index`.
         """
         self._check_usable()
         self.heartbeat(session_id)

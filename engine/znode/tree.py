@@ -258,7 +258,7 @@ class ZnodeTree:
         self._events.append(WatchEvent(EventType.CHILDREN_CHANGED, parent_path))
 
     def _set_acl(self, operation: SetAcl) -> Stat:
-        """Set a node's ACL at the expected version of it."""
+        """Set a node's ACL if its ACL version is the expected one."""
         path = operation.path
         node = self._permitted(path, Permission.ADMIN)
         if operation.version not in (ANY_VERSION, node.acl_version):

@@ -54,7 +54,7 @@ class WatchTable:
     def add_persistent(
         self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
     ) -> None:
-        """Set a watch that stays, or change whether the one that is there is recursive."""
+        """Set a persistent watch, or change whether an existing one is recursive."""
         watchers = self._persistent.get(path, {})
         if (session_id, watcher) not in watchers:
             if self._count >= ZNODE_WATCHES_MAX:
@@ -72,7 +72,7 @@ class WatchTable:
         return session_id in found
 
     def remove(self, session_id: int, path: str, kind: WatchKind | None) -> None:
-        """Take off a session's watches of a kind on a node, or all that it has there."""
+        """Remove a session's watches of a kind on a node; None for all kinds."""
         for each in WatchKind if kind is None else (kind,):
             if (each, path) in self._watchers:
                 self._drop_one_shot(session_id, (each, path))
@@ -94,7 +94,7 @@ class WatchTable:
         return [watcher for _, watcher in taken]
 
     def _staying(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
-        """Return the persistent watches of an event, those of its node first."""
+        """Return the persistent watches that an event fires, those of its node first."""
         is_of_children = event.type is EventType.CHILDREN_CHANGED
         own = self._persistent.get(event.path, {})
         found = {key: None for key, recursive in own.items() if not (recursive and is_of_children)}

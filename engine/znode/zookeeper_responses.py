@@ -105,7 +105,7 @@ class ZookeeperResponses:
         self._access = access
 
     def respond(self, request: Request) -> bytes:
-        """Return the body of a response.
+        """Execute a request and return the body of its response.
 
         Errors: RequestRefused, those of the store.
         """
@@ -296,7 +296,7 @@ class ZookeeperResponses:
         return packed_int(0)
 
     def _persist(self, path: str, *, is_recursive: bool) -> None:
-        """Set a watch that stays when it fires, of one node or of all below it, too."""
+        """Set a watch that stays after it fires, on one node or on all its descendants too."""
         self._store.watch_persistently(
             self._session_id, path, self._report, is_recursive=is_recursive
         )
@@ -311,7 +311,10 @@ class ZookeeperResponses:
         return b""
 
     def _kind_of_watches(self, body: WatchesRequest) -> WatchKind | None:
-        """Return the kind of watches that a request names; refused where there are none."""
+        """Return the kind of watches that a request names, None for all kinds.
+
+        Raises RequestRefused if the session has no such watch.
+        """
         if body.type not in _WATCH_KINDS:
             raise RequestRefused(_BAD_ARGUMENTS, f"no type {body.type} of watches")
         kind = _WATCH_KINDS[body.type]

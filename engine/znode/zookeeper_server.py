@@ -61,7 +61,9 @@ class ZookeeperServer:
     def __init__(
         self, store: ZnodeStore, entropy: Entropy, users: Mapping[str, str] | None = None
     ) -> None:
-        """Serve a store, whose users have passwords; without users nobody logs in by SASL.
+        """Serve a store to ZooKeeper clients.
+
+        `users` have passwords for SASL, None allows no login.
 
         Errors: ZnodeStoreFailed if its secret cannot be kept.
         """
@@ -106,7 +108,7 @@ class ZookeeperServer:
         return digest[:PASSWORD_BYTES]
 
     def begin(self, request: ConnectRequest, peer: _Peer) -> tuple[int, int]:
-        """Begin or go on with a session on a connection; returns its id and its timeout in ms.
+        """Open or resume a session on a connection; return its id and its timeout in ms.
 
         Errors: SessionExpired, those of the store.
         """

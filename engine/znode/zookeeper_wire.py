@@ -383,7 +383,7 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
 
 
 def operation_of(body: CreateRequest | Delete | SetData | Check) -> Operation:
-    """Return the store's operation; raises the RequestRefused of a creation."""
+    """Return the store's operation for a request; raises RequestRefused for an invalid creation."""
     if not isinstance(body, CreateRequest):
         return body
     if body.refusal is not None:

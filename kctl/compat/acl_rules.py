@@ -77,7 +77,7 @@ def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
 
 
 def _merge(rules: Rules, others: Rules) -> None:
-    """Add rules to others in place; an entry that a pattern has already is not repeated."""
+    """Add ACLs of other rules in place; an entry that a pattern has already is not repeated."""
     for pattern, entries in others.items():
         found = rules.setdefault(pattern, [])
         found += [entry for entry in entries if entry not in found]

@@ -99,7 +99,7 @@ def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
 
 
 def endpoints_table(brokers: Collection[BrokerView]) -> str:
-    """Return the table of the endpoints of brokers, none of which is fenced."""
+    """Return the brokers' endpoints as a table; with ZooKeeper no broker is ever fenced."""
     host_width = max((len(broker.address.host) for broker in brokers), default=0)
     racks = [broker.rack for broker in brokers if broker.rack is not None]
     rack_width = max(map(len, racks), default=_RACKLESS_WIDTH)

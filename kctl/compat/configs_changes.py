@@ -132,7 +132,10 @@ def _alter_resource(
     *,
     is_strict: bool,
 ) -> None:
-    """Change settings; with `is_strict` those to delete have to be set. Source: 3.9.1."""
+    """Set and delete configs; with `is_strict`, refuse to delete a config that is not set.
+
+    Source: 3.9.1.
+    """
     kind, name = entity
     if is_strict or kind == "broker-loggers":
         _check_settings(client, entity, added, deleted)

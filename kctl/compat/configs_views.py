@@ -106,7 +106,7 @@ def _group_ids(client: KafkaClient) -> list[str]:
 
 
 def _configured_groups(client: KafkaClient) -> list[str]:
-    """Return the groups with settings of their own; none where brokers do not list them."""
+    """Return the groups with settings of their own; empty if brokers cannot list them."""
     try:
         with admin_call("listConfigResources"):
             found = list_config_resources(client, [ConfigResourceType.GROUP])

@@ -195,8 +195,8 @@ class _Printing:
     ) -> None:
         """Append the texts of records to `texts`, up to the limit.
 
-        At the limit the source gets the offset of the first record that is not printed. Raises
-        EngineError for a record that cannot be printed, unless such records are skipped.
+        At the limit the source gets the offset of the first unprinted record. Raises EngineError
+        for a record that cannot be printed, unless such records are skipped.
         """
         topic, partition = consumed.partition
         for run in consumed.runs:

@@ -132,7 +132,7 @@ def _set_reset(properties: dict[str, str], given: GivenOptions) -> None:
 
 
 def start_offset(given: GivenOptions) -> int | str:
-    """Return where a partition is read from: earliest, latest or an offset. OptionsRefused."""
+    """Return the start of a partition: earliest, latest or an offset. Raises OptionsRefused."""
     text = given.text("offset")
     if text is None:
         return "earliest" if given.has("from-beginning") else "latest"

@@ -257,7 +257,7 @@ def _lines(call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts) -
     """Yield lines as Java reads them, and have the producer send while there are none."""
 
     def patience_ms() -> int | None:
-        """Return how long to wait for input in ms; None without end, as no record waits."""
+        """Return how long to wait for input in ms; None without a limit, if no record waits."""
         due_ms = producer.due_in_ms()
         if due_ms is not None:
             return due_ms

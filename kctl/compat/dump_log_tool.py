@@ -51,7 +51,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _plan(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
-    """Return the options of `kctl dump-log` for those of a call."""
+    """Return the options of `kctl dump-log` that correspond to those of the tool."""
     plan: dict[str, Any] = {
         "paths": [],
         **{name: given.has(name.replace("_", "-")) for name in FLAGS},

@@ -182,7 +182,10 @@ def _elect(
 
 
 def _as_a_whole(error: ApiError | TimedOut, out: TextIO) -> ToolFailure:
-    """Return the failure of an election that none of the partitions got an answer to."""
+    """Return the failure of a whole election request, printed as Java does.
+
+    Errors other than a time-out and a refused authorization are raised.
+    """
     if isinstance(error, TimedOut) or error.code == REQUEST_TIMED_OUT:
         message = "Timeout waiting for election results"
     elif error.code == CLUSTER_AUTHORIZATION_FAILED:

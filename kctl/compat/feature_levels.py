@@ -166,7 +166,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
 
 
 def _too_old(release_text: str) -> EngineError:
-    """Return the refusal of 3.9.1 to format for such a release."""
+    """Return the error with which 3.9.1 refuses to format for an old release."""
     if release_text in _NO_BOOTSTRAP:
         return ToolFailure(
             "java.lang.RuntimeException",

@@ -132,7 +132,7 @@ def descriptions(
 ) -> dict[str, GroupDescription]:
     """Return groups in the order of a Java map, unknown ones as Dead; raises ToolFailure.
 
-    The tool of 4.3.0 hears of unknown ones by an error where brokers are as new.
+    The tool of 4.3.0 gets an error for unknown ones from brokers that are as new.
     """
     found = {}
     for group_id in names_in_java_order(dict.fromkeys(group_ids)):
@@ -177,7 +177,7 @@ def end_offsets(
 def offsets_at(
     client: KafkaClient, times: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Return the offsets of times, -1 where there is none; raises ToolFailure.
+    """Return the offsets of timestamps, -1 for a time after the last record; raises ToolFailure.
 
     Unknown partitions are requested again until the timeout, as by Kafka's client.
     """

@@ -97,7 +97,7 @@ def delete_partitions(
     partitions: Sequence[TopicPartition],
     results: dict[TopicPartition, str | None],
 ) -> int:
-    """Remove offsets, and add what became of each partition to the results.
+    """Delete committed offsets, and add the outcome for each partition to the results.
 
     Returns the error code of the group, or that of the first partition that has one.
     """

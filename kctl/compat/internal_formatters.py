@@ -44,7 +44,7 @@ class InternalFormatter:
         self._type_name = "type" if release.is_four else "version"
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return a record as JSON, nothing for one of another type. Errors: WireError."""
+        """Return a record as JSON, empty for one of another type. Errors: WireError."""
         key, value = printed.record.key, printed.record.value
         if key is None or len(key) < _INT16.size:
             return b""

@@ -40,7 +40,7 @@ def java_bootstrap(text: str) -> str:
 
 
 def connect_resolved(options: ClusterOptions) -> KafkaClient:
-    """Return a client of this machine; raises ToolFailure where no address of brokers resolves.
+    """Return a client; raises ToolFailure as Java does if no broker's host name resolves.
 
     The other errors are those of `connect`.
     """
@@ -56,9 +56,9 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
 
 
 def refused_setting(error: ClientSettingRefused) -> ToolFailure:
-    """Return the failure of a tool one of whose client properties is refused.
+    """Return a tool's failure for a client property that is refused.
 
-    A number that is none is found before a client is made of the properties.
+    An invalid number is found before a client is made of the properties.
     """
     if error.rule != "must be a number of milliseconds":
         return no_client(str(error))

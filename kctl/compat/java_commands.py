@@ -109,7 +109,7 @@ def read_command(
 ) -> GivenCommand:
     """Return the command of a call; raises HelpRequested, VersionRequested, CommandRefused.
 
-    Of the common options, exactly one of `one_of` is needed.
+    Of the common options, exactly one of `one_of` is required.
     """
     names = ",".join(command.name for command in commands)
     before = _Reader(

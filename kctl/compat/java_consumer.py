@@ -317,7 +317,7 @@ def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: in
 
 
 def _parting_offset(settings: ConsumerSettings, error: EngineError) -> int | None:
-    """Return where a truncated log parts from the one that was read, None without a policy."""
+    """Return the offset at which a truncated log diverges, None without a reset policy."""
     if isinstance(error, LogTruncated) and settings.reset is not None:
         return error.end_offset
     return None

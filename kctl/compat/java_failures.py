@@ -144,7 +144,7 @@ def message_of(error: EngineError) -> str:
 
 
 def as_java(error: EngineError) -> ToolFailure:
-    """Return an error as the exception that Java has for it; raises one of the guards itself."""
+    """Return an error as the corresponding Java exception; a guard's own error is raised."""
     if isinstance(error, GUARD_ERRORS):
         raise error
     if isinstance(error, ToolFailure):

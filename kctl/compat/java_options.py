@@ -91,7 +91,7 @@ class GivenOptions:
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
-        """Return the value of a required option, which has been checked; as `text`."""
+        """Return the value of an option whose presence the tool has checked before."""
         value = self.text(name)
         assert value is not None, name
         return value
@@ -123,7 +123,7 @@ def _number(name: str, value: str, bits: int) -> int:
 def read_options(
     options: Iterable[ToolOption], call_arguments: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
-    """Return the options of a call; OptionsRefused for an unknown one or one without its value."""
+    """Return the options of a call; OptionsRefused for an unknown one or one without a value."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
@@ -165,7 +165,7 @@ def _unknown_name(argument: str, name: str) -> str:
 
 
 def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[str]]) -> None:
-    """Raise OptionsRefused for options without any of those that they go with."""
+    """Raise OptionsRefused for options given without any of the options that they require."""
     unavailable = [
         name
         for name in values

@@ -41,7 +41,10 @@ def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
 
 
 def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ()) -> list[str]:
-    """Return names in the order of a copy of a hash map, to which others were added after that."""
+    """Return names in the order of a copy of a hash map to which others were added later.
+
+    A copy has the smallest table for its size, which decides the order.
+    """
     copied = list(dict.fromkeys(copied))
     buckets = _BUCKETS_MIN
     if copied:

@@ -22,10 +22,9 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
 def merged(
     properties: Mapping[str, str], given: GivenOptions, options: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
-    """Return properties with those of options.
+    """Return properties overridden by options.
 
-    `options` has the property of each option and its default, which is for properties that are not
-    there alone.
+    `options` has the property of each option and its default, which applies if neither is given.
     """
     found = dict(properties)
     for option, (key, default) in options.items():

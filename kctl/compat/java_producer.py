@@ -54,7 +54,7 @@ def config_refused(value: str, key: str, rule: str) -> ToolFailure:
 
 
 def java_producer_options(properties: Mapping[str, str]) -> ProducerOptions:
-    """Return how records are sent; raises ToolFailure."""
+    """Return the producer's options by Java's properties; raises ToolFailure."""
     acks = _choice(properties, "acks", "all", _ACKS)
     codec = _choice(properties, "compression.type", "none", _CODECS)
     wanted = properties.get("enable.idempotence")
@@ -81,7 +81,7 @@ def java_producer_options(properties: Mapping[str, str]) -> ProducerOptions:
 
 
 def producer_times(properties: Mapping[str, str]) -> ProducerTimes:
-    """Return how long a producer waits; raises ToolFailure."""
+    """Return the timeouts of a producer; raises ToolFailure."""
     return ProducerTimes(
         _whole(properties, "max.block.ms"), _whole(properties, "delivery.timeout.ms")
     )

@@ -33,7 +33,7 @@ def mistake_of(text: str) -> str:
 
 
 def _still_open(text: str) -> list[int]:
-    """Return where arrays and objects begin that do not end; none if a string does not end."""
+    """Return the positions of unclosed arrays and objects; empty if a string is unclosed."""
     opened: list[int] = []
     in_string = False
     is_escaped = False

@@ -80,7 +80,7 @@ class LineReader:
         self._line_number = 0
 
     def record(self, line: bytes) -> OutgoingRecord:
-        """Return the record of a line; raises ToolFailure for one that does not fit."""
+        """Return the record of a line; raises ToolFailure for a line without a separator."""
         how, text = self._format, java_utf8(line)
         self._line_number += 1
         headers = self._part(how.has_headers, text, 0, how.headers_delimiter, "headers delimiter")
@@ -95,7 +95,7 @@ class LineReader:
         )
 
     def _part(self, is_there: bool, text: str, start: int, separator: str, name: str) -> str | None:
-        """Return the text up to a separator, None where there is none."""
+        """Return the text up to a separator, None if the line has no such part."""
         if not is_there:
             return None
         end = text.find(separator, start)

@@ -148,7 +148,7 @@ class OffsetScenarios:
     def _current(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return committed offsets, log end offsets where there are none."""
+        """Return committed offsets, log end offsets for partitions without one."""
         current = self._committed(group_id)
         left = [key for key in partitions if key not in current]
         known = {key: current[key] for key in partitions if key in current}

@@ -90,7 +90,7 @@ class Throttle:
         self._began_ms = now_ms
 
     def pause_ms(self, index: int, now_ms: int) -> int:
-        """Return how long to wait after a record, counted from 0; 0 where it is late."""
+        """Return how long to wait after record number `index` (from 0); 0 if it is late."""
         if self._rate < 0:
             return 0
         if self._rate == 0:

@@ -19,7 +19,7 @@ SERVER_OPTIONS: Final = (
 
 
 def server_of(given: GivenOptions) -> str:
-    """Return the brokers of a call; raises TerseFailure."""
+    """Return the bootstrap servers of a call; raises TerseFailure for missing or other options."""
     if given.has("bootstrap-server") and given.has("bootstrap-controller"):
         raise TerseFailure("You cannot specify both --bootstrap-controller and --bootstrap-server.")
     if given.has("bootstrap-controller"):

@@ -98,7 +98,7 @@ class ReassignActions:
     def generate(
         self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
     ) -> None:
-        """Print where the replicas of topics are, and places for them on some brokers."""
+        """Print the present assignment of topics, and a proposed one on some brokers."""
         from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 
         current = self._current_of_topics(topics)
@@ -153,9 +153,9 @@ class ReassignActions:
             self._clear_throttles(proposal)
 
     def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
-        """Revert the moves of a file that are under way, between directories too.
+        """Cancel the ongoing reassignments of a file, and moves between log directories.
 
-        The tool of 3.9.1 passes over a move that only adds replicas, that of 4.3.0 does not.
+        The tool of 3.9.1 ignores a reassignment that only adds replicas, that of 4.3.0 does not.
         """
         keys = [key for key, _ in proposal.targets]
         ongoing = list_reassignments(self._client, keys) if keys else {}
@@ -182,7 +182,7 @@ class ReassignActions:
     # The current replicas
 
     def _current_json(self, current: Assignment) -> str:
-        """Return where replicas are; the tool of 4.3.0 shows their log directories, too."""
+        """Return the present assignment as JSON; that of 4.3.0 includes log directories."""
         if not self._release.is_four:
             return assignment_json(current)
         alive = self._client.view([]).brokers
@@ -231,7 +231,7 @@ class ReassignActions:
         return {key: of_topics[key] for key in sorted(wanted)}
 
     def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
-        """Return the replicas of partitions, none for those that do not exist."""
+        """Return the replicas of partitions, empty for those that do not exist."""
         if not keys:
             return {}
         _check_names(key.topic for key in keys)

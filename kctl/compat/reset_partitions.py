@@ -23,7 +23,7 @@ _ERRORS: Final = "org.apache.kafka.common.errors"
 def named_partitions(
     client: KafkaClient, topics: Sequence[str], release: Release
 ) -> list[TopicPartition]:
-    """Return the partitions that words name, all of a topic without `:`; raises ToolFailure."""
+    """Return the named partitions, all of a topic given without `:`; raises ToolFailure."""
     named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
     try:
         whole = topic_partitions(client, [name for name in topics if ":" not in name])

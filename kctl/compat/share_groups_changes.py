@@ -81,7 +81,10 @@ def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -
 
 
 def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Remove where the reading of topics starts, and print each result; raises ToolFailure."""
+    """Delete a share group's start offsets of topics, and print each result.
+
+    Raises ToolFailure.
+    """
     group_id = given.needed("group")
     topics = names_in_java_order(given.texts("topic"))
     results: dict[str, EngineError | None] = {}
@@ -130,7 +133,7 @@ def _message(error: EngineError) -> str:
 def reset_starts_of(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Set where a group starts to read, and print it.
+    """Set a share group's start offsets, and print them.
 
     Raises ToolFailure, OptionsRefused; TerseFailure for a group that has members.
     """
@@ -162,7 +165,7 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
 
 
 def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list[TopicPartition]:
-    """Return the partitions of --topic, else all that the group has a start of."""
+    """Return the partitions of --topic, else all with a start offset of the group."""
     if given.has("topic"):
         return named_partitions(client, given.texts("topic"), given.release)
     with admin_call(STARTS_CALL):
@@ -170,7 +173,7 @@ def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list
 
 
 def _set_starts(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Set where the group starts; raises ToolFailure with all failed partitions."""
+    """Set the group's start offsets; raises ToolFailure with all failed partitions."""
     with admin_call(_ALTER_CALL):
         results = set_share_starts(client, group_id, offsets)
     failed = {key: error for key in in_java_map_order(results) if (error := results[key])}

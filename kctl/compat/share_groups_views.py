@@ -68,7 +68,7 @@ def described(client: KafkaClient, group_id: str) -> ShareGroup:
 
 
 def _starts_of(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
-    """Return where a group starts by partition; raises as Java wraps the failure."""
+    """Return a group's start offsets by partition; raises as Java wraps the failure."""
     try:
         return share_starts(client, group_id)
     except EngineError as error:

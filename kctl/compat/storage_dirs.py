@@ -64,7 +64,7 @@ def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettin
 
 
 def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
-    """Return the id of a node, None of a broker with ZooKeeper that gets one at its start."""
+    """Return the configured node id, None for a broker that generates it (with ZooKeeper)."""
     of_broker, of_node = properties.get("broker.id"), properties.get("node.id")
     given = {"broker.id": of_node if of_broker is None else of_broker, "node.id": of_node}
     numbers = {}

@@ -63,7 +63,7 @@ def _delete_topics(
     topics: Mapping[str, Sequence[str]],
     out: TextIO,
 ) -> dict[str, str]:
-    """Delete the internal topics of deleted groups; return why those of some were not."""
+    """Delete the internal topics of deleted groups; return the failures by group."""
     failures = {}
     for group_id in deleted:
         failed, error = delete_internal_topics(client, topics.get(group_id, ()))

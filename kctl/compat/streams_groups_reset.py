@@ -137,7 +137,7 @@ class _StreamsReset:
         return []
 
     def _committed(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return what a group has committed of the topics that its topology reads."""
+        """Return a group's committed offsets of the topics that its topology reads."""
         group = described(self._client, group_id, Waits.TWICE)
         topics = source_topics(group, has_repartitions=True)
         found = commits(self._client, group_id)
@@ -158,7 +158,7 @@ class _StreamsReset:
     # Internal topics
 
     def delete_topics_of(self, group_id: str) -> None:
-        """Delete the internal topics that are named, or all of a group; failures are printed.
+        """Delete the named internal topics, or all of a group; failures are printed.
 
         Raises ToolFailure for all of a group that has none, as the tool does.
         """

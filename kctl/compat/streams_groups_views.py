@@ -107,7 +107,7 @@ def _print_rows(rows: Sequence[Sequence[str]], widths: Sequence[int], out: TextI
 def _print_offsets(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print the lag of each partition; what is committed only if verbose."""
+    """Print the lag of each partition, with verbose also its committed and end offset."""
     lags = _lags(client, group)
     if group.state == "Dead" or not group.members:
         return
@@ -125,7 +125,10 @@ def _print_offsets(
 
 
 def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag]:
-    """Return the lag of what active tasks read, in the order of a Java map; raises ToolFailure."""
+    """Return the offsets and lag of each partition that active tasks read; raises ToolFailure.
+
+    The partitions come in the order of a Java map, as the tool prints them.
+    """
     partitions = _read_partitions(group)
     starts, ends = start_offsets(client, partitions), end_offsets(client, partitions)
     # Java describes it again: it may be gone meanwhile.
@@ -147,7 +150,7 @@ def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag
 
 
 def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
-    """Return what a topology reads, its own repartition topics only on request."""
+    """Return the topics that a topology reads; its repartition topics only on request."""
     return {
         topic
         for part in group.subtopologies or ()

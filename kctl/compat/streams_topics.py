@@ -50,7 +50,11 @@ def internal_topics_of(
 
 
 def _internal_topics(group: StreamsGroup, out: TextIO) -> list[str]:
-    """Return a topology's repartition and changelog topics that are named as such."""
+    """Return a topology's repartition and changelog topics that may be deleted with the group.
+
+    Only topics with an internal name, which begins with the group id, are deleted; others are
+    printed.
+    """
     sources = source_topics(group, has_repartitions=False)
     internal = []
     for part in group.subtopologies or ():

@@ -46,7 +46,7 @@ def proposed_moves(
     targets: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """Return the moves under way and those of a file, whose targets go before."""
+    """Return the ongoing reassignments and those of a file, whose targets take precedence."""
     moves = {
         key: MovedPartition(frozenset(move.original), frozenset(move.adding))
         for key, move in ongoing.items()

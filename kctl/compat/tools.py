@@ -139,7 +139,7 @@ def run_tool(
     files: Files | None = None,
     stdin: BinaryIO | None = None,
 ) -> int:
-    """Run one of TOOLS; returns its exit code. `stdin` None is that of this process."""
+    """Run one of TOOLS; return its exit code. `stdin` None is that of this process."""
     from kctl.compat.java_client import connect_resolved
 
     connecting = connecting or connect_resolved
@@ -244,9 +244,9 @@ def _module(tool: str) -> ModuleType:
 
 
 def _servers(given: GivenOptions) -> str:
-    """Return the brokers that an option names; raises OptionsRefused for those not served.
+    """Return the bootstrap servers of the options; raises OptionsRefused if there are none.
 
-    That it is given twice is found when a client is made of it.
+    An option given twice is detected when a client is made of it.
     """
     for name in ("bootstrap-server", "broker-list"):
         if given.has(name):

@@ -127,7 +127,7 @@ def replica_assignment(text: str) -> list[tuple[int, ...]]:
 
 
 def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
-    """Return the settings of a new topic; raises ToolFailure for those that no topic may have."""
+    """Return the settings of a new topic; raises ToolFailure for unknown ones."""
     pairs = [java_split_pattern(text, r"\s*=\s*") for text in texts]
     if any(len(pair) != 2 for pair in pairs):
         message = (

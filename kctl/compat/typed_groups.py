@@ -57,7 +57,7 @@ def _chosen(text: str | None, known: Sequence[str]) -> set[str]:
 def refusals_of(
     group_ids: Iterable[str], listed: Iterable[GroupListing], kind: str, unknown: str
 ) -> dict[str, str]:
-    """Return why groups are not deleted, by their ids; `unknown` says it of those not listed."""
+    """Return why groups are not deleted, by group id; `unknown` is the text for unlisted ones."""
     states = {group.group_id: group.state for group in listed}
     refusals: dict[str, str] = {}
     for group_id in dict.fromkeys(group_ids):

@@ -153,7 +153,7 @@ class _Events:
             self._print("partitions_revoked", {"partitions": _named(before)})
 
     def on_joined(self, partitions: Sequence[TopicPartition]) -> None:
-        """Print that no partition is given, which is given up before the next join."""
+        """Print an empty assignment; an eager member also prints its revocation when it rejoins."""
         if not partitions:
             self._is_idle = not self._is_cooperative
             self._print("partitions_assigned", {"partitions": []})

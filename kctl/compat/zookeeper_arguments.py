@@ -89,9 +89,9 @@ def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArgume
 
 
 def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one token of flags, as `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` is what follows it.
+    """Read one token of flags, like `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` are later tokens.
 
-    Of a flag that comes twice the first value counts.
+    Of a flag given twice the first value counts.
     """
     if token[1:] in syntax.names:
         flags.setdefault(token[1:], _value_of(token[1:], left))
@@ -111,7 +111,7 @@ def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[
 
 
 def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) -> None:
-    """Refuse a second flag of those of which one may be given; raises ShellRefusal."""
+    """Raise ShellRefusal for a second flag of a group that allows one."""
     earlier = [flag for flag in flags if flag in syntax.exclusive and flag != letter]
     if letter in syntax.exclusive and earlier:
         raise ShellRefusal(
@@ -181,7 +181,7 @@ def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
 
 
 def _path_fault(path: str) -> str | None:
-    """Return what is wrong with the first name that is not allowed, with its position."""
+    """Return the first fault in a path's names, with its position; None for a valid path."""
     at = 1
     for name in path[1:].split(_SEPARATOR):
         if not name:
@@ -197,7 +197,7 @@ def _path_fault(path: str) -> str | None:
 
 
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
-    """Return the entries of `scheme:id:permissions,…`; what is none of them is reported."""
+    """Return the entries of `scheme:id:permissions,…`; invalid ones are reported."""
     entries = []
     texts = text.split(",")
     # As Java's split: without the empty texts of the end, but for a text that is empty.

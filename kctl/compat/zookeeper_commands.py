@@ -163,7 +163,7 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
-        """Yield a path and all below it: the children of a node before their own."""
+        """Yield a path and its descendants: the children of a node before their own."""
         self._session().node_data(path, watches=watches)
         yield path
         yield from self._children_below(path, watches)
@@ -287,7 +287,7 @@ class NodeCommands:
         self.ephemerals.discard(arguments.operands[0])
 
     def _delete_all(self, arguments: ShellArguments) -> None:
-        """Delete a node and all below it; print if some could not be deleted."""
+        """Delete a node with its descendants; print if some could not be deleted."""
         if not is_java_number(arguments.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(arguments.operands[0])
@@ -300,7 +300,7 @@ class NodeCommands:
         }
 
     def _set_acl(self, arguments: ShellArguments) -> None:
-        """Set the access rules of a node, with -R of all below it, past errors."""
+        """Set the ACL of a node, with -R also of its descendants, past errors."""
         path, text = arguments.operands[:2]
         acl = acl_of(text, self._err)
         version = _version(arguments)
@@ -326,7 +326,7 @@ class NodeCommands:
 
 
 def _check_modes(arguments: ShellArguments) -> None:
-    """Refuse kinds of nodes that exclude each other, and times that are none."""
+    """Raise ShellRefusal for kinds of nodes that exclude each other, and for an invalid TTL."""
     if arguments.has("c") and (arguments.has("e") or arguments.has("s")):
         raise ShellRefusal(
             "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."

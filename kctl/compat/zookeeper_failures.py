@@ -65,7 +65,7 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def shell_error_text(error: EngineError, path: str) -> str:
-    """Return how the shell words the end of a command; `path` is for errors that name none."""
+    """Return the shell's message for an error; `path` is for errors that name none."""
     path = getattr(error, "path", path)
     if isinstance(error, RequestRefused) and error.code in _OF_SERVERS:
         return _OF_SERVERS[error.code]

@@ -52,7 +52,7 @@ class QuotaCommands:
         self._err = err
 
     def set_limit(self, arguments: ShellArguments) -> None:
-        """Set one limit of a node, beside those that it has. Errors: ShellRefusal."""
+        """Set one limit of a node, and keep its others. Errors: ShellRefusal."""
         path = arguments.operands[0]
         if path.startswith(_QUOTAS):
             self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
@@ -69,7 +69,7 @@ class QuotaCommands:
         self._keep(path, limits)
 
     def print_quota(self, arguments: ShellArguments) -> None:
-        """Print the limits of a node, and what there is."""
+        """Print the quota of a node, and its present count of nodes and bytes."""
         path = arguments.operands[0]
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))
@@ -82,7 +82,7 @@ class QuotaCommands:
             self._err.write(f"quota for {path} does not exist.\n")
 
     def delete_limit(self, arguments: ShellArguments) -> None:
-        """Remove one limit of a node, or without a flag all of them with their nodes."""
+        """Remove one limit of a node, or without a flag all limits with their nodes."""
         path = arguments.operands[0]
         check_shell_path(_limit_path(path))
         if not self._is_there(_limit_path(path)):
@@ -189,9 +189,9 @@ class QuotaCommands:
             self._session().create_node(path, data, None, ephemeral=False, sequential=False)
 
     def _track(self, path: str) -> dict[str, int]:
-        """Return the numbers of a node.
+        """Return the limits or statistics in a quota node.
 
-        Errors: NoNode; ShellRefusal if they are none, ShellAbort for what is no pair.
+        Errors: NoNode; ShellRefusal for no number, ShellAbort for text that is no pair.
         """
         data, _ = self._session().node_data(path, watches=False)
         text = (data or b"").decode(errors="replace")
@@ -220,7 +220,7 @@ def _limit_path(path: str) -> str:
 
 
 def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
-    """Return the limits with the one that is given; None where that is none, which is reported."""
+    """Return the limits with the given one; None, after a report, for an invalid one."""
     limits = dict.fromkeys(_NAMES.values(), _NO_LIMIT)
     for flag, text in arguments.flags.items():
         try:
@@ -239,7 +239,7 @@ def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
 
 
 def _text(track: Mapping[str, int]) -> str:
-    """Return limits or statistics as a node has them: those of servers before 3.7 first."""
+    """Return limits or statistics as a node stores them: those of servers before 3.7 first."""
     text = f"count={track.get(_COUNT, _NO_LIMIT)},bytes={track.get(_BYTES, _NO_LIMIT)}"
     more = sorted(name for name in track if name not in (_COUNT, _BYTES))
     return text + ("=" if more else "") + "".join(f";{name}={track[name]}" for name in more)

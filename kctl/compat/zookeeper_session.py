@@ -46,7 +46,7 @@ class SessionCommands:
         self._err = err
 
     def print_identities(self, _: ShellArguments) -> None:
-        """Print what the server takes this client for."""
+        """Print the identities that the server attributes to this client."""
         identities = self._session().identities()
         self._print("Auth scheme: User")
         for scheme, user in identities:

@@ -77,7 +77,7 @@ class ImpossibleProperty(EngineError):
 
 
 def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredState:
-    """Return the declared state for the cluster of the options, and note documents for others.
+    """Return the declared state for the chosen cluster; note documents for other clusters.
 
     Errors: NoFiles, BadStateFile, those of choosing a cluster.
     """
@@ -115,11 +115,10 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
 
 
 def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
-    """Return the steps from a cluster to the declared state, and note what they leave or miss.
+    """Return the steps from a cluster to the declared state, with notes.
 
-    That is undeclared resources, and users who could not log in.
-
-    Errors: ImpossibleProperty, those of requests.
+    Notes name undeclared resources, and users who could not log in. Errors: ImpossibleProperty,
+    those of requests.
     """
     state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)
@@ -136,7 +135,7 @@ def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> S
 
 
 def _note_undeclared(steps: Sequence[StateStep]) -> None:
-    """Note by kind what no file declares and what stays without --prune."""
+    """Note undeclared resources by kind, which stay without --prune."""
     by_kind: dict[ResourceKind, list[str]] = {}
     for step in steps:
         by_kind.setdefault(step.kind, []).append(name_of(step))
@@ -148,7 +147,7 @@ def _note_undeclared(steps: Sequence[StateStep]) -> None:
 
 
 def name_of(step: StateStep) -> str:
-    """Return the subject of a step, in words."""
+    """Return the name of the resource that a step changes; an ACL is written out as text."""
     if isinstance(step.operation, CreateRule | DeleteRule):
         return rule_text(step.operation.rule)
     return step.name
@@ -172,7 +171,7 @@ def change_text(step: StateStep) -> str:
 
 
 def _property_text(change: PropertyChange, action: StepAction) -> str:
-    """Return a property's change as text, such as `KEY=NEW (was OLD)`."""
+    """Return a property's change as text: `KEY=NEW (was OLD)`."""
     name, before, after = change
     if before is None:
         return f"{name}={'' if after is None else after}"

@@ -34,7 +34,7 @@ class ReadState(NamedTuple):
 def read_state_files(
     paths: Sequence[str], context: str | None, environment: Mapping[str, str]
 ) -> ReadState:
-    """Return the state that files and folders declare for a context; None is none.
+    """Return the state that files and folders declare for a context; None is no context.
 
     Errors: BadStateFile, those of files.
     """

@@ -225,7 +225,7 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_users(section: YamlValue, sections: _Sections) -> None:
-    """Add the declared users; SCRAM-SHA-512 is the mechanism of those that name none."""
+    """Add the declared users; SCRAM-SHA-512 is the default mechanism."""
     for name, value in section.mapping("users").items():
         if not name or name.startswith("User:"):
             raise value.fault(f"users: {name!r}: a name without User:")

@@ -69,9 +69,9 @@ def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
 
 
 def idle_rules(state: CurrentState) -> list[AclBinding]:
-    """Return the rules that apply to nobody, for brokers do not compare hosts as these have them.
+    """Return the ACLs that apply to no client, because their host has no form that brokers compare.
 
-    They are not written: a file takes hosts as brokers compare them.
+    They are not written: a file accepts only hosts that brokers compare.
     """
     return [rule for rule in in_order(state.acls) if not _is_host(rule.entry.host)]
 
@@ -106,7 +106,7 @@ def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
 
 
 def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
-    """Return the settings that are set; without secrets and those of reassignments."""
+    """Return the settings to write to a file: no defaults, secrets or reassignment throttles."""
     return {
         name: _Plain(without_references(setting.value))
         for name, setting in sorted(settings.items())
@@ -181,7 +181,7 @@ def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
 
 
 def _entry(rules: list[AclBinding]) -> dict[str, Any]:
-    """Return one entry for access rules that differ in their operation alone."""
+    """Return one entry for ACLs that differ only in their operation."""
     pattern, entry = rules[0]
     fields: dict[str, Any] = {cli_name(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:

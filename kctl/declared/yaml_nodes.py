@@ -69,9 +69,9 @@ class YamlValue:
         return bool(self._node.id == "mapping")
 
     def mapping(self, what: str) -> dict[str, YamlValue]:
-        """Return the values of a mapping by key, none for null; raises BadStateFile.
+        """Return the values of a mapping by key, empty for null; raises BadStateFile.
 
-        Keys keep the order of the file; those of `<<` come first.
+        Keys keep the order of the file; merged ones (`<<`) come first.
         """
         if self.is_null:
             return {}

@@ -60,11 +60,11 @@ TIMEOUT_S = 30.0
 
 
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that select the cluster, as one `ClusterOptions` in front.
+    """Give a command the options that select the cluster, as its first parameter.
 
-    They precede the last option of the command, which is `-o` if it has one. A parameter
-    that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others. A command
-    with settings of its own declares `-X` itself.
+    They precede the last option of the command, which is `-o` if it has one. A parameter whose type
+    is a NamedTuple of options, for instance `MoveOptions`, becomes these options, after all others.
+    A command with client settings of its own declares `-X` itself.
     """
     return _OnCluster(command)
 
@@ -126,7 +126,7 @@ class _OnCluster:
 
 
 def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> ClusterOptions:
-    """Return the options of a cluster with client settings in front of those of its file.
+    """Return the options of a cluster with client settings that override its file.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
@@ -147,7 +147,7 @@ def _is_settings(parameter: inspect.Parameter) -> bool:
 def _options_of(
     command: Callable[..., int],
 ) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-    """Return the parameters after the first, with those of sets as the last, and the sets."""
+    """Return the parameters after the first, with option sets expanded at the end, and the sets."""
     hints = get_type_hints(command, include_extras=True)
     _, *parameters = inspect.signature(command).parameters.values()
     sets = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_field_defaults")}

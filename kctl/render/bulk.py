@@ -42,7 +42,7 @@ class _Layout:
         self.tail += text
 
     def add_column(self, column: Sequence[str]) -> None:
-        """Append a column."""
+        """Append a varying column, after the shared text that precedes it."""
         self.before.append(self.tail)
         self.columns.append(column)
         self.tail = ""

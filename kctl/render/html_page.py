@@ -24,7 +24,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 
 
 def page_head(title: str, style: str = "") -> str:
-    """Return a page up to its heading; `style` comes after the style of all pages."""
+    """Return a page up to its heading; `style` is added to the style of all pages."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -32,7 +32,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def cell_text(value: object) -> str:
-    """Return how a value reads in a table cell, in one line."""
+    """Return a value as the text of a table cell, in one line."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -134,10 +134,10 @@ def _write_rich(
 def fitted_widths(
     headings: Sequence[str], widest: Sequence[int], available: int
 ) -> list[int] | None:
-    """Return how wide columns are in so much room, None where not even headings fit.
+    """Return the widths of columns within `available`, None if not even headings fit.
 
-    Each is as wide as its widest cell if it can be, and never narrower than its heading's longest
-    word; the widest ones give room first.
+    Each column is as wide as its widest cell if possible, and never narrower than the longest word
+    of its heading; the widest columns shrink first.
     """
     least = [max(map(width_of, heading.split()), default=0) for heading in headings]
     if sum(least) > available:

@@ -25,8 +25,8 @@ _OF_TOPICS = Totals((TOPIC,), (RECORD_COUNT, TOMBSTONES, WITHOUT_KEY, EMPTY_VALU
 def _percentile(percent: int) -> str:
     """Return SQL for a percentile of counted sizes; `reached` counts the records up to each size.
 
-    It is interpolated between two records as that of Spark's function, which keeps every value:
-    those of 90 million records are more than the memory that the embedded engine may take.
+    It interpolates between two records as Spark's function does. That function keeps every value,
+    and those of 90 million records exceed the embedded engine's memory.
     """
     place = f"cast({percent} * (records - 1) as double) / 100"
     low, high = (

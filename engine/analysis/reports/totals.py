@@ -63,10 +63,9 @@ class Totals(NamedTuple):
 
 
 def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the totals of batches, in columns of the terms' names; a group may come twice.
+    """Yield the totals of batches by group; a group may come twice.
 
-    At most as many groups are kept as a batch may have records, and so many bytes of them, beside
-    those of one batch.
+    At most ARROW_BATCH_RECORDS_MAX groups, or so many bytes, are kept, and those of one batch.
     """
     kept: list[pa.Table] = []
     for batch in batches:
@@ -81,7 +80,7 @@ def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _share_kept(tables: list[pa.Table]) -> float:
-    """Return how much tables are of what may be kept, by their rows or their bytes."""
+    """Return the share of the allowed rows or bytes that tables use; above 1 is too much."""
     rows: int = sum(table.num_rows for table in tables)
     size_bytes: int = sum(table.nbytes for table in tables)
     return max(rows / ARROW_BATCH_RECORDS_MAX, size_bytes / _KEPT_BYTES_MAX)
@@ -105,7 +104,7 @@ def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
 
 
 def _summed(totals: Totals, table: pa.Table) -> pa.Table:
-    """Return one row a group."""
+    """Sum a table's rows by group: one row for each group."""
     groups = [term.name for term in totals.groups]
     sums = [term.name for term in totals.sums]
     summed = table.group_by(groups, use_threads=False).aggregate([(name, "sum") for name in sums])
@@ -127,7 +126,7 @@ def _ones(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _bytes(batch: pa.RecordBatch) -> pa.Array:
-    """Return the bytes of keys and values; those that are null have the size -1."""
+    """Return the bytes of key and value of each record; null ones, of size -1, count 0."""
     import pyarrow.compute as pc
 
     sizes = (batch.column(name).cast("int64") for name in ("key_size", "value_size"))

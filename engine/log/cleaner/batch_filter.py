@@ -81,7 +81,7 @@ class BatchFilter:
         *,
         config: LogConfig,
     ) -> None:
-        """`compiled` is code on the memory of the same map, None where there is none."""
+        """`compiled` is native code over the memory of `offsets`, None without native code."""
         self._config = config
         self._offsets = offsets
         self._compiled = compiled
@@ -123,7 +123,7 @@ class BatchFilter:
         return self._keep_records(batch, len(records), kept, is_empty_marker=may_discard)
 
     def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
-        """Return the records that stay in a batch; those of a control batch all stay."""
+        """Return the records that cleaning keeps; a control batch keeps all of its records."""
         if batch.is_control:
             return records
         return self._kept_of(records, batch.delete_horizon_ms)
@@ -136,7 +136,7 @@ class BatchFilter:
         *,
         is_empty_marker: bool,
     ) -> KeptBatch:
-        """Return the batch of some records, one after the other."""
+        """Return the batch with its kept records: unchanged, or rebuilt if anything differs."""
         horizon_ms = batch.delete_horizon_ms
         has_tombstone = any(record.value is None for record in kept)
         ends_in_time = has_tombstone or (is_empty_marker and batch.is_control)
@@ -187,7 +187,7 @@ class BatchFilter:
     def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return the kept part of a batch of data by the spans of its records."""
+        """Return a batch with its kept records, found by the positions of the records."""
         self.records_read += len(spans)
         horizon_ms = batch.delete_horizon_ms
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
@@ -212,7 +212,11 @@ class BatchFilter:
         return _copied(batch, data, kept, horizon_ms)
 
     def _is_last_of_producer(self, batch: BatchView) -> bool:
-        """Return True for its producer's last batch or marker: at least its header stays."""
+        """Return True if a batch or marker is the last of its producer, so that its header is kept.
+
+        Without the header, the broker would forget the producer's sequence or epoch after a
+        restart.
+        """
         end = self._producers.get(batch.producer_id)
         if end is None:
             return False
@@ -221,7 +225,10 @@ class BatchFilter:
         return batch.last_offset == end.last_offset
 
     def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
-        """Return the latest record of each key without old tombstones, and those after the map."""
+        """Return each key's latest record, except expired tombstones, and records after the map.
+
+        Records after the latest offset of the offset map are not mapped yet, and stay.
+        """
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
         latest, offset_of = self._offsets.latest_offset, self._offsets.get
         return [
@@ -284,16 +291,17 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
 
 
 def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
-    """Return how large the records of a batch of this size may be when they are opened.
+    """Return the most bytes that a batch of this size may have when it is decompressed.
 
-    A leader may have taken so much: also under a larger max.message.bytes than now.
+    A leader may have accepted a batch as large as that under an earlier, larger max.message.bytes:
+    the cleaner must not stop at it.
     """
     taken_bytes_max = UNCOMPRESSED_BATCH_FACTOR * size_bytes
     return max(config.opened_batch_bytes_max, taken_bytes_max, DECOMPRESSED_BATCH_BYTES_MAX)
 
 
 def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
-    """Return the records without compression, in the buffer of the batch if they have none."""
+    """Return the decompressed records, or the batch's own buffer if they are uncompressed."""
     if not batch.record_count:
         return b""
     if not batch.attributes & CODEC_BITS:

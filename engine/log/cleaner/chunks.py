@@ -28,7 +28,7 @@ class ChunkReader:
     def batches_at(self, position: int) -> list[RecordBatch]:
         """Return the next batches, at least one before the end of the file.
 
-        Each was held to its checksum. Raises CorruptRecord.
+        The buffer grows for a batch that is larger. Raises CorruptRecord for a wrong checksum.
         """
         while True:
             batches = self._whole_batches(position)

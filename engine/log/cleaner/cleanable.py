@@ -149,7 +149,7 @@ def dirtiest(
 def between(
     segments: Sequence[CleanableSegment], start: int, end: int
 ) -> Sequence[CleanableSegment]:
-    """Return the segment that holds `start` and all later ones with a base below `end`."""
+    """Return the segments with offsets from `start` to `end`, `end` exclusive."""
     if start >= end:
         return ()
     bases = [segment.base_offset for segment in segments]

@@ -157,7 +157,7 @@ class CleaningRun:
         return group_segments(facts, self.log.config, first_uncleanable)
 
     def _size_of(self, path: str) -> int:
-        """Return the size of a closed segment's index, which is not loaded for that."""
+        """Return the size of a closed segment's index file, without loading the index."""
         try:
             return self._files.size_bytes(path)
         except FileMissing:
@@ -200,9 +200,9 @@ class CleaningRun:
     # 6 replacing
 
     def replace(self) -> None:
-        """Replace the group by the new segment: step 6, on the loop.
+        """Replace the group of segments by the cleaned one: step 6, on the loop.
 
-        Raises CleaningAborted when the log has others by now.
+        Raises CleaningAborted if the log's segments have changed meanwhile.
         """
         group = self._group
         assert group is not None
@@ -224,9 +224,9 @@ class CleaningRun:
         log.replace_segments(cleaned, old)
 
     def clean_inline(self) -> int:
-        """Do all of it at once, as tools and tests do; returns the offset up to which it is clean.
+        """Run the whole cleaning on this thread, for tools and tests; return the new clean offset.
 
-        Errors: CorruptRecord, and those of the host.
+        Raises CorruptRecord and the errors of the host.
         """
         for _ in self.work.build_map():
             pass

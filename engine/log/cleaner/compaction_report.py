@@ -31,9 +31,10 @@ class CleanerLogs(NamedTuple):
 def compaction_states(
     cleaner: LogCleaner, around: CleanerLogs, now_ms: int
 ) -> Iterator[LogCompaction]:
-    """Yield the compacted logs of a broker, in order; changes nothing.
+    """Yield the state of each compacted log of a broker, in order; changes nothing.
 
-    Others may be served between two of them: a log that is deleted meanwhile is passed over.
+    The caller may serve other requests between two logs: a log that is deleted meanwhile is
+    skipped.
     """
     for key, log in sorted(around.logs.items()):
         if log.config.is_compacted and around.logs.get(key) is log:

@@ -32,7 +32,7 @@ class CompactionWait(Enum):
 def compaction_wait(
     log: CleanableLog, cleanable: CleanableRange, config: LogConfig, now_ms: int
 ) -> CompactionWait | None:
-    """Return the condition that a log waits for, None for one that is clean or due."""
+    """Return the condition that a log's next cleaning waits for, None if it is clean or due."""
     if cleanable.first_dirty_offset >= log.log_end_offset or cleanable.may_be_cleaned(config):
         return None
     if cleanable.cleanable_bytes:

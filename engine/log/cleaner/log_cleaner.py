@@ -60,7 +60,10 @@ class CleanerConfig(NamedTuple):
 
     @property
     def settings(self) -> CleaningSettings:
-        """Return the settings of each thread: its share of the buffers, half of it for reading."""
+        """Return the settings of one cleaner thread, with its share of the buffers.
+
+        Half of a thread's I/O buffer is for reading.
+        """
         return CleaningSettings(
             self.dedupe_buffer_bytes // self.thread_count,
             self.load_factor,
@@ -241,9 +244,9 @@ class LogCleaner:
                 self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
     def check(self) -> None:
-        """Begin with dirty logs, as many as there are threads; apply retention to the others.
+        """Start to clean dirty logs, one per free thread; apply retention to the other logs.
 
-        It may go on after the call has returned.
+        The check may continue after the call has returned.
         """
         if self._is_stopped:
             return
@@ -254,7 +257,7 @@ class LogCleaner:
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
-        """End a check; begin another one if it was requested meanwhile."""
+        """End a check; start another one if it was requested meanwhile."""
         self._is_checking = False
         if self._is_check_pending and not self._is_stopped:
             self._is_check_pending = False
@@ -271,9 +274,9 @@ class LogCleaner:
             yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Clean logs before all others, at any dirty ratio, up to the cleanable offset of now.
+        """Clean logs before all others, at any dirty ratio, up to their present cleanable offset.
 
-        Also where the cleaner is not enabled. Those that are uncleanable stay so.
+        Also if log.cleaner.enable is off. Uncleanable logs stay uncleanable.
         """
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:
@@ -330,7 +333,7 @@ class LogCleaner:
                     yield found
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
-        """Return the cleanable range of a log, None for one that is deleted, or fails now."""
+        """Return the cleanable range of a log, None if the log is deleted or cannot be read."""
         if not self._is_here(log):
             return None
         try:
@@ -377,7 +380,7 @@ class LogCleaner:
         )
 
     def _forget_gone(self) -> None:
-        """Drop what is kept about partitions that have no log on this broker any more."""
+        """Drop the cleaner's state about partitions whose log has left this broker."""
         self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
         for known in (self.last_cleanings, self.wanted):

@@ -121,7 +121,7 @@ class OffsetMap:
         self.latest_offset = max(self.latest_offset, offset)
 
     def _next_slot_of(self, slot: int, digest: bytes) -> int:
-        """Return the slot after a taken one that has a digest, or the free one for it."""
+        """Return the next slot after a collision that is free or holds the same digest."""
         digests, offsets, count = self._digests, self._offsets, self._slot_count
         while True:
             slot = slot + 1 if slot + 1 < count else 0

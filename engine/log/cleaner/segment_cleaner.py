@@ -97,7 +97,7 @@ class SegmentCleaner:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Add a batch to the map; return whether there was room for all of it."""
+        """Add a batch's keys to the offset map; return False if the map had no room for all."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config
@@ -134,7 +134,7 @@ class SegmentCleaner:
         return not noted.is_full
 
     def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
-        """Note the keys of a batch; returns whether all of them had room."""
+        """Add a batch's keys to the map one by one; return False if the map had no room for all."""
         offsets, start = self._offsets, self._facts.start_offset
         for key, offset in keys_of(batch, opened, self._facts.config):
             if key is not None and offset >= start:
@@ -147,7 +147,7 @@ class SegmentCleaner:
     def _batches(
         self, base_offset: int, position: int
     ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
-        """Yield the batches of a segment from a position on, a buffer of them and its bytes."""
+        """Yield a segment's batches from a position on, one buffer at a time, with its size."""
         settings = self._facts.settings
         batch_bytes_max = max(settings.batch_bytes_max, self._facts.config.max_message_bytes)
         file = self._files.open(self._path(base_offset))

@@ -49,7 +49,7 @@ class UncleanableLogs:
         return {key: mark.reason for key, mark in self._marks.items()}
 
     def counts(self) -> dict[str, UncleanableCount]:
-        """Return the log directories that have such logs, with their number and size."""
+        """Return the number and size of uncleanable logs, by log directory."""
         counts: dict[str, UncleanableCount] = {}
         for mark in self._marks.values():
             partitions, size_bytes = counts.get(mark.directory, (0, 0))

@@ -54,13 +54,16 @@ class WorkProcesses:
         self._idle.append(_Idle(process, now_ms))
 
     def unused(self, now_ms: int) -> list[SideProcess]:
-        """Return those that had nothing to do for long, to be closed: they are kept no more."""
+        """Return the idle processes to close: without work for CLEANER_PROCESS_IDLE_MS.
+
+        They leave the pool, so that no cleaning is given to a process that is about to end.
+        """
         unused = [one for one in self._idle if now_ms - one.since_ms >= CLEANER_PROCESS_IDLE_MS]
         self._idle = [one for one in self._idle if one not in unused]
         return [one.process for one in unused]
 
     def close(self) -> None:
-        """End all that have nothing to do, and wait for that."""
+        """End all idle processes, and wait until they have ended."""
         idle, self._idle = self._idle, []
         for one in idle:
             one.process.close()

@@ -45,7 +45,8 @@ class EpochStart(NamedTuple):
 def parse_leader_epochs(content: bytes, path: str) -> tuple[EpochStart, ...]:
     """Return the entries in the file's order; raises CorruptFile.
 
-    The order itself is not checked here: `assigned` is a broker's reading of it.
+    The order itself is not checked here: a broker applies the entries one by one by `assigned`,
+    which drops contradicting ones.
     """
     entries = []
     for epoch, start_offset in parse_text_checkpoint(content, path, fields=2):
@@ -70,10 +71,10 @@ def read_leader_epochs(files: Files, path: str) -> tuple[EpochStart, ...]:
 
 
 def assigned(entries: Iterable[EpochStart], epoch_start: EpochStart) -> tuple[EpochStart, ...]:
-    """Return the entries with one more, which takes the place of all that it contradicts.
+    """Return the entries with one more; entries that contradict the new entry are removed.
 
-    Source: LeaderEpochFileCache.assign: the newest word wins, and entries at or above its epoch
-    or its start offset go.
+    Source: LeaderEpochFileCache.assign: the newest entry wins, and entries at or above its epoch or
+    its start offset are removed.
     """
     epoch_starts = tuple(entries)
     if (
@@ -98,9 +99,9 @@ def truncated_from_end(entries: Iterable[EpochStart], end_offset: int) -> tuple[
 def truncated_from_start(
     entries: Iterable[EpochStart], start_offset: int
 ) -> tuple[EpochStart, ...]:
-    """Return the entries for a log that starts at `start_offset`.
+    """Return the entries for a log whose log start offset is now `start_offset`.
 
-    The epoch that was valid there is moved up to it, older ones go.
+    The epoch at that offset now starts there, and older epochs are removed.
     """
     epoch_starts = tuple(entries)
     before = [

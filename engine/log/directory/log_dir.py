@@ -123,7 +123,7 @@ class LogDirState(NamedTuple):
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
-        """Return an offset that a log had reached at least, by its checkpoints; None without any.
+        """Return an offset that a log certainly reached, by its checkpoints; None without any.
 
         A lower bound of the log end offset: the larger of recovery point and high watermark.
         """
@@ -173,7 +173,11 @@ def is_side_file(name: str) -> bool:
 
 
 def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
-    """Return the content of the files next to partitions; `names` are those in the directory."""
+    """Return meta.properties, checkpoints and clean-shutdown marker of a log directory.
+
+    `names` are the names in the directory. Damaged files are listed as problems, so that one bad
+    file does not hide the others.
+    """
     problems: list[StorageError] = []
     meta = marker = None
     checkpoints: dict[str, Mapping[TopicPartition, int]] = {}
@@ -195,9 +199,9 @@ def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
 
 
 def find_log_dir(files: Files, path: str) -> LogDir:
-    """Return the log directory at a path, or that of one partition with only this partition.
+    """Return the log directory at a path; for a partition's folder, a directory of that alone.
 
-    Raises NoLogDirectory when the path is neither.
+    Raises NoLogDirectory if the path is neither.
     """
     path = posixpath.normpath(path)
     if files.exists(path) and not files.is_dir(path):
@@ -249,7 +253,7 @@ def _directory(name: str) -> PartitionDirectory | None:
 
 
 def _is_log(name: str) -> bool:
-    """Return True for the name of a `.log` file, also with a suffix such as `.cleaned`."""
+    """Return True for the name of a `.log` file, also with a suffix like `.cleaned`."""
     try:
         return parse_segment_file(name).kind is FileKind.LOG
     except UnknownFileName:

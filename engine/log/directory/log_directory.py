@@ -171,9 +171,9 @@ class LogDirectory:
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
-        """Open the directory for a broker, creating it the first time; steps 1 and 2.
+        """Lock the directory and check its identity; create it the first time (steps 1 and 2).
 
-        Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
+        Raises LogDirectoryLocked, ForeignLogDirectory and the errors of the host.
         """
         _make_durably(self._files, self.path)
         self._unlock = self._lock(f"{self.path}/{LOCK_FILE}")
@@ -267,11 +267,13 @@ class LogDirectory:
     # Checkpoints
 
     def _drop_lines_without_folder(self, content: LogDir) -> LogDirState:
-        """Write the checkpoints without the lines of partitions that have no folder; return both.
+        """Remove the checkpoint lines of partitions without a folder; return the new content.
 
-        Those are left by a kill in the middle of a deletion, and by a folder removed by hand.
-        Differs: Kafka's files keep them for up to a minute. A broker that is killed meanwhile takes
-        them for those of a log made under the name: one that ends below the old start is deleted.
+        A kill in the middle of a deletion leaves such lines, and so does a folder removed by hand.
+
+        Differs: Kafka's files keep the lines for up to a minute. A broker that is killed meanwhile
+        applies them to a new log of the same name: a log that ends below the old log start offset
+        is deleted.
         """
         keys = (_key_of(folder) for folder in content.partitions)
         here = {key for key, kind in keys if kind in (DirectoryKind.LIVE, DirectoryKind.FUTURE)}
@@ -298,10 +300,11 @@ class LogDirectory:
             self.write_recovery_points(logs.values)
 
     def _lower_high_watermarks(self, logs: Mapping[TopicPartition, LocalLog]) -> None:
-        """Write the high watermarks if a log ends below its own: later records are uncommitted.
+        """Write the high watermark checkpoint if a loaded log ends below its high watermark.
 
-        Differs: Kafka's file keeps the old one until it is written the next time. A broker that is
-        killed before that takes for committed what the log has got up to there.
+        Differs: Kafka's file keeps the old high watermark until its next write. A broker that is
+        killed before that regards records as committed that were appended again since, and were
+        not.
         """
         ends = {key: log.log_end_offset for key, log in logs.items()}
         if any(ends[key] < self.high_watermark(key) for key in ends):
@@ -310,9 +313,11 @@ class LogDirectory:
             self._write(HIGH_WATERMARKS, self._high_watermarks)
 
     def lower_high_watermark(self, key: TopicPartition, end_offset: int) -> None:
-        """Write that of a log that was truncated below it; may be called on a worker thread.
+        """Write the high watermark of a log that was truncated below it.
 
-        Differs: as in a log that ends below its high watermark when it is loaded.
+        May be called on a worker thread.
+
+        Differs: Kafka's file keeps the old one, as for a log that ends below it when it is loaded.
         """
         with self._writing:
             if self.high_watermark(key) > end_offset:
@@ -320,9 +325,10 @@ class LogDirectory:
                 self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
 
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
-        """Write the offset up to which each log of this directory is flushed.
+        """Write the recovery point of each log in this directory to its checkpoint.
 
-        May be called on a worker thread: the logs are requested when no other thread writes.
+        May be called on a worker thread. `logs_here` is called under the lock: of two writers the
+        later one has the newer offsets.
         """
         with self._writing:
             points = {log.topic_partition: log.recovery_point for log in logs_here()}
@@ -338,7 +344,7 @@ class LogDirectory:
         self._write(LOG_STARTS, starts)
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write down the high watermarks of this directory's partitions."""
+        """Write the high watermark checkpoint of this directory's partitions."""
         for key in self._stopped.keys() & offsets.keys():
             del self._stopped[key]
         kept = self._kept.get(HIGH_WATERMARKS, {})
@@ -364,10 +370,10 @@ class LogDirectory:
         self._stopped[key] = self._high_watermarks[key] = high_watermark
 
     def forget_high_watermark(self, key: TopicPartition) -> None:
-        """Forget that of a log that leaves: a topic that takes its name over has no part in it.
+        """Forget the high watermark of a removed log, before a topic of the same name has a log.
 
-        Differs: Kafka's file has it until it is written the next time, and a broker that is killed
-        before that starts with it.
+        Differs: Kafka's file keeps it until its next write, and a broker that is killed before that
+        starts the new topic's log with it.
         """
         self._stopped.pop(key, None)
         if self._high_watermarks.pop(key, None) is not None:
@@ -420,7 +426,7 @@ class LogDirectory:
 
 
 def _make_durably(files: Files, path: str) -> None:
-    """Create a directory, with its parents, that outlives a power cut; an existing one is fine.
+    """Create a directory with its parents, which then survive a power cut; keep existing ones.
 
     Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
     """

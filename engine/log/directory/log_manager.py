@@ -117,10 +117,10 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load every directory on a separate thread; those that fail go offline.
+        """Load every log directory on a thread of its own; a directory that fails goes offline.
 
-        Tasks that loading schedules begin when all threads have ended. Errors: the first that is no
-        StorageError.
+        Tasks that loading schedules start after all threads have ended. Raises the first fault that
+        is no StorageError.
         """
         failures: dict[str, StorageError] = {}
         faults: list[BaseException] = []
@@ -246,10 +246,12 @@ class LogManager:
         directory: str | None = None,
         topic_id: str | None = None,
     ) -> LocalLog:
-        """Return a log, made in `directory` or where the fewest are if it is not here.
+        """Return a partition's log; create it if this broker has none.
 
-        One that is made gets the id of its topic. Without `is_new` nothing is made while a
-        directory is offline: the log may be there.
+        A new log is created in `directory`, or in the log directory with the fewest logs, with the
+        topic's id. Unless `is_new`, no log is created while a log directory is offline: the
+        partition's log may be in that directory.
+
         Raises KafkaStorageError, also for a log that could not be opened at the start.
         """
         log = self.get(topic_partition, is_future=is_future)
@@ -313,11 +315,12 @@ class LogManager:
         *,
         only_future: bool = False,
     ) -> bool:
-        """Rename the directories of a log, live and future, and remove them after their delay.
+        """Rename a log's folders, live and future, to be removed after file.delete.delay.ms.
 
-        Returns whether there was one. It is added to those of its directory, for `note_deletions`:
-        that must follow before a log of the same name is made. Raises KafkaStorageError where a
-        directory fails meanwhile: the log comes back with it. `only_future` keeps the live log.
+        Returns whether there was a log. The partition is added to the set of its directory in
+        `homes`, for `note_deletions`, which must follow before a log of the same name is created.
+        Raises KafkaStorageError if the log directory fails meanwhile: the log returns with the
+        directory. `only_future` keeps the live log.
         """
         is_deleted = False
         failed_homes: list[str] = []
@@ -377,10 +380,10 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Replace a log by its copy in another directory, which has caught up.
+        """Replace a log by its future log in another log directory, which has caught up.
 
-        Raises KafkaStorageError when its directory fails at that: before the renames are done the
-        old one stays, afterwards the partition is offline with the directory.
+        Raises KafkaStorageError if the log directory fails: before the renames are done the old log
+        stays, afterwards the partition is offline with the directory.
         """
         future = self._futures[topic_partition]
         home = self._home[future.directory]
@@ -452,7 +455,10 @@ class LogManager:
     # Periodic tasks
 
     def clean_up(self) -> Steps:
-        """Apply retention to logs that no cleaner does, one in each step (RET-2)."""
+        """Apply retention to the logs that are not compacted, one log in each step (RET-2).
+
+        The cleaner applies retention to compacted logs itself.
+        """
         for directory, log in self._each():
             if log.config.is_compacted:
                 continue
@@ -462,7 +468,7 @@ class LogManager:
             yield
 
     def flush_dirty(self) -> Steps:
-        """Flush the logs whose flush.ms has passed, one in each step."""
+        """Flush the logs whose flush.ms has passed, one log in each step."""
         for directory, log in self._each():
             now_ms = self._ports.clock.wall_ms()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
@@ -501,7 +507,7 @@ class LogManager:
                     directory.write_forgotten_watermarks()
 
     def expire_producers(self) -> Steps:
-        """Forget producers that have been idle for too long, those of a log in each step.
+        """Remove producers idle for producer.id.expiration.ms, one log in each step.
 
         Source: SCH-12.
         """
@@ -519,7 +525,7 @@ class LogManager:
                 log.configure(config_of(name))
 
     def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
-        """Return the writers of a directory's checkpoint files, to be called in this order."""
+        """Return the writers of a directory's checkpoint files, in the order of their calls."""
         return (
             partial(self._write_recovery_points, directory),
             lambda: directory.write_log_starts(self._logs_in(directory)),
@@ -600,7 +606,7 @@ class LogManager:
 
     @contextmanager
     def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
-        """Guard the work on one log of many: damage in it keeps no other waiting."""
+        """Guard the work on one log of many: damage in it does not stop the work on the others."""
         with self._guarded(directory):
             try:
                 yield
@@ -613,7 +619,7 @@ class LogManager:
         return [directory for directory in self.directories if directory.is_online]
 
     def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
-        """Yield every log with its directory, as long as that is online."""
+        """Yield every log with its directory, as long as the directory is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
                 # One failure may remove other logs of this list.

@@ -39,10 +39,11 @@ class LogPlacement:
     def directory_for(
         self, topic_partition: TopicPartition, online: Sequence[LogDirectory], path: str | None
     ) -> LogDirectory:
-        """Return the directory of a new log: `path`, the preferred one, or that of fewest logs.
+        """Return the log directory for a new log: `path`, the preferred one, or the least used.
 
-        `online` are the directories that work. A preference counts once.
-        Errors: KafkaStorageError if the directory, or all of them, are offline.
+        The least used has the fewest logs. `online` are the log directories that work. A preference
+        (of AlterReplicaLogDirs) is used once. Raises KafkaStorageError if the wanted directory, or
+        every directory, is offline.
         """
         wanted = path or self._preferred.pop(topic_partition, None)
         candidates = [one for one in online if wanted is None or one.path == wanted]

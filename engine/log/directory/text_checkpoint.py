@@ -28,7 +28,7 @@ _DIGITS_MAX = 20
 
 
 def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[list[str]]:
-    """Return the entries' fields; raises CorruptFile unless each line has `fields` of them."""
+    """Return the entries as lists of fields; raises CorruptFile for another number of fields."""
     try:
         lines = _lines(content.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -41,7 +41,7 @@ def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
     """Return the state of an .index. Raises CorruptFile, FileMissing."""
 
     def problem(first: bytes, last: bytes) -> str | None:
-        """Return what is wrong with the first and last entry of the index, None if nothing."""
+        """Return why the first and last entry contradict each other, None if they do not."""
         (first_relative,) = _RELATIVE_OFFSET.unpack_from(first)
         (relative,) = _RELATIVE_OFFSET.unpack_from(last)
         if relative < 0:
@@ -76,7 +76,7 @@ def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
 def _state_by_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state if size and end entries determine it, None if the rest is to be read."""
+    """Return the state if size and end entries decide it, None if the whole file must be read."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()

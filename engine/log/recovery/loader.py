@@ -287,7 +287,7 @@ class _Loader:
         return problem is None
 
     def _recover_unflushed(self) -> None:
-        """Read segments from the recovery point on, up to the first that has to be truncated."""
+        """Recover segments from the recovery point on, up to the first that must be truncated."""
         unflushed = self._from_recovery_point()
         for number, segment in enumerate(unflushed):
             self._messages.recovering(segment.base_offset, number, len(unflushed))
@@ -301,9 +301,9 @@ class _Loader:
     def _drop_empty_after_loss(self) -> None:
         """Delete an empty active segment when the one before it lost its records to a power cut.
 
-        Names can be durable before records are. The log would seem to end at the empty segment's
-        base, with a hole before it. A log that is, or was, compacted may have such a hole by
-        right: if its end fell, offsets that consumers have seen would be assigned again.
+        File names can be durable before records are. The log would seem to end at the empty
+        segment's base offset, with a hole before it. A log that is or was compacted may have such a
+        hole by right: if its end fell, offsets that consumers have seen would be assigned again.
         """
         may_have_holes = self._request.config.is_compacted or self._request.was_cleaned
         while len(self._segments) > 1 and not may_have_holes:
@@ -316,11 +316,12 @@ class _Loader:
             self._drop([active], f"the records before it end at {end}")
 
     def _recover(self, segment: Segment, why: _Pass) -> bool:
-        """Read a whole segment and rebuild its side files; returns whether it was truncated.
+        """Read a whole segment and rebuild its indexes; returns whether it was truncated.
 
-        Flushed segments after damage in a flushed one stay, and a hole with them, as in Kafka.
-        Differs: Kafka leaves a hole between unflushed ones, too, where an .index is lost.
-        Raises SegmentOffsetsDisordered for a lost index that cannot be built.
+        Flushed segments after damage in a flushed segment stay, and a hole with them, as in Kafka.
+
+        Differs: Kafka leaves a hole between unflushed segments too, where an .index is lost. Raises
+        SegmentOffsetsDisordered for a lost index that cannot be built.
         """
         self._recovered += 1
         self._rebuild_producers_up_to(segment.base_offset, why)
@@ -352,16 +353,17 @@ class _Loader:
         return is_truncated
 
     def _truncate(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        """Drop later segments, then truncate a segment to its good bytes and sync it."""
+        """Drop later segments, then truncate a segment to its good bytes and flush it."""
         self._drop_before_truncation(segment, later)
         truncated_bytes = segment.size_bytes - replay.good_bytes
         segment.truncate_to_bytes(replay.good_bytes)
         self._log_truncation(segment, truncated_bytes, replay.next_offset)
 
     def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        """Truncate a segment to its base by the indexes built so far.
+        """Truncate a segment to its base offset by the indexes built so far.
 
-        Batches stay only before one that ends at the base offset and has an index entry.
+        Only batches before an indexed batch that ends at the base offset stay.
+
         Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
         self._drop_before_truncation(segment, later)

@@ -33,9 +33,11 @@ def rebuild_producers(
     expiration_ms: int,
     snapshots_wanted: Collection[int] = (),
 ) -> None:
-    """Restore the producers' state at `end_offset`; snapshots out of bounds are removed.
+    """Restore the producer state at `end_offset` from a snapshot and the batches after it.
 
-    Where the log is read, snapshots are written at the bases of segments among those wanted.
+    Snapshots outside of the log are removed. While the log is read, new snapshots are written at
+    the base offsets in `snapshots_wanted`.
+
     Differs: Kafka takes a last offset that reads too high for that of its producer.
     """
     start = load_producers(
@@ -64,7 +66,10 @@ def rebuild_producers(
 
 
 def _with_counted_end(batch: BatchView) -> BatchView | None:
-    """Return a batch with its last offset by the count of its records; None if its CRC is wrong."""
+    """Return a batch whose last offset is set by its record count, None if the CRC is wrong.
+
+    Repairs a header whose last offset delta was damaged: only the right one satisfies the CRC.
+    """
     raw = bytearray(batch.raw)
     raw[_LAST_OFFSET_DELTA] = (max(batch.record_count, 1) - 1).to_bytes(4, "big")
     repaired = BatchView(memoryview(raw))
@@ -93,10 +98,10 @@ def load_producers(
 def repeated_batch(
     producers: ProducerState, batch: BatchView, origin: AppendOrigin, marked: Marked | None
 ) -> WrittenBatch | None:
-    """Return the batch that this one repeats, None if a leader may write it.
+    """Return the stored batch that a producer repeats, None if the leader may append the new one.
 
-    `marked` is the result of `marker_of` a control batch.
-    Errors: those of `ProducerState.check_data` and `check_marker`.
+    `marked` is the result of `marker_of` a control batch. Raises the errors of
+    `ProducerState.check_data` and `check_marker`.
     """
     if not batch.has_producer_id:
         return None

@@ -99,7 +99,7 @@ class SegmentReplay:
     def run(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
         """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow.
 
-        With `skips_disorder` the indexes lack entries that do not rise, and the pass continues.
+        With `skips_disorder` the indexes omit offsets that do not rise, and the pass continues.
         """
         self.builder = IndexBuilder(
             self._segment.base_offset, interval_bytes, skips_disorder=skips_disorder
@@ -131,7 +131,7 @@ class SegmentReplay:
                 )
 
     def _see_fast(self, position: int, view: memoryview, latest_epoch: int) -> bool:
-        """See a good batch of records of the latest epoch; False with nothing done for others."""
+        """Add a good batch of the latest epoch; False, with nothing done, for any other batch."""
         if len(view) < HEADER_BYTES:
             return False
         (

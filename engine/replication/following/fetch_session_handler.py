@@ -98,11 +98,12 @@ class FetchSessionHandler:
         give: Give | None = None,
         fast: FastExchange | None = None,
     ) -> Call:
-        """Return the request of a fetch cycle; the session is in its message, not in `local`.
+        """Return the Fetch request of one fetch cycle, with the changes to the fetch session.
 
-        `moved` are those whose position was another in the request before. `give` takes a local
-        leader's response for one partition while the cycle waits, `fast` the responses of a remote
-        one with which the session continues on the fast path.
+        `moved` has the partitions whose fetch offset changed since the last request. `give`
+        receives a local leader's response for one partition while the fetch is parked; `fast`
+        receives the responses of a remote leader that continue the session on the fast path. A
+        local leader gets the partitions as values, without the session.
         """
         # Partitions that are only forgotten are named as they were requested.
         uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
@@ -215,7 +216,7 @@ class FetchSessionHandler:
     # The fast path of a fetch cycle
 
     def find(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
-        """Return a partition that a response of the session is of, None if it holds none such."""
+        """Return the session's partition with a topic id and index, None if there is none."""
         if session_id != self._session_id or session_id == _NO_SESSION:
             return None
         by_id = self._by_id

@@ -221,9 +221,10 @@ def step_out_of_range(
 
 
 def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
-    """Return the start of an epoch after a gap, by the leader's end of the one before (rule 7).
+    """Return where the epoch after a gap starts: the leader's end of the epoch before (rule 7).
 
-    A leader that does not know the epoch before leaves it where the local log ended.
+    A leader that does not know the epoch before the gap gives no better bound than the local log's
+    lowest possible start offset, which is then returned.
     """
     is_known = end_before.leader_epoch == gap.epoch_before
     return end_before.end_offset if is_known else gap.lowest_start_offset
@@ -234,7 +235,8 @@ def truncation_offset(
 ) -> int:
     """Return where to truncate a log that diverges from the leader's (rule 4, REPL-2, KIP-279).
 
-    `own_epoch_end` is the local log's largest epoch up to the diverging one, and its end.
+    `own_epoch_end` is the largest epoch of the local log that is at most the diverging epoch, with
+    the end offset of that epoch.
     """
     offset = diverging.end_offset
     if own_epoch_end is not None:

@@ -118,7 +118,10 @@ class FollowedPartitions:
         return self._states
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Follow a partition in an epoch from now on; one in this epoch already continues."""
+        """Start to follow a partition in a leader epoch.
+
+        A partition in this epoch already is untouched.
+        """
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
@@ -146,7 +149,7 @@ class FollowedPartitions:
         self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
-        """Return the ids that local logs have of their topics; some may have none."""
+        """Return the topic ids in the local logs; some logs may have none."""
         ids = {}
         # Many logs are of one topic.
         bytes_of: dict[str, bytes] = {}
@@ -163,9 +166,9 @@ class FollowedPartitions:
     # Requests
 
     def requested(self) -> dict[TopicPartition, FetchSpec]:
-        """Return the partitions to fetch: all in phase FETCHING without a back-off.
+        """Return what to fetch next: the partitions in phase FETCHING whose back-off is over.
 
-        Partitions that lag are left out while they are throttled (REPL-17).
+        A lagging partition is left out while the replication quota is used up (REPL-17).
         """
         specs = {}
         self._throttled.clear()
@@ -209,9 +212,10 @@ class FollowedPartitions:
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
-        """Return the partitions for which the leader must return the end of an epoch (rule 7).
+        """Return the partitions whose leader must be asked for an epoch's end offset (rule 7).
 
-        One that has no such epoch any more, because its log was truncated, is fetched again.
+        A partition whose log was truncated below the gap needs no such offset any more, and returns
+        to phase FETCHING.
         """
         epoch_requests = {}
         for topic_partition, state in self._due(FetchPhase.FETCHING_EPOCH).items():
@@ -223,7 +227,7 @@ class FollowedPartitions:
         return epoch_requests
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
-        """Return the partitions in a phase, without those whose back-off is not over."""
+        """Return the partitions in a phase whose back-off is over."""
         now_ms = self._clock.monotonic_ms()
         return {
             topic_partition: state
@@ -234,8 +238,8 @@ class FollowedPartitions:
     def next_due_ms(self) -> int | None:
         """Return when the first back-off ends (monotonic ms), None without one.
 
-        Throttled partitions are checked after a back-off, if there are no others. Their
-        delays may be over: that makes nothing due.
+        If all partitions are throttled, they are checked again after a back-off. A throttled
+        partition's own delay does not count.
         """
         due = [
             state.delayed_until_ms
@@ -309,7 +313,11 @@ class FollowedPartitions:
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
-        """Bring logs back into the range of their leader, by its ends; one left out backs off."""
+        """Move logs that were out of the leader's range to that range, by the leader's offsets.
+
+        Completes phase TRUNCATING (OFFSET_OUT_OF_RANGE). A partition without offsets in the
+        response backs off.
+        """
         for topic_partition, leader_epoch in requested.items():
             state = self._states.get(topic_partition)
             if (
@@ -400,7 +408,10 @@ class FollowedPartitions:
     def _change_log(
         self, topic_partition: TopicPartition, step: LogStep, leader_watermark: int | None
     ) -> LocalLogEnds | None:
-        """Change a log and fetch on from its end; None if something else came of it."""
+        """Perform a step on a partition's log and fetch on from the log's end; return its offsets.
+
+        Returns None if the step failed, or if the partition was removed or restarted by the step.
+        """
         state = self._states[topic_partition]
         try:
             own = self._logs.perform(topic_partition, state.leader_epoch, step)

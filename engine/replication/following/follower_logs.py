@@ -58,7 +58,11 @@ class FollowerLogs:
         return None if partition is None else partition.log.epochs.gap
 
     def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> LocalLogEnds | None:
-        """Return a log to follow; one without epochs is truncated to its watermark."""
+        """Return the offsets of a log that a fetcher starts to follow; truncate it if needed.
+
+        A log without leader epochs cannot ask the leader where it diverges: it is truncated to its
+        high watermark. Returns None if the partition is no follower in this leader epoch.
+        """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
             return None
@@ -69,9 +73,10 @@ class FollowerLogs:
     def perform(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> LocalLogEnds | None:
-        """Perform the step of a leader's response; return the log after it, None if it is deleted.
+        """Perform the step that a leader's response led to; return the log's new offsets.
 
-        The errors are those of the log; nothing is written then.
+        Returns None if the partition is no follower in this leader epoch any more. Raises the
+        errors of the log, with nothing written.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:

@@ -79,7 +79,7 @@ class LeaderEndPoint:
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
     ) -> None:
-        """`number` is the fetcher's among those of the leader."""
+        """`number` tells the fetchers of one leader (num.replica.fetchers) apart."""
         self._leader_id = leader_id
         self._followed = followed
         self._ports = ports
@@ -94,7 +94,10 @@ class LeaderEndPoint:
         return self._channel is not None and self._channel.is_same
 
     def reach(self) -> bool:
-        """Open a channel if there is none; return whether there is one."""
+        """Open a channel to the leader unless it is open; return whether it is open now.
+
+        Without a channel the fetch session is reset: the leader may have lost it by the next cycle.
+        """
         if self._channel is None:
             leader = self._ports.metadata_cache.brokers.get(self._leader_id)
             self._channel = None if leader is None else self._ports.channel(leader, self._client_id)

@@ -79,7 +79,7 @@ class ReplicaFetcher:
         self._next_soon()
 
     def close(self) -> None:
-        """Fetch nothing more; an answer that is on its way is dropped."""
+        """Stop fetching; a response that is still in flight is dropped when it arrives."""
         self._is_closed = True
         self._cancel_back_off()
         self._leader.let_go()

@@ -136,7 +136,7 @@ def _needed(request: CheckRequest) -> list[NeededRule]:
 
 
 def _every(resource: AclPattern) -> AclPattern:
-    """Return the resource `*` as all names there are: those that begin with nothing."""
+    """Return the resource `*` as the prefix "", which every name begins with."""
     if resource.name == WILDCARD_NAME:
         return AclPattern(resource.kind, "", PatternType.PREFIXED)
     return resource
@@ -148,7 +148,7 @@ def _access_checks(
     wanted: Sequence[NeededRule],
     host: str | None,
 ) -> list[AccessCheck]:
-    """Return a check for each host: the given one, else all that the decision may depend on."""
+    """Return a check for the given host, else for each host that ACLs name and for any other."""
     checks = []
     for needed in wanted:
         named = hosts_named(rules, (principal, WILDCARD_PRINCIPAL), needed.resource)
@@ -158,7 +158,7 @@ def _access_checks(
 
 
 def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
-    """Return the settings of the authorizer: those given, else those that a broker shows."""
+    """Return the authorizer's settings: those given, else those that a broker shows."""
     shown = _shown_settings(client)
     allows: bool | None = False
     if _ALLOW_EVERYONE in shown:

@@ -48,7 +48,7 @@ class RulesDifference(NamedTuple):
 
 
 def difference(wanted: list[AclBinding], existing: list[AclBinding]) -> RulesDifference:
-    """Return how rules differ, each part in order."""
+    """Return the missing, existing and surplus ACLs, each in order."""
     wanted_rules, existing_rules = set(wanted), set(existing)
     return RulesDifference(
         in_order(wanted_rules - existing_rules),
@@ -71,9 +71,9 @@ def create_rules(
 
 
 def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
-    """Make a cluster's rules those of a file, and print a row for each; returns the exit code.
+    """Make a cluster's ACLs those of a file, and print a row for each; returns the exit code.
 
-    Rules are created before others are deleted, so that no client lacks both in between; if one
+    ACLs are created before others are deleted, so that no client lacks both in between; if one
     cannot be created, none is deleted.
     """
     check_format(request.output)
@@ -112,7 +112,7 @@ def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
 def _created_rows(
     client: KafkaClient, rules: list[AclBinding], *, dry_run: bool
 ) -> tuple[list[OutputRow], int]:
-    """Create rules; returns the rows of those that exist then, and the number of failures."""
+    """Create ACLs; return the rows of those that exist then, and the number of failures."""
     if dry_run or not rules:
         return _rows(rules, "would be created"), 0
     rows: list[OutputRow] = []

@@ -92,7 +92,7 @@ def delete_rules(
 
 
 def deleted_rows(client: KafkaClient, rules: list[AclBinding]) -> tuple[list[OutputRow], int]:
-    """Delete these rules and no others; returns their rows and how many could not be."""
+    """Delete exactly these ACLs; return their rows and the number of failures."""
     rows: list[OutputRow] = []
     failures = 0
     results = delete_each(client, list(map(exactly, rules))) if rules else []
@@ -128,7 +128,7 @@ def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFi
 
 
 def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
-    """Return the filters of resources, one for all of them if none is named."""
+    """Return the filters of resources, one for all resources if none is named."""
     pattern_type = PatternType.ANY
     if filters.pattern is not None:
         pattern_type = member_of(PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES)

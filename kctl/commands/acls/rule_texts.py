@@ -59,9 +59,9 @@ def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
 
 
 def operations_of(texts: Iterable[str]) -> list[AclOperation]:
-    """Return the operations of names, with commas between them or not; raises UnreadableArgument.
+    """Return operations by their names, which may be separated by commas, without duplicates.
 
-    In the order of the names, none twice.
+    Errors: UnreadableArgument.
     """
     names = [name for text in texts for name in text.split(",")]
     concrete = [operation for operation in AclOperation if operation > AclOperation.ANY]

@@ -125,7 +125,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
     """Refuse all steps before the first is performed, if one is known to be impossible.
 
-    Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of moves that cannot be.
+    Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of impossible moves.
     """
     deletions = sum(step.deletes for step in steps)
     if deletions and not request.allows_deletion and not request.moves.dry_run:

@@ -50,7 +50,7 @@ class PlannedMoves(NamedTuple):
 def plan_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> PlannedMoves:
-    """Return the changes for declared replicas, from where the cluster is now.
+    """Return the changes from the cluster's present replicas to the declared ones.
 
     Errors: ReassignmentInProgress, PlanRefused, those of requests.
     """
@@ -102,7 +102,7 @@ def check_moves(
 def move(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> list[EngineError | None]:
-    """Move replicas by a journal and wait; returns an error for each topic that is not as declared.
+    """Move replicas by a journal and wait; return an error for each topic that is not as declared.
 
     Errors: those of `plan_moves` and of executions.
     """

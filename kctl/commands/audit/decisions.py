@@ -105,7 +105,7 @@ class AuditFilter(NamedTuple):
         )
 
     def wants(self, line: AuditLine) -> bool:
-        """Return whether a decision is shown; one without a time is in no span of time."""
+        """Return True if a decision matches the filters; one without a time is in no time range."""
         if self.is_denied_alone and line.is_allowed:
             return False
         if self.principals and line.principal not in self.principals:
@@ -163,7 +163,7 @@ def _embedded_logs(data: str | None) -> list[str]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a log, however large it is, also of one that was compressed by gzip.
+    """Yield the lines of a log of any size, also of one compressed by gzip.
 
     Errors: FileMissing, FileRefused, DamagedLog.
     """

@@ -22,8 +22,8 @@ from kctl.zookeeper_login import JVM_OPTIONS
 def run_broker(path: str, changes: list[str]) -> int:
     """Run one broker from a properties file until a signal.
 
-    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs. Where
-    Kafka takes the login for that from, KAFKA_OPTS, this does too; the file and `--set` precede.
+    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs. As in
+    Kafka, KAFKA_OPTS may have the login for ZooKeeper; the file and `--set` override it.
     """
     files = RealFiles()
     static = system_properties(os.environ.get(JVM_OPTIONS, ""))

@@ -164,7 +164,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
-    """Return the settings of each broker, or the error of one that does not return them."""
+    """Return the settings of each broker, or the error of its request."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resources = [Resource(ConfigResourceType.BROKER, str(broker_id)) for broker_id in ids]
@@ -264,7 +264,7 @@ def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
 
 
 def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]]:
-    """Return one row for each replica, future replicas included, in a log directory."""
+    """Return one row for each replica in a log directory, future replicas included."""
     return [
         {
             "broker_id": broker_id,

@@ -105,10 +105,10 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
 def matching_attributes(
     metrics: Mapping[str, MetricValue], match: str | None
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield the attributes whose names, with those of their objects, a pattern matches.
+    """Yield the attributes that match a pattern, with the names of their objects.
 
-    The name is as JmxTool has it, `object:attribute`; a pattern may match the object's alone. One
-    without a wildcard is a text that is contained.
+    The name is JmxTool's `object:attribute`; a pattern may match the object's name alone. A pattern
+    without a wildcard matches any name that contains it.
     """
     pattern = "*"
     if match is not None:

@@ -88,9 +88,9 @@ def new_certificates(request: CertificatesRequest) -> int:
 def write_certificates(
     request: CertificatesRequest, files: Files, *, now_ms: int
 ) -> list[OutputRow]:
-    """Write certificates and return their rows; raises FilesExist, UnreadableArgument, …
+    """Write certificates and return their rows; raises FilesExist, UnreadableArgument.
 
-    Errors: those of `engine.host.certificates` and `create_file` besides.
+    Errors: also those of `engine.host.certificates` and `create_file`.
     """
     names = list(dict.fromkeys((*request.brokers, *request.clients)))
     if set(request.brokers) & set(request.clients):

@@ -35,7 +35,7 @@ def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
 
 
 def _row_of(group: Sequence[FindingRow]) -> OutputRow:
-    """Return one row with the first names, their number, and the earliest time."""
+    """Return one row for findings of one cause: first names, their number, earliest time."""
     first = group[0]
     named = ", ".join(one.finding.subject for one in group[:_NAMED])
     times = [since for one in group if (since := one.row["since"]) is not None]

@@ -218,7 +218,7 @@ def _of_store(
 
 
 def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object]:
-    """Return the row of a finding; `since` is that of its in-sync set, if it is about one."""
+    """Return the row of a finding; `since` is when its ISR was last changed, if it has one."""
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,

@@ -51,9 +51,9 @@ def check_port(plan: ClusterPlan, port: int | None) -> None:
 def advertised_settings(
     host: str, port: int | None, kept: ClusterPlan | None, settings: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings by which a first broker tells clients a host, at its own port.
+    """Return the settings by which the first broker advertises a host, at its own port.
 
-    `settings` are those that are given besides. Errors: AdvertisedTwice, UnreadableArgument.
+    `settings` are the other given settings. Errors: AdvertisedTwice, UnreadableArgument.
     """
     if not _HOST.fullmatch(host):
         raise UnreadableArgument("a host", host, "a name or an address, as kafka or [::1]")

@@ -273,7 +273,7 @@ def _check(plan: ClusterPlan) -> None:
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:
-    """Stop a cluster; one that does not run is fine."""
+    """Stop a cluster, if it runs."""
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterInDirectory(directory.path)

@@ -120,7 +120,7 @@ def _check_groups(groups: list[list[str]]) -> None:
 
 
 def _delay_ms(text: str) -> int:
-    """Return a delay such as 50ms or 1.5s in ms; raises UnreadableArgument."""
+    """Return a delay like 50ms or 1.5s in ms; raises UnreadableArgument."""
     expected = f"whole milliseconds up to {LINK_DELAY_MS_MAX // 1000}s, such as 50ms or 1.5s"
     match = _DELAY.fullmatch(text)
     if match is None:
@@ -132,7 +132,7 @@ def _delay_ms(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    """Return a percentage such as 1% as a share of 0 to 1; raises UnreadableArgument."""
+    """Return a percentage like 1% as a share of 0 to 1; raises UnreadableArgument."""
     match = _LOSS.fullmatch(text)
     if match is None or float(match[1]) > 100:
         raise UnreadableArgument(

@@ -34,7 +34,7 @@ _OPEN: Final = list(OPEN_ACL)
 
 
 def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -> None:
-    """Protect the nodes of a store that are open, as the user whom a cluster's settings name.
+    """Set ACLs on the nodes of a store that are open, as the user in a cluster's settings.
 
     Errors: ConfigError, those of the store.
     """
@@ -59,7 +59,7 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
 
 
 def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> list[str]:
-    """Protect a node, but for the root, and return the paths of its children."""
+    """Restrict a node to its owner, except the root, and return the paths of its children."""
     from engine.znode.kazoo_reader import child_path
     from engine.znode.node_acl import NodeRefused
 

@@ -67,7 +67,7 @@ def _pause(duration_ms: int) -> None:
 
 
 def _prompt(data: DataDirectory, found: Repair) -> str:
-    """Return the question before a repair: what is written, and of which cluster."""
+    """Return the question before a repair: what is written, and for which cluster."""
     if found.found is None:
         return f"Write a new plan of the cluster in {data.path}"
     cluster_id = found.found.cluster_ids[0] if found.found.cluster_ids else "unknown"

@@ -124,9 +124,8 @@ def secure_settings(
 ) -> dict[str, str]:
     """Return the settings of a secured cluster; missing files are created.
 
-    A new certificate is for this machine, and for the host that is advertised.
-
-    Errors: ContextTaken, and those of making certificates and files.
+    A new certificate is for this machine, and for the advertised host. Errors: ContextTaken, and
+    those of creating certificates and files.
     """
     secured = secured_files(data)
     check_context(data)
@@ -220,9 +219,9 @@ def _properties(files: Files, path: str) -> Mapping[str, str]:
 def complete_securing(
     data: DataDirectory, servers: str, running: Sequence[str], timeout_s: float
 ) -> None:
-    """Create the administrator of a cluster that runs, if need be, and keep its context.
+    """Create the administrator of a running cluster, if needed, and store its context.
 
-    `servers` are the addresses of all brokers, `running` of those that run: returns once the
+    `servers` are the addresses of all brokers, `running` those of running ones: returns once the
     administrator can log in at each of these. Errors: those of a client.
     """
     files, secured = RealFiles(), secured_files(data)
@@ -242,7 +241,7 @@ def complete_securing(
 
 
 def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
-    """Give the store's nodes to the brokers, where the login to it is of the secured files."""
+    """Restrict the store's nodes to the brokers, if its login is that of the secured files."""
     plan, running = data.plan(), data.running()
     if plan is None or running is None or running.znode_address is None:
         return

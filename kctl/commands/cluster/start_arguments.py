@@ -34,7 +34,7 @@ TIMEOUT_S = 300.0
 
 
 def read_start(arguments: list[str]) -> dict[str, Any] | None:
-    """Return the request of a plain `start`, None if one of its arguments is not known here."""
+    """Return the request of a simple `start`, None if an argument needs Typer's parser."""
     requested: dict[str, Any] = {
         "settings": [],
         "unset": [],

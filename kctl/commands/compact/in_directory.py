@@ -99,7 +99,7 @@ def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
 
 
 def plan_of_dirs(request: CompactPlanRequest) -> int:
-    """Print how dirty logs of directories are; returns the exit code."""
+    """Print the dirty ranges of directories' logs; returns the exit code."""
     check_format(request.output)
     request.cleaning_settings()
     rows: list[dict[str, object]] = []
@@ -151,7 +151,7 @@ def _planned(
 
 
 def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
-    """Return what a trial cleaning frees, and why it did not free everything."""
+    """Return the bytes that a trial cleaning frees, and why it did not free all."""
     if trial is None:
         return Freed(), None
     if trial.fault is not None:

@@ -259,7 +259,10 @@ def _awaited(
 
 
 def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
-    """Return the share of bytes read of those to read: dirty parts twice, clean ones once."""
+    """Return the progress of a cleaning as text: bytes read, rate and time left.
+
+    The cleaner reads the dirty part of a log twice, for the offset map and to copy; the rest once.
+    """
     requested = {key: log for key, log in before.items() if log.phase in _AT_WORK}
     done = total = ended = 0
     for key, was in requested.items():

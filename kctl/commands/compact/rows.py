@@ -101,7 +101,7 @@ class Freed(NamedTuple):
 
 
 def dirty_row(log: CompactedLog) -> OutputRow:
-    """Return how dirty a log of a directory is."""
+    """Return the row of a directory's log: its dirty range and ratio."""
     return {
         **log.topic_partition._asdict(),
         "size_bytes": log.size_bytes,
@@ -178,7 +178,7 @@ def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
 
 
 def replica_row(broker_id: int, log: LogCompaction) -> OutputRow:
-    """Return how dirty a replica's log is."""
+    """Return the row of a replica's log: its dirty range and its state of cleaning."""
     return {
         "topic": log.topic,
         "partition": log.partition,

@@ -87,9 +87,9 @@ def compacted_topics(
 
 
 def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
-    """Return the command that has a broker clean a topic soon, and those that undo it.
+    """Return the command that makes a broker clean a topic soon, and those that undo it.
 
-    The first is empty where the topic's settings are such already.
+    The first is empty if the topic's settings are such already.
     """
     changes = {
         key: value

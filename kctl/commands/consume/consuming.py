@@ -188,9 +188,9 @@ def _starts(
 
 
 def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> GroupConsumer:
-    """Return a member of the group that was requested; `run` learns where partitions end.
+    """Return a member of the requested group; `run` gets the end offsets of partitions.
 
-    Errors: UnreadableArgument for partitions by number, and for an end other than that of now.
+    Errors: UnreadableArgument for partitions by number, and for another end than the present one.
     """
     assert request.group is not None
     for selector in request.selectors:
@@ -248,7 +248,7 @@ def _rate_line(
 
 
 def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
-    """Return what prints the records; raises UnreadableArgument for a template of rows."""
+    """Return the printer of records; raises UnreadableArgument for a template of rows."""
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
         is_visible = sys.stdout.isatty() and not request.is_raw
@@ -290,7 +290,7 @@ class PrintRun:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report the error of one partition; the run continues with the others."""
+        """Report the error of one partition and count it; all other partitions are still read."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -299,7 +299,7 @@ class PrintRun:
     def without_errors(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that brokers returned, and report the errors of the others."""
+        """Return the offsets of partitions without an error, and report the other errors."""
         offsets = {}
         for partition, result in results.items():
             if isinstance(result, EngineError):

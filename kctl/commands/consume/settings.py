@@ -44,7 +44,7 @@ _ASSIGNOR_CLASSES = {
 
 
 def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -> FetchOptions:
-    """Return how to fetch: an option goes before its setting. Errors: UnreadableArgument."""
+    """Return the fetch settings; a command's option overrides -X. Errors: UnreadableArgument."""
     level = settings.get("isolation.level", "read_uncommitted")
     if level not in _ISOLATION:
         raise UnreadableArgument("a value of isolation.level", level, ", ".join(_ISOLATION))
@@ -62,7 +62,7 @@ def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -
 
 
 def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings:
-    """Return how a member of a group behaves.
+    """Return the settings of a group member.
 
     Errors: UnreadableArgument, SettingOfOtherProtocol.
     """

@@ -110,7 +110,10 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
 def _with_changes_of(
     now: Profile | None, profile: Profile, change: ContextChange, name: str
 ) -> Profile:
-    """Return a context as it is now with a change, and with the id that was found for that."""
+    """Return the stored context with a change applied, and the cluster id that was found.
+
+    Another command may have changed the context while the cluster was requested.
+    """
     merged = _changed(name, now, change)
     if change.cluster_id is None and profile.cluster_id is None:
         return merged
@@ -133,7 +136,10 @@ def _guards(profile: Profile) -> str:
 
 
 def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
-    """Return a context with its changes but for the cluster id; raises UnreadableArgument."""
+    """Return a context with the options of a change; its cluster id is set by `_with_id`.
+
+    Errors: UnreadableArgument.
+    """
     servers = change.bootstrap or (kept.bootstrap_servers if kept else None)
     if servers is None and change.command_config:
         servers = servers_in(RealFiles(), change.command_config)
@@ -159,7 +165,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
 def _with_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
-    """Return a context with the id of its cluster, if that can be requested, and a note on it."""
+    """Return a context with its cluster's id and a note, if the id cannot be requested."""
     if change.cluster_id is not None:
         return profile._replace(cluster_id=change.cluster_id or None), None
     is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers

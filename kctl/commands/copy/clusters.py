@@ -27,7 +27,7 @@ class CopySideFailed(EngineError):
 
 
 def source_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the source, which reads; the errors are those of `client_of`."""
+    """Return a client of the source, for reading only; the errors are those of `client_of`."""
     choice = choice_of(request.source, request.source_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
     return client_of(choice, reading_checks(choice), options)

@@ -131,9 +131,9 @@ def _job(
     state: CopyState | None,
     path: str,
 ) -> _Job:
-    """Return the copy that the journal has, if it is not over, or a new one.
+    """Return the unfinished copy in the journal, or a new one.
 
-    A new one with --append begins where that of the journal has ended.
+    A new one with --append starts where the journal's last copy ended.
     """
     is_same = state is not None and state.plan.request == identity
     if state is not None and not state.is_over:
@@ -157,7 +157,7 @@ def _job(
 def _try(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
-    """Print the plan: no record and no journal is written."""
+    """Print the plan of a copy for a dry run: no record and no journal is written."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)

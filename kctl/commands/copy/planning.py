@@ -148,7 +148,7 @@ def _id_text(topic: TopicView) -> str | None:
 
 
 def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
-    """Raise SourceReplaced if a topic of the source is not the one that the plan was made of."""
+    """Raise SourceReplaced if a source topic was deleted and created again since the plan."""
     view = source.view({topic.source for topic in plan.topics})
     now = [topic._replace(source_id=_id_text(view.topics[topic.source])) for topic in plan.topics]
     require_same_topics(now, plan.topics)
@@ -220,7 +220,7 @@ def prepared_topics(
     is_resumed: bool,
     earlier: TopicCopy | None,
 ) -> Destination:
-    """Return which topics the destination has and lacks.
+    """Return the topics that the destination has, and those it lacks.
 
     Errors: those of `destination_topics`, and for a new copy of `require_empty`.
     """

@@ -52,9 +52,9 @@ class CopyRequest(NamedTuple):
         return AT_LEAST_ONCE if self.at_least_once else EXACTLY_ONCE
 
     def identity(self, source_id: str | None, destination_id: str | None) -> str:
-        """Return the options that identify a copy: all those that decide which records are copied.
+        """Return the options that identify a copy: all that decide which records are copied.
 
-        Of a key of hashes only a hash is in it: the journal is no place for secrets.
+        Of a hash key it contains only a hash: the journal is no place for secrets.
         """
         key = self.rules.hash_key
         return json.dumps(
@@ -68,7 +68,7 @@ class CopyRequest(NamedTuple):
         )
 
     def journal_path(self, identity: str) -> str:
-        """Return where the journal of the copy is: the file that is named, or one for each copy."""
+        """Return the path of the copy's journal: the named file, or one for each copy."""
         if self.journal is not None:
             return self.journal
         home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")

@@ -36,7 +36,7 @@ def is_named(options: ClusterOptions) -> bool:
 
 @contextmanager
 def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoCluster]:
-    """Yield the named cluster, or one that runs for the block. Errors: those of both."""
+    """Yield the named cluster, or a temporary one for the block. Errors: those of both."""
     if is_named(options):
         yield _named_cluster(options)
         return

@@ -64,7 +64,8 @@ def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest)
 def _make_topic(client: KafkaClient, topic: str) -> None:
     """Create the topic unless it exists. Errors: ApiError.
 
-    Who may not create topics may use one that is there: brokers refuse both in the same words.
+    A user who may not create topics may still use an existing one: brokers refuse both cases with
+    the same error.
     """
     made = create_topics(client, [NewTopic(topic, partition_count=_PARTITIONS)])[topic]
     if isinstance(made, ApiError) and made.code not in _MAY_EXIST:

@@ -242,7 +242,7 @@ class DumpPlan:
 
 
 def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Return columns with their type: numbers or texts."""
+    """Wrap columns as numbers or texts, so that the writer formats each column as a whole."""
     from kctl.render.bulk import Numbers, Texts
 
     return {

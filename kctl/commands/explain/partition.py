@@ -92,10 +92,10 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 def explain_partition(
     options: ClusterOptions, text: str, zookeeper: str | None, output: str
 ) -> int:
-    """Print all that is known of a partition; returns the exit code.
+    """Print the state of a partition from all its brokers; returns the exit code.
 
-    Failed requests are reported, and the rest is printed; the exit code is that of the first
-    such error.
+    Failed requests are reported, and the rest is printed; the exit code is that of the first such
+    error.
     """
     check_format(output)
     failures = Failures()
@@ -211,7 +211,7 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
 def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
     """Return the open transactions, the one that blocks readers first.
 
-    Their state is the coordinator's, or `hangs` where none has them open.
+    Their state is the coordinator's, or `hangs` if no coordinator has them open.
     """
     try:
         found = active_producers(client, [key])[key]
@@ -246,7 +246,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
 def _groups_at(
     client: KafkaClient, key: TopicPartition, offset: int, failures: Failures
 ) -> list[str]:
-    """Return the groups that have read up to an offset, and report those that are not known."""
+    """Return the groups whose committed offset is `offset`; report groups that fail."""
     try:
         groups, unlisted = list_groups(client)
         there, errors = groups_at(client, groups, key, offset)

@@ -92,7 +92,7 @@ def _read(
 
 
 def _is_not_there(error: EngineError) -> bool:
-    """Return True if a cluster lacks a kind: no authorizer, or no such API."""
+    """Return True if a cluster lacks a kind of resource: no authorizer, or no such API."""
     return isinstance(error, NoCommonVersion) or (
         isinstance(error, ApiError) and error.code == SECURITY_DISABLED
     )

@@ -192,7 +192,7 @@ def _level(feature: str, text: str) -> int:
 def _updates(
     features: ClusterFeatures, wanted: dict[str, int], request: LevelsRequest
 ) -> list[FeatureUpdate]:
-    """Return the changes; the first that cannot be is raised. Of a release those that are due."""
+    """Return the changes of levels, of a release only due ones; raises for an impossible one."""
     if not features.by_name:
         raise NoFeatures
     if request.release is not None:

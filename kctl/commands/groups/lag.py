@@ -106,7 +106,7 @@ Samples = dict[tuple[str, TopicPartition], list[LagSample]]
 
 
 def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
-    """Return samples until the time is up; the one that is printed is the last."""
+    """Return the samples of a watch, without the last one, which is printed."""
     samples: Samples = {}
     end_ms = client.clock.monotonic_ms() + round((request.watch_s or 0) * 1000)
     while client.clock.monotonic_ms() < end_ms:

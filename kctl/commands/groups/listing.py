@@ -125,7 +125,7 @@ def list_all(
 
 
 def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
-    """Add what is known of a group's lag to its row; returns whether some of it is not."""
+    """Add a group's lag to its row; return True if a part of it is unknown."""
     row.update(topics=None, partitions=None, lag=None)
     if isinstance(lag, EngineError):
         report_error(lag, str(row["group"]))

@@ -178,7 +178,7 @@ class GroupReset:
         self._group_id = group_id
 
     def run(self) -> tuple[list[OutputRow], int]:
-        """Return a row for each partition, and how many failed.
+        """Reset the offsets, or show the new ones; return the rows and the number of failures.
 
         Errors: GroupHasMembers, and those of reading and committing offsets.
         """
@@ -289,7 +289,7 @@ class GroupReset:
         return offsets
 
     def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return each partition's first offset at or after a time, or its end if there is none."""
+        """Return each partition's first offset at or after a time, or its log end offset."""
         found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"

@@ -116,7 +116,7 @@ def _memberships(
 
 
 def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
-    """Return the topics of arguments such as `orders:4`; raises UnreadableArgument."""
+    """Parse topics like `orders:4`; raises UnreadableArgument."""
     topics = {}
     for argument in arguments:
         size, at, racks = argument.partition("@")
@@ -132,7 +132,7 @@ def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
 
 
 def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
-    """Return members; one without topics of its own subscribes to all."""
+    """Parse members; one without topics subscribes to all."""
     members = {}
     for argument in arguments:
         name, equals, own = argument.partition("=")
@@ -144,7 +144,7 @@ def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Sub
 
 
 def racks_of(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the racks of members by arguments such as `c0=r1`; raises UnreadableArgument."""
+    """Parse the racks of members, like `c0=r1`; raises UnreadableArgument."""
     racks = {}
     for argument in arguments:
         name, _, rack = argument.rpartition("=")

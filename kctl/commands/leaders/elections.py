@@ -123,7 +123,7 @@ def _chosen(
 def _views(
     view: ClusterView, keys: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionView]:
-    """Return the state of these partitions; those that do not exist are left out."""
+    """Return the metadata of these partitions; those that do not exist are left out."""
     found = ((key, view.partition(key)) for key in keys)
     return {key: partition for key, partition in found if partition is not None}
 
@@ -151,7 +151,7 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, obje
 
 
 def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, object]]:
-    """Return how the leaders are spread: away as the controller counts it (CTL-12), by the mean."""
+    """Return each broker's leaders and preferred leaderships; `away` as the controller counts."""
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()
     away: Counter[int] = Counter()
@@ -243,7 +243,7 @@ def _prompt(client: KafkaClient, election: Election, count: int) -> str:
 def _election_row(
     key: TopicPartition, partition: PartitionView, new_leader: int | None, result: str
 ) -> dict[str, object]:
-    """Return the row of an election; leaders are None where there is none."""
+    """Return the row of an election; leaders are None if there is none."""
     return {
         "topic": key.topic,
         "partition": key.partition,

@@ -52,9 +52,9 @@ def list_dirs(paths: list[str], output: str) -> int:
 
 
 def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
-    """Print where two copies first differ; returns the exit code.
+    """Print the first difference between two copies; returns the exit code.
 
-    Errors: HoldsPartitions; DifferentPartitions, unless it is to be done with `force`.
+    Errors: HoldsPartitions; DifferentPartitions, unless `force`.
     """
     from engine.inspection.log_compare import compare_partitions, unlike_reason
 
@@ -90,7 +90,7 @@ def log_bytes(dirs: Iterable[LogDir]) -> int:
 
 
 def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
-    """Return the partitions to check: not those that a broker is about to remove."""
+    """Return the partitions to check, without those that a broker is about to remove."""
     return [
         (log_dir, partition)
         for log_dir in dirs

@@ -118,7 +118,7 @@ def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan]
 def _recovery_point(
     log_dir: LogDir, partition: PartitionFolder, request: RepairRequest
 ) -> int | None:
-    """Return where the check begins: the recovery point, 0 if unknown; None for all."""
+    """Return where the check begins: the recovery point, 0 if unknown; None for the whole log."""
     if not request.from_recovery_point:
         return None
     return log_dir.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0

@@ -75,7 +75,7 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
 
 
 def _own_findings(dirs: list[LogDir]) -> list[tuple[LogDir | None, list[Finding]]]:
-    """Return the problems of the directories; None for those of all directories together."""
+    """Return the problems of each log directory itself; under None those of all together."""
     found: list[tuple[LogDir | None, list[Finding]]] = [(None, verify_duplicates(dirs))]
     found += [(log_dir, verify_log_dir(log_dir)) for log_dir in dirs]
     return [(log_dir, findings) for log_dir, findings in found if findings]

@@ -115,7 +115,7 @@ class CommitReading:
         )
 
     def rows(self) -> Iterator[OutputRow]:
-        """Return a row for each commit: the last ones by group, or all in their order."""
+        """Yield a row for each commit: the last ones by group, or all in order."""
         commits: Iterable[Commit] = self._history
         if not self._request.history:
             commits = [commit for _, commit in sorted(self._last.items(), key=itemgetter(0))]

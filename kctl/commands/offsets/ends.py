@@ -160,7 +160,7 @@ def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
 
 
 def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
-    """Delete the records of rows; returns those of the partitions that worked, and the failures."""
+    """Delete the records of rows; return the rows that succeeded, and the number of failures."""
     from engine.client.topic_admin import delete_records
 
     before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}

@@ -106,7 +106,7 @@ class RunDisplay:
         return ", ".join(parts)
 
     def _p99s(self, intervals: Sequence[Interval]) -> list[float | None]:
-        """Return the p99 of each interval; those of the last drawing are known."""
+        """Return the p99 of each interval; those of the last drawing are cached."""
         known = self._p99s_ms
         self._p99s_ms = {
             one.start_s: known[one.start_s] if one.start_s in known else _p99_ms(one)
@@ -118,7 +118,7 @@ class RunDisplay:
 def chart_line(
     name: str, values: Sequence[float | None], width: int, heights: str = HEIGHTS
 ) -> str:
-    """Return the last values as a chart after a name; figures behind it where there is room."""
+    """Return the last values as a chart after a name, and figures after it if there is room."""
     room = width - _NAME_COLUMNS
     has_figures = room >= _CHART_COLUMNS_MIN + _FIGURE_COLUMNS
     if has_figures:

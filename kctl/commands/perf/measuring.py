@@ -220,7 +220,7 @@ def _checked(request: PerfRequest, made: TopicOptions) -> int:
 def _sending(
     request: PerfRequest, sent: SendOptions, settings: Mapping[str, str]
 ) -> ProducerOptions:
-    """Return how `kctl produce` would send with these options; raises UnreadableArgument."""
+    """Return the options with which `kctl produce` would send; raises UnreadableArgument."""
     return producer_options(
         ProduceRequest(request.topic or "", **sent._asdict(), settings=settings)
     )
@@ -249,7 +249,7 @@ def _topic(
 
 
 def _delete(options: ClusterOptions, name: str) -> None:
-    """Delete a topic by connections of their own: those of the run may have a request in flight."""
+    """Delete a topic over a new connection: those of the run may have a request in flight."""
     try:
         with connect(options) as client:
             error: EngineError | None = delete_topics(client, [name])[name]
@@ -271,7 +271,7 @@ def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
 
 
 def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
-    """Produce the records that are consumed then; raises the error of the first that is not."""
+    """Produce the records to be consumed; raises the error of the first that fails."""
     load = RecordLoad(_shape(request, topic), client.entropy)
     # A warm-up reads as much from each partition.
     share = math.ceil(request.warm_up / topic.partition_count)
@@ -288,7 +288,7 @@ def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
 def _bounds(
     client: KafkaClient, topic: PerfTopic, point: Point, *, read_committed: bool
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return where a point and the end are in each partition; raises the first error."""
+    """Return the offsets of a point and of the end in each partition; raises the first error."""
     keys = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
     lookup = OffsetLookup(client, keys, read_committed=read_committed)
     found: list[dict[TopicPartition, int]] = []
@@ -332,7 +332,7 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _settings_shown(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
-    """Return how records were sent, by the names of Kafka's settings."""
+    """Return the settings of the measurement, by Kafka's names where it has them."""
     partitions = f"by {request.key_count} keys" if request.key_count else "in turn"
     rate = "unlimited" if request.rate_per_s is None else f"{request.rate_per_s:g}/s"
     return {

@@ -61,7 +61,7 @@ class ProduceRequest(NamedTuple):
 
 
 def producer_options(request: ProduceRequest) -> ProducerOptions:
-    """Return how records are sent: options first, then -X, then defaults.
+    """Return the producer's options: the command's options first, then -X, then defaults.
 
     Errors: UnreadableArgument.
     """

@@ -29,7 +29,7 @@ class TransactionOptions(NamedTuple):
 
 
 def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
-    """Return how records go in transactions, None if they do not; raises UnreadableArgument."""
+    """Return how records are divided into transactions, None without; raises UnreadableArgument."""
     transactional_id = request.transactional_id
     if transactional_id is None:
         transactional_id = request.settings.get("transactional.id")
@@ -130,7 +130,7 @@ class TransactionalInput:
         return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
-        """Return how many transactions were ended, and how."""
+        """Return the numbers of committed and aborted transactions as text."""
         text = f"{counted(self.committed_count, 'transaction')} committed"
         if self.aborted_count:
             records = counted(self.aborted_record_count, "record")

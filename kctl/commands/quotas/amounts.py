@@ -46,7 +46,7 @@ def quota_of(argument: str) -> str:
 
 
 def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
-    """Return quotas of QUOTA=AMOUNT, the last of each; raises UnreadableArgument."""
+    """Parse QUOTA=AMOUNT arguments, the last of each quota; raises UnreadableArgument."""
     found = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")

@@ -173,7 +173,7 @@ def _entity_row(parts: Parts) -> OutputRow:
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[int, str, str], ...]:
-    """Return where an entity is listed: by its kinds, defaults first."""
+    """Return an entity's sort key: by its kinds, defaults first."""
     kinds = list(_FIELDS)
     parts = {kind: name or "" for kind, name in entity}
     return tuple((kind not in parts, kind, parts.get(kind, "")) for kind in kinds)

@@ -199,7 +199,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
 
 
 def _print_over(state: JournalState, path: str, output: str | None) -> int:
-    """Print how changes ended that another process reverted, or had completed before."""
+    """Print the results of changes that another process cancelled, or had completed before."""
     if state.how_over == CANCELLED:
         return print_ends(state.begun.changes, state.ended, output)
     notify(

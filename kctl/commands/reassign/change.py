@@ -56,7 +56,7 @@ def throttle_of(text: str) -> SettingsChange:
 
 
 def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int:
-    """Change how a journal is executed; returns the exit code.
+    """Change the settings of a journal's execution; returns the exit code.
 
     Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of the journal.
     """

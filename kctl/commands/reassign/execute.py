@@ -67,7 +67,7 @@ class UnusedLatencyTopic(EngineError):
 
 
 def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
-    """Return how to execute; raises UnreadableArgument, UnusedLatencyTopic."""
+    """Return the settings of an execution; raises UnreadableArgument, UnusedLatencyTopic."""
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
         raise UnusedLatencyTopic(moves.latency_topic)
@@ -122,7 +122,7 @@ def execute_plan(
 
 
 def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
-    """Return a plan's changes of this cluster; one of another cluster or time is refused."""
+    """Return a plan's changes; raises for a plan of another cluster or an outdated one."""
     read = read_cluster(client)
     require_cluster(plan.cluster_id, read.cluster_id)
     if plan.plan is None:

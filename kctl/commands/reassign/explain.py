@@ -77,7 +77,7 @@ def _draw(change: PartitionChange) -> None:
 
 
 def _mark(step: MoveStep, broker_id: int) -> str:
-    """Return what a broker is in a step: leader, in sync, copying, or nothing."""
+    """Return a broker's state in a step: leader, in sync, copies, or empty."""
     if broker_id not in step.replicas:
         return ""
     if broker_id == step.leader:

@@ -190,7 +190,7 @@ def _requested(
 
 
 def parse_brokers(text: str) -> list[int]:
-    """Return the ids of a list such as 4,5; raises UnreadableArgument."""
+    """Return the ids of a list like 4,5; raises UnreadableArgument."""
     ids = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in ids):
         raise UnreadableArgument("a list of brokers", text, "ids such as 4,5")
@@ -198,7 +198,7 @@ def parse_brokers(text: str) -> list[int]:
 
 
 def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
-    """Return the topics that may change: those named, else all that are not excluded."""
+    """Return the topics that may change: the named ones, else all that are not excluded."""
     topics = sorted({partition.topic for partition in model.partitions})
     patterns = [name_matcher(pattern) for pattern in request.exclude_topic]
     unknown = [name for name in request.topics if name not in topics]

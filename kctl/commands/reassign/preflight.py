@@ -42,10 +42,10 @@ def require_possible(
     ignores_room: bool = False,
     begun: Collection[TopicPartition] | None = None,
 ) -> None:
-    """Raise PlanRefused for changes that cannot be made; report warnings on the others.
+    """Raise PlanRefused for impossible changes; report warnings about the others.
 
-    A dry run reports disks and throttles, too. Of a resumed execution only the changes that are
-    not `begun` are checked. Errors: those of metadata requests.
+    A dry run also reports disks and throttles. Of a resumed execution only the changes that are not
+    `begun` are checked. Errors: those of metadata requests.
     """
     waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
     if begun is not None and not waiting:
@@ -76,7 +76,7 @@ def _room_line(room: DiskRoom) -> str:
 def _throttle_lines(
     client: KafkaClient, changes: Sequence[PartitionChange], settings: ExecutionSettings
 ) -> list[str]:
-    """Return a line for each throttle that would be set, and those that cannot be."""
+    """Return a line for each throttle that would be set, and each that cannot be read."""
     rates = settings.rates
     there = LiveCluster(client, changes).throttles(settings_for(changes, rates))
     known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}

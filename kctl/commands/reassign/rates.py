@@ -61,7 +61,7 @@ def rates_of(
     goals: frozenset[LevelGoal],
     cluster_id: str | None,
 ) -> SampledRates | None:
-    """Return the rates that goals need, None if none does.
+    """Return the write rates that goals need, None if no goal does.
 
     Errors: those of the file, WrongCluster, and of requests.
     """

@@ -89,7 +89,7 @@ def _watched(client: KafkaClient, path: str | None) -> Watched:
 
 
 def _following(client: KafkaClient, watched: Watched) -> Watched:
-    """Return the changes that are watched already, and those that have begun since."""
+    """Return the changes watched so far, and those that have begun since."""
     known = {change.name for change in watched.changes}
     more = [change for change in _watched(client, None).changes if change.name not in known]
     return Watched([*watched.changes, *more], is_all=True)
@@ -165,9 +165,9 @@ def _row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
 
 
 def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
-    """Return the replicas before the move, in the plan's order where it has them.
+    """Return the replicas before the reassignment, in the plan's order if it has them.
 
-    The controller lists them after those of the target by then, and does not keep their order.
+    The controller then lists them after those of the target, and does not keep their order.
     """
     if ongoing is None or set(ongoing.original) == set(change.old_replicas):
         return change.old_replicas

@@ -120,7 +120,10 @@ def _needed(
 def _needed_list(
     throttle: Throttle, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> NeededThrottle:
-    """Return the part of a topic's list that moving partitions have; all of `*` if any moves."""
+    """Return the part of a topic's throttled replicas that moving partitions need.
+
+    All of `*` if any partition moves.
+    """
     moving = {key.partition for key in ongoing if key.topic == throttle.name}
     if throttle.value == _ALL:
         return NeededThrottle(throttle, len(moving), _ALL if moving else None)
@@ -140,9 +143,9 @@ def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
 
 
 def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
-    """Count by broker the replicas that are on their way to another directory.
+    """Count by broker the replicas that are being moved to another log directory.
 
-    A broker that does not answer counts as one that copies: its throttle stays.
+    A broker without a response counts as one that moves some: its throttle stays.
     """
     view = client.brokers_view()
     counts = {}

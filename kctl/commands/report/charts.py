@@ -105,7 +105,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
 
 
 def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
-    """Return columns in their order, each made of its parts by series."""
+    """Return a chart of columns, each stacked from its parts by series."""
     series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}
     y_axis = {"tickCount": 4, "titleColor": "currentColor"}

@@ -74,7 +74,7 @@ def cluster_page(document: OutputRow) -> str:
 
 
 def _when(document: OutputRow) -> str:
-    """Return when the report was made, over which interval, and what it is compared with."""
+    """Return the time of the report, its sampling interval, and the report it is compared with."""
     sampled = f"rates of {document['interval_ms'] / 1000:g} s"
     since = document["since_ms"]
     compared = "" if since is None else f"; compared with {time_text(since)}"
@@ -155,7 +155,7 @@ def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
 
 
 def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
-    """Return the rows that a page shows: of groups those in trouble."""
+    """Return the rows of a section; in the section of groups, only groups with a problem."""
     rows = shown_rows(part, document)
     if part.key == "groups":
         return [row for row in rows if row["verdict"] != LagVerdict.OK.value]

@@ -41,7 +41,7 @@ def broker_charts(document: OutputRow) -> Charts:
 
 
 def topic_charts(document: OutputRow) -> Charts:
-    """Return the largest topics, and those that most is written to."""
+    """Return charts of the largest topics, and of those with the most writes."""
     charts = []
     for key, caption in (
         ("size_bytes", "Largest topics, by bytes at the leaders"),

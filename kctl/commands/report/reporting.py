@@ -100,7 +100,7 @@ def _read(path: str) -> SavedReport:
 
 
 def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
-    """Return the reader of certificates' expiry, None where there are none."""
+    """Return the function that reads a certificate's expiry, None without TLS."""
     tls = client.settings.tls
     if tls is None:
         return None
@@ -133,7 +133,7 @@ def _write_page(path: str, document: OutputRow) -> None:
 
 
 def _print(document: OutputRow, output: str) -> None:
-    """Print one object as JSON or YAML, else tables under their titles, or the findings."""
+    """Print one object as JSON or YAML, else a table for each part, or only the findings."""
     if output in ("json", "yaml"):
         write_object(REPORT_COLUMNS, document, output)
         return

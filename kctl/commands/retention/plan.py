@@ -251,7 +251,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
 
 
 def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
-    """Note how many topics are compacted: the plan does not show what that frees."""
+    """Print how many topics are compacted: the plan does not include what cleaning frees."""
     count = sum(config.is_compacted for config in configs.values())
     if count:
         verb = "is" if count == 1 else "are"

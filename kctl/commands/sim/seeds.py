@@ -52,7 +52,7 @@ class SimRequest(NamedTuple):
 
 
 def run_seeds(request: SimRequest) -> int:
-    """Run seeds and print a summary, of those that ran if it is interrupted.
+    """Run seeds and print a summary, after Ctrl-C of the seeds that ran.
 
     Returns the exit code. Raises KeyboardInterrupt after the summary.
     """

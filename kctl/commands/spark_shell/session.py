@@ -96,7 +96,7 @@ class ShellSession:
 
 
 def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
-    """Return the words that complete the one that starts at `begin`: keywords, views, columns."""
+    """Return the words that complete the one starting at `begin`: keywords, views, columns."""
     start = line[begin:]
     head, dot, rest = start.rpartition(".")
     before = line[:begin].lower().split()

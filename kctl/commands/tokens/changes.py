@@ -217,10 +217,10 @@ def _create_into_file(
     make: Callable[[], IssuedToken],
     mechanism: ScramMechanism | None,
 ) -> IssuedToken:
-    """Create a token and the properties of a client that logs in by it; returns the token.
+    """Create a token and a file of client properties for it; return the token.
 
-    The file is there before: a token that is just made cannot be ended for certain. A controller of
-    KRaft, and each other broker, learns of it a moment later.
+    The file is created first: a token whose file cannot be written could not be revoked for
+    certain, because a KRaft controller and the other brokers learn of it a moment later.
     """
     token, is_requested = None, False
     try:
@@ -242,7 +242,7 @@ def _create_into_file(
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return whether an error in place of a token says that none was made."""
+    """Return True if an error means that certainly no token was created."""
     if isinstance(error, ApiError):
         return error.code != REQUEST_TIMED_OUT
     return isinstance(error, NoCommonVersion)

@@ -23,7 +23,7 @@ class TopRequest(NamedTuple):
         return TOPICS if self.view is None else view_named(self.view)
 
     def order(self) -> Order | None:
-        """Return how that view is sorted, None as ever; raises NoSuchSort."""
+        """Return the sort order of the chosen view, None for its default; raises NoSuchSort."""
         if self.sort is None:
             return None
         view = self.chosen_view()

@@ -110,7 +110,7 @@ def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -
 
 
 def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow:
-    """Return a frame as JSON has it: all views, or that of --view, with rows in their order."""
+    """Return a frame as one JSON object: all views, or that of --view, with sorted rows."""
     return {
         "sampled_at_ms": frame.sampled_at_ms,
         "cluster_id": frame.cluster_id,

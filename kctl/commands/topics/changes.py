@@ -292,7 +292,7 @@ def _collect(
 ) -> int:
     """Add a row for each success and report each failure; returns the number of failures.
 
-    `idle` are those that have not set any of the keys to unset.
+    `idle` are topics that override none of the keys to unset.
     """
     failures = 0
     for name, error in results.items():

@@ -439,7 +439,7 @@ def _heading(topic: TopicView, facts: _Facts) -> str:
 
 
 def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, object]:
-    """Return the row of a topic, with those of its partitions inside."""
+    """Return the row of a topic, with the rows of its partitions inside."""
     return {
         "name": topic.name,
         "topic_id": topic_id_text(topic),

@@ -44,7 +44,7 @@ def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
 def topic_rate_row(
     topic: str, partitions: Iterable[int], rates: Mapping[TopicPartition, PartitionRate]
 ) -> dict[str, object]:
-    """Return the fields of a topic's rate: the sum, and the partition that has most of it."""
+    """Return the fields of a topic's write rate: the sum, and the partition with most bytes."""
     found = {
         partition: rate
         for partition in partitions

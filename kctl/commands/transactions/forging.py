@@ -42,7 +42,7 @@ class ForgeRequest(NamedTuple):
 def forge(options: ClusterOptions, request: ForgeRequest) -> int:
     """Leave a hanging transaction on the embedded cluster; returns the exit code.
 
-    Its addresses are those of the cluster, without any in the options.
+    Without addresses in the options, those of the embedded cluster are used.
     """
     check_format(request.output)
     key = one_partition(request.partition)

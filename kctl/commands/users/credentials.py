@@ -146,7 +146,7 @@ def _set(
 
 
 def note_users_without_login(users: Iterable[str]) -> None:
-    """Note each user who gets a password by which no broker will let it in."""
+    """Note each user whose name is not ASCII: brokers refuse its SCRAM login."""
     for user in users:
         if not may_log_in(user):
             name = visible_cell(user)

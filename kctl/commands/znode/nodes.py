@@ -89,7 +89,7 @@ class NoStore(EngineError):
 
 
 def store_address(store: Store) -> str:
-    """Return where a store is; raises AmbiguousStore, NoStore."""
+    """Return the address of the chosen store; raises AmbiguousStore, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
             raise AmbiguousStore
@@ -166,7 +166,7 @@ def show_stat(store: Store, path: str, output: str) -> int:
 
 
 def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
-    """Print a node and those below it."""
+    """Print a node and its descendants."""
     check_format(output)
     with _reader(store) as reader:
         nodes = reader.tree(path, depth)
