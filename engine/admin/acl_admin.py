@@ -122,12 +122,14 @@ class AclAdmin:
     """Keeps the cache of a broker equal to the znodes, and changes both."""
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
+        """Administer the ACLs of a cluster; `cache` is the broker's, which authorizes requests."""
         self.cache = cache
-        #: Runs at the first rule, at the end of the last one, and when all were read: there may be
-        #: thousands of rules, and no session takes a fast path for one of them.
+        #: Called when the cache goes from no ACLs to some or back, and after all were read.
+        #: Sessions take their fast path only without ACLs: no other change concerns them.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
-        #: How often rules of any pattern came into the cache.
+        #: Counts updates of the cache. If it grew during a write, the znode is read again, because
+        #: the update may be newer than the write.
         self._known_count = 0
 
     async def create_paths(self) -> None:

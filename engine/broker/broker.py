@@ -120,7 +120,11 @@ class Broker:
         peers: dict[int, Serve],
         on_fatal: Callable[[str], None],
     ) -> None:
-        """Create the parts for `open` alone: this is no broker yet."""
+        """Create the broker's parts; only `open` calls this, and starts them.
+
+        `on_fatal` is called when the broker cannot continue.
+        """
+        #: Cancelled by `stop`.
         self._timers = BrokerTimers(host.timers)
         self.host = host._replace(timers=self._timers)
         self.znodes = znodes
@@ -128,6 +132,7 @@ class Broker:
         self.loggers = PythonLoggers()
         #: Ports that the listeners have, by name.
         self.ports: dict[str, int] = {}
+        #: Timers that outlive `stop`: deadlines of calls that the shutdown itself makes.
         self._process_timers = host.timers
         self._peers = peers
         self._local_requests = LocalRequests(lambda: self.broker_id)

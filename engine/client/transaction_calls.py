@@ -157,7 +157,12 @@ class TransactionCalls:
     def _call_coordinator(
         self, api_name: str, request: Message, highest: int, *, lowest: int = 0
     ) -> Message:
-        """Send a request to the coordinator, again while it completes the transaction before."""
+        """Send a request to the transaction coordinator; return the response's message.
+
+        `send_to_coordinator` repeats the request for errors that a moved coordinator explains.
+        CONCURRENT_TRANSACTIONS comes from the right coordinator, which still completes the previous
+        transaction: it is repeated here with back-off, and returned when the time is up.
+        """
         code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
         attempt = 0
@@ -167,7 +172,7 @@ class TransactionCalls:
                 api_name,
                 request,
                 key_type=TRANSACTION_KEY,
-                retriable_code=lambda message: _code_to_move(code_of(message)),
+                retriable_code=lambda message: _code_unless_busy(code_of(message)),
                 lowest=lowest,
                 highest=highest,
             )
@@ -178,8 +183,8 @@ class TransactionCalls:
             attempt += 1
 
 
-def _code_to_move(code: int) -> int:
-    """Return the error that another coordinator may not have."""
+def _code_unless_busy(code: int) -> int:
+    """Return the error code, NONE for CONCURRENT_TRANSACTIONS: no other coordinator helps then."""
     return NONE if code == CONCURRENT_TRANSACTIONS else code
 
 

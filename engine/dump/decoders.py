@@ -109,8 +109,11 @@ class PairDecoder:
     """Reads key and value each by a decoder of its own, named as Kafka or we do."""
 
     def __init__(self, key: str, value: str, kafka_version: str) -> None:
+        """Take the decoders' names; `open` looks them up, and raises for unknown ones."""
         self.undecodable_count = 0
+        #: The value's decoder is looked up first, as in Kafka: its error or notice comes first.
         self._names = (value, key)
+        #: Kafka 4 no longer takes classes of the package before 4.0; 3.9 takes them with a notice.
         self._is_four = kafka_version == "4.3.0"
         self._key: Callable[[bytes], bytes] = printable
         self._value: Callable[[bytes], bytes] = printable

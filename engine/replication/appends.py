@@ -165,9 +165,9 @@ class Appends:
         Fast path of Produce for one partition. Returns the partition's result, or a promise of the
         result within `timeout_ms`. Returns None, with nothing appended, if `append_records` has to
         decide: this broker does not lead the partition, fewer than min.insync.replicas are in sync,
-        acks are 0, or the bytes are not exactly one batch whose attributes are in
-        `fast_attributes`. A batch of a transaction that the coordinator has not verified is never
-        among `fast_attributes`.
+        acks are 0, clients may not write to the topic, or the bytes are not exactly one batch whose
+        attributes are in `fast_attributes`. A batch of a transaction that the coordinator has not
+        verified is never among `fast_attributes`.
         """
         partition = self._partitions.get(topic_partition)
         if (
@@ -189,6 +189,7 @@ class Appends:
             return None
         first_offset, last_offset, _, append_time_ms, log_start_offset, size, _, is_duplicate = info
         counts = partition.counts
+        # Two counts in one integer, appends and bytes: see `TopicCounts.fold`.
         counts.fast_appends += ONE + size
         if last_offset != first_offset:
             counts.fast_offset_steps += last_offset - first_offset

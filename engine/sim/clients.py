@@ -312,18 +312,25 @@ def passing_kind(number: int) -> ProducerKind:
 
 
 class _Lane:
-    """The batches of one partition, in order."""
+    """The batches of one producer for one partition, in order."""
 
     def __init__(self) -> None:
+        """Begin without batches; the partition uses the producer's own producer id."""
+        #: Batches that are not sent yet, or are to be sent again.
         self.queue: deque[SentBatch] = deque()
+        #: Batches in flight, whose responses are outstanding.
         self.sent: list[SentBatch] = []
+        #: The number that the next record carries; numbers tell lost and repeated records apart.
         self.next_number = 0
+        #: Whether a response or a back-off is outstanding, so that nothing may be sent.
         self.waits = False
-        #: The id that it goes on with after a loss, None while it is the producer's.
+        #: A producer id for this partition alone, requested after records of the partition were
+        #: lost or cleaned away (KIP-360). None while the producer's own id is used.
         self.sender: Sender | None = None
-        #: How often records were lost before it got its id.
+        #: The partition's number of losses when `sender` was requested: only a later loss excuses
+        #: OUT_OF_ORDER_SEQUENCE_NUMBER.
         self.loss_count = 0
-        #: Whether its sequences were lost, and it needs another id.
+        #: Whether the leader has lost this producer's sequences, so that a new id is needed.
         self.needs_id = False
 
 

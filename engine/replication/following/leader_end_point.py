@@ -125,9 +125,11 @@ class LeaderEndPoint:
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
     ) -> Mapping[TopicPartition, bytes]:
-        """Return the topic ids to request partitions by; some may have none.
+        """Return the topic ids to request partitions by; some partitions may have none.
 
-        That of the local log, for the metadata may be of an earlier or a later topic of the name.
+        The id in the replica's own log (partition.metadata) takes precedence: the metadata cache
+        may hold a deleted or a recreated topic of the same name. The cache is used only for logs
+        that have no id yet.
         """
         own = self._followed.topic_ids(specs)
         if len(own) == len(specs):

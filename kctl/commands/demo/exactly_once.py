@@ -79,7 +79,8 @@ def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
     settings = {"group.initial.rebalance.delay.ms": "500"}
     if not request.kill:
         return ClusterPlan(port=0, settings=settings)
-    # As few as there are, so that no record depends on a broker alone.
+    # Three replicas, two in sync: acknowledged records survive the kill of any broker, and
+    # producers go on meanwhile.
     settings |= {"default.replication.factor": "3", "min.insync.replicas": "2"}
     return ClusterPlan(broker_count=_KILL_BROKERS, port=0, settings=settings, is_in_processes=True)
 
