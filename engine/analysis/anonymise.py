@@ -38,7 +38,7 @@ _TELLS = {
 
 
 class WrongAnonymising(EngineError):
-    """What to anonymise was not understood, or cannot be done with such a column."""
+    """The anonymisation was not understood, or is impossible for a column."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""Adding to an earlier export what it has not: records from where its manifest says it ended.
+"""Append to an earlier export: only records behind the end offsets in its manifest.
 
 1. The manifest of the folder is read. It has to be of the same form: columns, format, condition,
    anonymised columns, markers and isolation.
@@ -50,7 +50,7 @@ class ExportChanged(EngineError):
 
 
 class Earlier(NamedTuple):
-    """An earlier export: its manifest as it is stored, and what it says."""
+    """An earlier export: its manifest as bytes and decoded, with the ends of its partitions."""
 
     content: bytes
     manifest: dict[str, Any]

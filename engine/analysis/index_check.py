@@ -1,4 +1,4 @@
-"""Whether the entries of a segment's indexes say what its batches say.
+"""Compare the entries of a segment's indexes with its batches.
 
 ```
 .index      entry (offset, position): a batch starts at position, and one of those from there to

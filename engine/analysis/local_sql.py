@@ -60,7 +60,7 @@ class LocalQuery(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """The views of the logs with their columns, and what a wrong name may be meant for.
+    """The views with their columns, and suggestions for names that do not exist.
 
     `tables` are all views, saved ones too; `of_saved` are columns of those that are used.
     """

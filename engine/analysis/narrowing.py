@@ -74,7 +74,7 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
 
 
 class Narrowing:
-    """Narrows splits to what is wanted; what it found of a segment serves all splits of it."""
+    """Narrows splits to the wanted records; bounds of a segment are shared by all its splits."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which conditions Spark's optimized plan puts to the rows of a view, read from its text.
+"""Conditions on the rows of a view, read from the text of Spark's optimized plan.
 
 ```
 Filter ((topic#4 = orders) AND (offset#6L >= cast(100 as bigint)))

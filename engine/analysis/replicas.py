@@ -80,7 +80,7 @@ class ReplicaLog(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The replica of a partition to read, the others, and in what these differ."""
+    """The replica of a partition to read, the other replicas, and the differences between them."""
 
     replica: ReplicaLog
     others: list[ReplicaLog]

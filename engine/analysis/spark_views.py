@@ -60,7 +60,7 @@ _CONSTANTS = {
 
 
 class ViewNotPrepared(EngineError):
-    """A stand-in for a view was read: the query was not the one that was analysed."""
+    """A stand-in for a view was read: the executed query differs from the analysed one."""
 
 
 def whole(views: Views) -> UsedViews:

@@ -1,4 +1,4 @@
-"""Statements that `spark-sql` answers, and what is refused before an engine starts.
+"""Check a SQL statement before an engine starts: queries and `show` may run, changes are refused.
 
 | statement | views |
 |---|---|

@@ -140,7 +140,7 @@ def export_into_table(
 
 
 class _Move(NamedTuple):
-    """A file of the staging folder, where it goes in the table's, and what the table has of it."""
+    """A file of the staging folder, its path in the table's folder, and its row in the commit."""
 
     source: str
     target: str

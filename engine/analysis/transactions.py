@@ -1,4 +1,4 @@
-"""Which transactions of a partition were aborted, also where damage may have taken a marker.
+"""Find the aborted transactions of a partition, also where damage may have taken a marker.
 
 A piece is what one producer wrote in a transaction with no doubt in it. A marker ends it:
 
@@ -64,7 +64,7 @@ class Damage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the readers of a partition are not given; `stable_offset` None means up to the end.
+    """Offsets hidden from readers of a partition; `stable_offset` None means readable to the end.
 
     `has_doubts` returns whether damage or missing offsets may have held the end of a transaction.
     """

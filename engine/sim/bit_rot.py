@@ -1,4 +1,4 @@
-"""Bit rot: bits of one batch that a disk returns wrongly, and what follows from that.
+"""Bit rot: one batch of one replica is read back with wrong bits, and the rules for the rest of it.
 
 ```
 begin ─ one batch of one replica ─┬─ reads of it are damaged ──────────────> the disk is put right
@@ -8,7 +8,7 @@ begin ─ one batch of one replica ─┬─ reads of it are damaged ───�
 
 One replica of a partition has it at a time, while another member of the in-sync set is whole. A
 leader gives the batch as it reads it: consumers and followers find the checksum wrong, and nobody
-takes it. A process that ends may find that its log ends before the batch: that replica has lost
+takes it. Recovery at the next start may truncate the log before the batch: that replica has lost
 writes then (`losses.py`), from the batch on and nothing before it.
 """
 

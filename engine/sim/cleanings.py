@@ -1,4 +1,4 @@
-"""L7 after each cleaning: what a replica has left is what it may leave of what is committed.
+"""Rule L7, checked after each cleaning: the cleaned log has all that compaction has to keep.
 
 ```
 look     broker 2 has cleaned t-0 since the last look: its log up to its watermark is held to all
@@ -6,7 +6,7 @@ look     broker 2 has cleaned t-0 since the last look: its log up to its waterma
 ```
 
 Only of members of the in-sync set, and up to the watermark of the replica: what it has beyond may
-be another leader's, and is cut.
+be another leader's, and is truncated.
 """
 
 from __future__ import annotations

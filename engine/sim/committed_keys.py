@@ -1,4 +1,4 @@
-"""L7: what cleaning may leave of the committed records of one partition, and what not.
+"""Rule L7: the committed records of one compacted partition that a cleaning may remove.
 
 ```
 committed     a=1  b=1  a=2  a=   b=3  c=1          a= is a tombstone

@@ -1,4 +1,4 @@
-"""G3: a coordinator that has loaded a partition knows what its log says.
+"""Rule G3: the state of a coordinator that has loaded a partition agrees with the partition's log.
 
 ```
 look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up to where its epoch
@@ -96,7 +96,7 @@ def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> Epoc
 
 
 class CoordinatorRules:
-    """Checks what brokers know of groups and of transactions."""
+    """Compares the groups and transactions in each coordinator with those in its log."""
 
     def __init__(
         self,

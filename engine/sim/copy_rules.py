@@ -1,4 +1,4 @@
-"""What copies of a group were promised: each record of a partition counts exactly once (X1).
+"""Rule X1: copies by a group have each record of a source partition exactly once.
 
 A transaction copies what a partition has from the offset that the group had committed, and commits
 the offset behind it (KIP-447). So the transactions that are committed follow each other:

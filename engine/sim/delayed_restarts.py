@@ -19,7 +19,7 @@ _AWAY_MS_MAX = 20_000
 
 
 class Losses(Protocol):
-    """Who knows what was lost."""
+    """Answers whether a broker's loss was not seen by any controller yet."""
 
     def is_unseen(self, broker_id: int) -> bool:
         """Return whether a broker lost writes, and no controller that lives has seen that."""

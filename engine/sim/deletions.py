@@ -1,4 +1,4 @@
-"""L6: why records below a log's start are gone, for every replica that begins later than before.
+"""Rule L6: each rise of a replica's log start has a reason that permits it.
 
 | reason | a committed batch may go if |
 |---|---|
@@ -41,7 +41,7 @@ class Moment(NamedTuple):
 
 
 class DeletionRules:
-    """Knows what was to be deleted, and sees what is."""
+    """Keeps the reasons for deletions, and checks each replica's log start against them."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
         """`retention` has the default `retention.ms` and `retention.bytes` of topics."""

@@ -48,7 +48,7 @@ _READS_MAX = 20
 
 
 class OperatorPort(Protocol):
-    """Who does an operator's work among the faults."""
+    """Performs an operator's work during the faults: orders, the end of limits and throttles."""
 
     def perform(self, fault: Fault) -> None:
         """Give one order."""

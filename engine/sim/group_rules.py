@@ -1,4 +1,4 @@
-"""What groups of consumers were promised, and whether it was kept.
+"""Rules about the generations, members and committed offsets of consumer groups.
 
 | rule | checked | claim |
 |---|---|---|

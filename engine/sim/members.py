@@ -54,7 +54,7 @@ class Commit:
 
 
 class MemberEvents(MembershipEvents, Protocol):
-    """Receives what members see."""
+    """Receives the commits of group members."""
 
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str

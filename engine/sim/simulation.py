@@ -67,7 +67,7 @@ _COLLECTIONS = 3
 
 
 class RunResult(NamedTuple):
-    """What came of a run: `violation` is None if every rule held."""
+    """The result of a run: `violation` is None if every rule held."""
 
     plan: Plan
     violation: Violation | None

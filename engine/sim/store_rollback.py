@@ -1,4 +1,4 @@
-"""Rollback of the metadata store to an earlier state: which one, and what differs then.
+"""Roll the metadata store back to an earlier state, except for producer ids and leader epochs.
 
 ```
 commits ── each is kept as a snapshot ──> one of some seconds before is put back
@@ -47,7 +47,7 @@ AGE_MS_MAX = 10_000
 
 
 class Snapshots:
-    """What the store held after each of its last transactions."""
+    """The contents of the store after each of its last transactions."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, Stored]] = []
@@ -67,7 +67,7 @@ class Snapshots:
 
 
 class StoredTopics(NamedTuple):
-    """What the nodes say of brokers, topics and partitions."""
+    """The brokers, topics and partitions in the nodes of the store."""
 
     controller_epoch: int
     broker_ids: frozenset[int]

@@ -1,4 +1,4 @@
-"""What the store has of topics, and the rules of their ids, their moves and their end.
+"""Topics as the store has them, and rules C6 and C8 about their ids, moves and deletion.
 
 | rule | checked when | claim |
 |---|---|---|
