@@ -66,7 +66,7 @@ _MAY_BE_STORED: Final = frozenset((REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch.
+    """The result of a batch.
 
     `base_offset` is −1 where the broker does not say it (acks=0, stored before). With an error
     nothing of it is stored, unless `is_doubtful`: then nobody knows.
@@ -79,7 +79,7 @@ class BatchResult(NamedTuple):
 
 
 class SenderOptions(NamedTuple):
-    """How batches are sent; `identity` (producer id, epoch) makes it idempotent.
+    """Options for sending batches; `identity` (producer id, epoch) makes it idempotent.
 
     With a `transactional_id` batches are part of its transaction. `goes_on` has a partition that
     has failed take batches again.
@@ -153,7 +153,7 @@ class _Queue:
 
 
 class ProduceSender:
-    """Takes batches by `put`; `poll` sends, waits and returns what became of them."""
+    """Takes batches by `put`; `poll` sends them, waits and returns their results."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A member of a group of the consumer protocol: its broker assigns, and heartbeats say what.
+"""Member of a group of the consumer protocol: its coordinator assigns by responses to heartbeats.
 
 ```
 UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐ a new target

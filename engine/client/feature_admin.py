@@ -33,7 +33,7 @@ class FeatureChange(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A feature and the level that it is to have; 0 disables it."""
+    """A feature and its new level; 0 disables it."""
 
     feature: str
     level: int

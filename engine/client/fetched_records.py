@@ -22,7 +22,7 @@ from engine.wire import messages
 
 
 class AbortedProducer(NamedTuple):
-    """A transaction whose records do not count, from its first offset on."""
+    """An aborted transaction: its records from the first offset on are left out."""
 
     producer_id: int
     first_offset: int

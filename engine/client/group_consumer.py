@@ -46,7 +46,7 @@ StartOf = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int | Eng
 
 
 class GroupConsumer:
-    """A member of a group that fetches what it is given."""
+    """A member of a group that fetches its assigned partitions."""
 
     def __init__(
         self,

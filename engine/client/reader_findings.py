@@ -1,4 +1,4 @@
-"""What holds up readers: transactions that stay open, groups that nobody reads for. Pure rules.
+"""Findings about readers: transactions that stay open, groups without members. Pure rules.
 
 | finding | severity | when |
 |---|---|---|
@@ -33,7 +33,7 @@ class ReaderThresholds(NamedTuple):
 
 
 class ReaderFacts(NamedTuple):
-    """What findings are made from.
+    """The facts from which findings about readers are made.
 
     `hanging` are the producers, by partition and id, whose transactions no coordinator has open;
     None where that could not be asked. `lags` has the records that each group without members has

@@ -1,4 +1,4 @@
-"""A consumer in a group whose broker assigns: it reconciles what it has with what it is to have.
+"""Consumer in a group of the consumer protocol: it reconciles its partitions with the target.
 
 One `poll` of a member with a new target:
 
@@ -26,7 +26,7 @@ _TARGETS_MAX = 10
 
 
 class ReconcilingConsumer(GroupConsumer):
-    """A member of a group of the consumer protocol that fetches what it owns."""
+    """A member of a group of the consumer protocol that fetches its owned partitions."""
 
     session: ConsumerGroupSession
 

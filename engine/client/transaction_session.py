@@ -1,4 +1,4 @@
-"""The transactions of one producer whose caller ends them: begun by their first partition.
+"""Transactions of one producer: begun by their first partition, ended by the caller.
 
 ```
 InitProducerId ── AddPartitionsToTxn, before a partition's first record ── EndTxn ──┐

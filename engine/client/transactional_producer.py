@@ -1,4 +1,4 @@
-"""A producer whose records become visible together, or never.
+"""Producer of transactions: all records of one become visible together, or none does.
 
 ```
 NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN ── commit, abort ──> READY
@@ -68,7 +68,7 @@ _FENCED: Final = frozenset(
 
 
 class TransactionPhase(Enum):
-    """What may be done next; see the module's picture."""
+    """Phases of a transactional producer; see the module's picture."""
 
     NOT_READY = "not ready"
     READY = "ready"

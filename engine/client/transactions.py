@@ -1,4 +1,4 @@
-"""Transactions of a cluster: which there are, who holds up a partition, and how one is ended.
+"""Requests about transactions: list them, find those that hold up a partition, end one.
 
 | request | sent to |
 |---|---|

@@ -1,4 +1,4 @@
-"""A static member whose client begins a new life takes its place again.
+"""Static members: a client that restarts replaces its former member without a rebalance.
 
 | state | |
 |---|---|

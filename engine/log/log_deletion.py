@@ -1,4 +1,4 @@
-"""How the oldest segments of one log go, and how any segment leaves it.
+"""Delete the oldest segments of one log, and remove any segment's files.
 
 ```
 1 log start raised to the first segment that stays    2 segments renamed, lowest first

@@ -24,7 +24,7 @@ from engine.log.log_config import LogConfig
 
 
 class RetentionReason(Enum):
-    """Why segments go."""
+    """The reason for which segments are deleted."""
 
     START_OFFSET = "log start offset"
     SIZE = "retention.bytes"
