@@ -29,7 +29,7 @@ _NO_LEADER = -1
 
 
 class _DelayedTopics(DelayedOperation):
-    """Topics that are not done yet; each is checked until it is."""
+    """Topics whose change is not complete; each is checked until it is."""
 
     __slots__ = ("_is_done", "late_topics", "pending")
 

@@ -48,7 +48,7 @@ class WrongAnonymising(EngineError):
 
 
 class Anonymised(NamedTuple):
-    """A column of the view `records`, or a field in it, and how it is anonymised."""
+    """A column of the view `records`, or a field in it, with its method of anonymisation."""
 
     column: str
     method: str

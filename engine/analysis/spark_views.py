@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class ViewUse(NamedTuple):
-    """The columns of a view that a query uses, and what all its rows have to meet, in SQL."""
+    """The columns of a view that a query uses, and the condition in SQL that its rows must meet."""
 
     columns: tuple[ViewColumn, ...]
     conditions: tuple[str, ...] = ()

@@ -52,7 +52,7 @@ def assign_range(topics: Topics, subscriptions: Subscriptions) -> Assignment:
 
 
 class _TopicState:
-    """How far the assignment of a topic is."""
+    """The progress of the assignment of a topic."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class ServedBrokers(Protocol):
-    """What a process runs."""
+    """The brokers that a process runs."""
 
     @property
     def brokers(self) -> Sequence[Broker]:
@@ -82,7 +82,7 @@ class BrokerGaveUp(EngineError):
 
 
 class Process:
-    """The loop of a process, and what its brokers stand on."""
+    """The event loop of a process, with the clock, files and network of its brokers."""
 
     def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
         self.clock = RealClock()

@@ -91,7 +91,7 @@ class NothingToRepairFrom(EngineError):
 
 
 class Repair(NamedTuple):
-    """What a repair would write, and what it cannot know; nothing is written yet."""
+    """The content that a repair would write, and its gaps; nothing is written yet."""
 
     #: None where the one that is kept is whole.
     plan: ClusterPlan | None

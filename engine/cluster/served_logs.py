@@ -45,14 +45,14 @@ from engine.model import TopicPartition
 
 
 class ServedLogs(NamedTuple):
-    """Which log directories a cluster serves, and whether clients may write beside them."""
+    """Log directories that a cluster serves, and if clients may write to the cluster."""
 
     sources: tuple[str, ...]
     is_writable: bool
 
 
 class Served(NamedTuple):
-    """What is served of where: partitions, bytes of their logs, and what is worth a line."""
+    """Result of serving logs: counts of partitions and bytes, and notes to print."""
 
     partition_count: int
     log_bytes: int

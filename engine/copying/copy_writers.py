@@ -1,4 +1,4 @@
-"""How a copy writes: exactly once, in transactions, or at least once, without them.
+"""Writers of a copy: exactly once in transactions, or at least once without them.
 
 | | exactly once | at least once |
 |---|---|---|
@@ -219,7 +219,7 @@ class ExactlyOnceWriter:
 
 
 class AtLeastOnceWriter:
-    """Writes without transactions; how far it is stands in the journal."""
+    """Writes without transactions; its progress is kept in the journal."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ _FETCH_WAIT_MS: Final = 100
 
 
 class SendMode(Enum):
-    """Whether each record is waited for."""
+    """Whether each record is awaited before the next is sent."""
 
     SYNC = "sync"
     ASYNC = "async"

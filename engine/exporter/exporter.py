@@ -37,7 +37,7 @@ MetricsOf = Callable[[], Mapping[int, Mapping[str, MetricValue]]]
 
 
 class ExporterOptions(NamedTuple):
-    """How a cluster is sampled: at most once in an interval, for so long, with groups or not."""
+    """Options for samples of a cluster: least interval, timeout, with groups or not."""
 
     version: str
     min_interval_ms: int = 10_000

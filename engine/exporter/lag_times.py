@@ -25,7 +25,7 @@ _MS_PER_S = 1000
 
 
 class _SeenEnd(NamedTuple):
-    """Where a partition ended from one time to another, by scrapes in between."""
+    """An end offset of a partition, and the first and last scrape that returned it."""
 
     end_offset: int
     first_ms: int

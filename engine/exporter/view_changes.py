@@ -25,7 +25,7 @@ from engine.model import TopicPartition
 
 
 class ChangeKind(Enum):
-    """What has changed; see the module's table."""
+    """Kinds of changes; see the module's table."""
 
     TOPIC_CREATED = "topic-created"
     TOPIC_DELETED = "topic-deleted"

@@ -1,4 +1,4 @@
-"""Which part of a log that is known by estimate has left its active segment for sure. Pure.
+"""Estimate the part of a log that certainly lies below its active segment. Pure.
 
 | closed for sure | because |
 |---|---|
@@ -21,7 +21,7 @@ from engine.log.log_config import LogConfig
 
 
 class ClosedRange(NamedTuple):
-    """Up to where a log may be cleaned at least, and the bytes below; what keeps it from more."""
+    """The part of a log that may be cleaned at least, and the reason why it is not more."""
 
     first_uncleanable_offset: int
     size_bytes: int

@@ -1,4 +1,4 @@
-"""What a cleaning of a directory's logs would free: one is done, and nothing is kept of it.
+"""Measure the effect of a cleaning on a directory's logs by one whose output is not kept.
 
 ```
 folder/<topic>-<n>/    a link to each file of the source, read by them and never written through

@@ -51,7 +51,7 @@ class DirectoryFailed(EngineError):
 
 
 class DirectoryHost(NamedTuple):
-    """What an opened directory needs of the machine."""
+    """The ports of the machine that an opened directory needs."""
 
     files: Files
     clock: Clock

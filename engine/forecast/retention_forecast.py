@@ -1,4 +1,4 @@
-"""What retention takes from a log, when, and how large the log becomes. Pure.
+"""Forecast retention of a log: deleted segments, their times, and the final size. Pure.
 
 | | |
 |---|---|

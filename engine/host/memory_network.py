@@ -262,7 +262,7 @@ class LookupFault(NamedTuple):
 
 
 class ListeningNetwork(Protocol):
-    """What a listener in memory needs from its network."""
+    """The parts of a network that a listener in memory needs."""
 
     @property
     def timers(self) -> ClockedTimers:

@@ -122,7 +122,7 @@ class File(Protocol):
 
 
 class DiskSpace(NamedTuple):
-    """The size of a path's file system, and how much of it this process may still use."""
+    """The size of a path's file system, and the bytes that this process may still use."""
 
     total_bytes: int
     usable_bytes: int

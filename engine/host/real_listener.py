@@ -23,7 +23,7 @@ _MAPPED = "::ffff:"
 
 
 class ListenerNetwork(SharedConnectionState, Protocol):
-    """What a listener needs from its network."""
+    """The parts of a network that a listener needs."""
 
     buffers: ReceiveBuffers
     #: Descriptors from this number on are reserved for files.

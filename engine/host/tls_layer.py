@@ -34,7 +34,7 @@ _ALERT = b"\x15\x03\x03\0\x02\x02\x50"
 
 
 class TlsLayer:
-    """One connection; `server_hostname` makes it the client's side, and is whom it expects."""
+    """TLS of one connection; `server_hostname`, the expected name, makes it the client's side."""
 
     def __init__(
         self, context: ssl.SSLContext, sock: socket.socket, server_hostname: str | None = None

@@ -1,4 +1,4 @@
-"""Whether the two sparse indexes of a segment say what its batches say.
+"""Check the two sparse indexes of a segment against its batches.
 
 ```
 .index      entry (offset, position): a batch starts at position, and one of those from there to
@@ -202,7 +202,7 @@ class TimeIndexCheck:
 
 
 class _Report:
-    """How wrong entries of one index are reported."""
+    """Reports wrong entries of one index."""
 
     def __init__(self, findings: Findings, path: str, name: str, *, is_closed: bool) -> None:
         self._findings = findings

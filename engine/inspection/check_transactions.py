@@ -1,4 +1,4 @@
-"""Whether a segment's transaction index has the transactions that its ABORT markers end.
+"""Check a segment's transaction index against the transactions that its ABORT markers end.
 
 ```
 marker seen, data seen       an entry with the same producer, first and last offset

@@ -1,4 +1,4 @@
-"""Carries out a repair plan: on the directory itself, or on a copy of it.
+"""Carry out a repair plan: on the directory itself, or on a copy of it.
 
 What a crash in between leaves, in place:
 

@@ -59,14 +59,14 @@ _REACHED = {
 
 
 class VerifyOptions(NamedTuple):
-    """What to check: `compacted` None looks for signs of it; `deep` opens every batch."""
+    """Options of a check: `compacted` None looks for signs of it; `deep` opens every batch."""
 
     compacted: bool | None = None
     deep: bool = False
 
 
 class PartitionReport(NamedTuple):
-    """What a check saw of one partition; offsets are None without any batch."""
+    """Results of the check of one partition; offsets are None without any batch."""
 
     name: str
     path: str

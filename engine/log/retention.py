@@ -65,7 +65,7 @@ class RetainedSegment(Protocol):
 
 
 class SegmentFacts(NamedTuple):
-    """The same, all of it known."""
+    """A `RetainedSegment` whose values are all known."""
 
     base_offset: int
     end_offset: int

@@ -35,7 +35,7 @@ UNBOUNDED: Final = 1 << 62
 
 
 class PlacementState:
-    """Where replicas stand in a search; see the module."""
+    """The placement of replicas in a search; see the module."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class TargetRow(NamedTuple):
 
 
 class PlanFile(NamedTuple):
-    """What a file holds: Kafka's rows, and the whole plan where kctl wrote it.
+    """The content of a plan file: Kafka's rows, and the whole plan if kctl wrote it.
 
     `cluster_id` is of the cluster that the plan was made for, `rates` are the samples that it was
     made by; None if the file does not say.

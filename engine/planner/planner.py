@@ -1,4 +1,4 @@
-"""The verbs: what an operator wants done, made into a plan.
+"""The verbs: make plans from an operator's wishes such as spread, drain, balance or repair.
 
 | verb | must move | may move besides |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""How many replicas of a partition a rack may hold.
+"""Largest number of replicas of a partition in one rack.
 
 The limit is the least number with which all replicas find a place: ⌈replicas / racks⌉, more where
 racks are smaller than that. What a rack holds above it is a rack fault.

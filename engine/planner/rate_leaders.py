@@ -26,7 +26,7 @@ _EXCHANGES_MAX: Final = 200
 
 
 class LeaderExchange(NamedTuple):
-    """A leadership that goes from one broker to another, and one that comes back, if any."""
+    """A leadership that moves from one broker to another, and one that moves back, if any."""
 
     there: int
     heavy: int

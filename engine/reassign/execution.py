@@ -106,7 +106,7 @@ class StalePlan(EngineError):
 
 
 class ExecutionEnd(NamedTuple):
-    """How an execution ended; `left_throttles` are ours that are still there, with the reason.
+    """The end of an execution; `left_throttles` are ours that remain, with the reason.
 
     `taken_back` are partitions whose moves somebody else took back, after which it stopped;
     `cancelled_by` is the process that asked for a cancel; `still_moving` is what nobody could take
@@ -132,7 +132,7 @@ class ExecutionEnd(NamedTuple):
 
 
 class Execution:
-    """One plan on one cluster, with its journal. `state` is what an earlier life has done."""
+    """Executes one plan with its journal; `state` has the progress of an earlier process."""
 
     def __init__(
         self,

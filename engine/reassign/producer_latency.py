@@ -1,4 +1,4 @@
-"""How long a producer waits that wants every replica in sync to have its records."""
+"""Latency of a producer with acks=all, measured during an execution."""
 
 from __future__ import annotations
 

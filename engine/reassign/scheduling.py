@@ -1,4 +1,4 @@
-"""Which changes of a plan may begin now. Pure.
+"""Choose the changes of a plan that may begin now. Pure.
 
 A change begins when each broker that it adds a replica to takes in fewer than the bound, and the
 broker that they read from, the leader, gives to fewer than the bound. Changes are looked at in the

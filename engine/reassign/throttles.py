@@ -1,4 +1,4 @@
-"""Which throttles a plan wants, and how what was there before comes back. Pure.
+"""Throttles that a plan needs, and the return to the former values. Pure.
 
 | setting | value while a plan runs |
 |---|---|
@@ -58,7 +58,7 @@ class ThrottleRates(NamedTuple):
 
 
 class ThrottleReturn(NamedTuple):
-    """What to set, None to take away, so that all is as it was; and what others changed."""
+    """Values that restore the former state, None to delete one; and values changed by others."""
 
     values: dict[ThrottleSetting, str | None]
     foreign: list[ThrottleSetting]

@@ -59,7 +59,7 @@ _INT64_MASK = (1 << 64) - 1
 
 
 class Origin(NamedTuple):
-    """What a batch's header adds to its records, and where they lie.
+    """Header fields of a batch that apply to its records, and the position of the records.
 
     `append_time_ms` replaces all their times if not None. `place` is the position of the
     records' first byte in the surrounding buffer, for errors; when `is_decompressed`,

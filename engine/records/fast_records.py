@@ -126,7 +126,7 @@ def encode_fast(
 
 
 class _Bounds(NamedTuple):
-    """How many bytes records take at least and at most."""
+    """The least and the largest size of records."""
 
     least_bytes: int
     most_bytes: int

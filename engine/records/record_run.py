@@ -1,4 +1,4 @@
-"""Records of one batch as columns: what is printed, counted and filtered by the thousand.
+"""Records of one batch as columns, for printing, counting and filtering in bulk.
 
 A `Record` of each costs more than all that a command then does with it. Columns are made of
 records, or cut out of a batch's bytes at once where compiled code can

@@ -1,4 +1,4 @@
-"""Where the records of a magic 2 batch lie, for who copies most of them as they are.
+"""Positions of the records in a magic 2 batch, for copying most of them unchanged.
 
 ```
 │ length · attributes · timestampDelta │ offsetDelta · key · value · headers │
@@ -22,7 +22,7 @@ from engine.records.fast_records import varint_bytes
 
 
 class RecordSpan(NamedTuple):
-    """One record in a block: its places, and what a cleaning decides by; `end` is exclusive."""
+    """Positions of one record in a block, and the fields for a cleaning; `end` is exclusive."""
 
     start: int
     after_time: int

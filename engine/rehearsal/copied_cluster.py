@@ -1,4 +1,4 @@
-"""What a copy has of a cluster, to try a plan on: all but most of its data. Pure.
+"""Design a small copy of a cluster, to try a plan on: all but most of its data. Pure.
 
 Brokers of the copy are numbered from 1; the cluster's ids come back in what is told. Sizes are
 scaled so that all replicas together have a number of bytes; what has data keeps a little.

@@ -1,4 +1,4 @@
-"""Which acknowledged records are gone after a rehearsal, by offsets. Pure.
+"""Acknowledged records lost in a rehearsal, found by offsets. Pure.
 
 The copy keeps its records for good: it has no retention of its own and a key for each record. So
 what was acknowledged and lies outside the log of its partition is lost, at the end (truncated)

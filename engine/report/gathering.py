@@ -45,7 +45,7 @@ _Configs = Mapping[str, "Sequence[ConfigEntry] | EngineError"]
 
 
 class ReportOptions(NamedTuple):
-    """How a report is made: in so many samples within an interval, each step for so long.
+    """Options of a report: the interval, the samples within it, the timeout of each step.
 
     With five a commit each 5 s is seen between two of them.
     """
@@ -102,7 +102,7 @@ def gather_report(
 
 
 class _Gathering:
-    """The steps, and what none of them could learn."""
+    """The steps of gathering, and the facts that they could not get."""
 
     def __init__(self, client: KafkaClient, options: ReportOptions) -> None:
         self._client = client

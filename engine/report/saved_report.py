@@ -69,7 +69,7 @@ class ReportedGroup(NamedTuple):
 
 
 class SavedReport(NamedTuple):
-    """What two reports are compared by; settings are by the name of a broker or topic."""
+    """The facts by which two reports are compared; settings are by broker or topic name."""
 
     made_at_ms: int
     cluster_id: str | None

@@ -1,4 +1,4 @@
-"""Bit rot: one batch of one replica is read back with wrong bits, and the rules for the rest of it.
+"""Bit rot: wrong bits in one batch of one replica, and the rules for reads and recovery with it.
 
 ```
 begin ─ one batch of one replica ─┬─ reads of it are damaged ──────────────> the disk is put right

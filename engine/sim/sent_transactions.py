@@ -16,7 +16,7 @@ class Ids(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """A partition that serves no earlier instance, and its leader's epoch as it is asked."""
+    """A partition that refuses earlier instances, with its leader's epoch at that time."""
 
     partition: TopicPartition
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""A sample of what happens, in which newer events are likelier than older ones.
+"""Sample of events in which newer ones are likelier than older ones.
 
 ```
  priority = e^(α age of the sample in s) / random        the highest 1,028 are kept

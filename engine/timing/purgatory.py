@@ -91,7 +91,7 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 
 class PurgatoryCount(NamedTuple):
-    """How many operations wait, and how many entries there are, dead ones among them."""
+    """Counts of waiting operations, and of entries, dead ones included."""
 
     delayed_count: int
     watched_count: int

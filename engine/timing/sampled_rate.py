@@ -1,4 +1,4 @@
-"""How often something happens, over the last windows of time, and what keeps it below a bound.
+"""Rate over the last windows of time, and the throttle time that keeps it below a bound.
 
 ```
  windows of quota.window.size.seconds, quota.window.num of them; the last one is not full

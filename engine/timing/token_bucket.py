@@ -1,4 +1,4 @@
-"""Tokens that are used up by what is done and come back at a rate.
+"""Token bucket: operations use up tokens, which come back at a rate.
 
 ```
 tokens = min(burst, tokens + rate x seconds since the last look) − what is done now

@@ -46,7 +46,7 @@ _TAGS_BYTES: Final = len(TAGS_AFTER_RECORDS)
 
 
 class ReplicaLimits(NamedTuple):
-    """What all requests of a follower's session have in common."""
+    """Fields that all requests of a follower's session have in common."""
 
     version: int
     max_wait_ms: int
