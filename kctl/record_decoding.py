@@ -56,7 +56,7 @@ def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequ
 
 
 class Decoders(NamedTuple):
-    """What decodes keys and what decodes values."""
+    """The decoders of keys and of values."""
 
     keys: SchemaDecoder
     values: SchemaDecoder

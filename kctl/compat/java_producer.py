@@ -42,7 +42,7 @@ _DEFAULTS: Final = {
 
 
 class ProducerTimes(NamedTuple):
-    """How long a producer waits: for a topic to exist, and for a batch to be stored."""
+    """Timeouts of a producer: for a topic to exist, and for a batch to be stored."""
 
     max_block_ms: int
     delivery_ms: int

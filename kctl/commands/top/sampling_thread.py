@@ -15,7 +15,7 @@ _JOIN_S = 0.3
 
 
 class SamplingThread:
-    """Hands on each sample, or the error in place of it, until it is stopped.
+    """Passes each sample, or the error in its place, to callbacks until it is stopped.
 
     Its callbacks run in the thread. The client is the thread's alone from `start` on.
     """
