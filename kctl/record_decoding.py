@@ -66,6 +66,7 @@ class RecordDecoding:
     """Decodes runs; reports each error once, and leaves the bytes concerned undecoded."""
 
     def __init__(self, decoders: Decoders, fail: Callable[[EngineError], None]) -> None:
+        """`fail` reports an error."""
         self._decoders = decoders
         self._fail = fail
         self._reported: set[str] = set()

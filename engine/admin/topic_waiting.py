@@ -39,6 +39,7 @@ class _DelayedTopics(DelayedOperation):
         topics: Iterable[str],
         is_done: Callable[[str], bool],
     ) -> None:
+        """`is_done` returns whether the change of a topic is complete."""
         super().__init__(deadline_ms)
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done

@@ -120,7 +120,10 @@ class Broker:
         peers: dict[int, Serve],
         on_fatal: Callable[[str], None],
     ) -> None:
-        """Create the parts for `open` alone: this is no broker yet."""
+        """Create the parts for `open` alone: this is no broker yet.
+
+        `on_fatal` is called with the reason why the broker cannot continue.
+        """
         self._timers = BrokerTimers(host.timers)
         self.host = host._replace(timers=self._timers)
         self.znodes = znodes

@@ -41,7 +41,10 @@ class BrokerSession:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin; `begin` runs at the start of each session, and may be repeated."""
+        """Begin; `begin` runs at the start of each session, and may be repeated.
+
+        `on_expired` is called when a session has expired.
+        """
         self._znodes = znodes
         self._timers = timers
         self._clock = clock

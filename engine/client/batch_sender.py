@@ -163,7 +163,10 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """`on_view` is called with the metadata that is requested as a leader is unknown."""
+        """`on_view` is called with the metadata that is requested as a leader is unknown.
+
+        `on_retry` is called at the first retry of a batch, with its error.
+        """
         self._client = client
         self._options = options
         self._on_retry = on_retry

@@ -59,7 +59,10 @@ class GroupConsumer:
         auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
         commits: bool = True,
     ) -> None:
-        """Errors: SettingOfOtherProtocol."""
+        """Errors: SettingOfOtherProtocol.
+
+        `start_of` returns the start offsets of partitions without a committed one.
+        """
         self._client = client
         client.has_coordinators_apart = True
         self._commits = commits

@@ -78,6 +78,8 @@ class MemberProcesses:
         """`store_address` says where the store listens for a broker: it begins to if need be.
 
         `forks` starts the processes; without it each loads its modules.
+
+        `plan` returns the cluster's present plan.
         """
         self._forks = forks
         self._process = process

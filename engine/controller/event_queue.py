@@ -36,6 +36,7 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
+        """`call_soon` runs a function in the next turn of the loop."""
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed

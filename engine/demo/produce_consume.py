@@ -69,7 +69,10 @@ class ProduceConsume:
         mode: SendMode,
         on_record: Callable[[SeenRecord], None],
     ) -> None:
-        """The clients are the producer's and the consumer's."""
+        """The clients are the producer's and the consumer's.
+
+        `on_record` is called with each record that was received.
+        """
         self._client, consumer_client = clients
         self._topic = topic
         self._mode = mode

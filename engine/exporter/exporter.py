@@ -55,7 +55,10 @@ class Exporter:
         expiry_of: ExpiryOf | None = None,
         metrics_of: MetricsOf = dict,
     ) -> None:
-        """`expiry_of` is None where connections are not encrypted."""
+        """`expiry_of` is None where connections are not encrypted.
+
+        `metrics_of` returns the metrics of brokers by id.
+        """
         self._metrics_of = metrics_of
         self._client = client
         self._options = options

@@ -63,6 +63,7 @@ class OpenedDirectory:
     """The logs of a directory while it is open."""
 
     def __init__(self, manager: LogManager, watermarks: Callable[[TopicPartition], int]) -> None:
+        """`watermarks` returns the high watermark of a partition."""
         self.manager = manager
         self._watermarks = watermarks
 

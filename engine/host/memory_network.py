@@ -284,6 +284,7 @@ class MemoryListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
+        """`on_connect` is called with each accepted connection."""
         self.limits = options.limits
         self.options = options
         self._network = network

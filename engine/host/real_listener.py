@@ -52,6 +52,7 @@ class RealListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
+        """`on_connect` is called with each accepted connection."""
         self.limits: ConnectionLimits = options.limits
         #: The buffers for unfinished frames.
         self.buffers = options.room or network.buffers

@@ -142,6 +142,7 @@ class _PartitionScan:
         options: VerifyOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
+        """`on_read` is called with the number of bytes read."""
         self._files = files
         self._on_read = on_read
         self._partition = partition

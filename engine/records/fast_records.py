@@ -44,6 +44,7 @@ class _BySize(dict[int, T]):
     """A value per size, made at its first use; only so many are kept."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
+        """`make` returns the value of a size."""
         self._make = make
 
     def __missing__(self, size: int) -> T:

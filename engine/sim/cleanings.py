@@ -34,6 +34,7 @@ class CleaningRules:
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._histories = histories
         self._topics = topics

@@ -103,6 +103,7 @@ class CoordinatorRules:
         broke: Callable[[str, str, TopicPartition | None], None],
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._readings: dict[_Led, _Reading] = {}

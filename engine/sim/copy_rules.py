@@ -43,6 +43,7 @@ class CopyRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self._copies: dict[tuple[str, TopicPartition], list[tuple[Copied, SentTransaction]]] = {}

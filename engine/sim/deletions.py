@@ -44,7 +44,10 @@ class DeletionRules:
     """Keeps the reasons for deletions, and checks each replica's log start against them."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
-        """`retention` has the default `retention.ms` and `retention.bytes` of topics."""
+        """`retention` has the default `retention.ms` and `retention.bytes` of topics.
+
+        `broke` reports a violation with its rule, text and partition.
+        """
         self._broke = broke
         #: The values that each key of each topic ever had.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}

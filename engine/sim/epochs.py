@@ -40,6 +40,7 @@ class EpochRules:
         nodes: Mapping[int, SimulatedBroker],
         histories: Mapping[TopicPartition, History],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._histories = histories

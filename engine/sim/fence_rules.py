@@ -34,6 +34,8 @@ class FenceRules:
         a
 
         partition are not checked, since it lost records by a fault.
+
+        `leader_epoch` returns the epoch of a partition's leader.
         """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused

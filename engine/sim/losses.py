@@ -68,7 +68,10 @@ class LossRules:
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
-        """`end_of` returns how far a broker's replica reached, of any life."""
+        """`end_of` returns how far a broker's replica reached, of any life.
+
+        `broke` reports a violation with its rule, text and partition.
+        """
         self._broke = broke
         self._end_of = end_of
         #: Called with each loss.

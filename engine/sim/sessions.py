@@ -11,6 +11,7 @@ class SessionRules:
     """The sessions of the store and the nodes that they own."""
 
     def __init__(self, broke: Callable[[str, str], None]) -> None:
+        """`broke` reports a violation with its rule and text."""
         self._broke = broke
         self._live: set[int] = set()
         self._owners: dict[str, int] = {}

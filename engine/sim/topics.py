@@ -49,7 +49,10 @@ class Topics:
         *,
         has_files: Callable[[int, TopicPartition], bool],
     ) -> None:
-        """`has_files` returns whether a broker's disk has a replica."""
+        """`has_files` returns whether a broker's disk has a replica.
+
+        `broke` reports a violation with its rule and text.
+        """
         self.by_name: dict[str, TopicAssignment] = {}
         self.rows: dict[TopicPartition, PartitionAssignment] = {}
         #: Told of each topic when its partitions have changed.

@@ -89,6 +89,7 @@ class TransactionRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self._transactions: list[SentTransaction] = []

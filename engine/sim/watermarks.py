@@ -67,6 +67,7 @@ class WatermarkRules:
     """Checks all followers periodically."""
 
     def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}

@@ -129,6 +129,7 @@ class JavaProducer:
         on_stored: OnStored | None = None,
         transaction: OpenTransaction | None = None,
     ) -> None:
+        """`on_stored` is called with each stored record, `on_failure` with each failed one."""
         self._client = client
         self._producer = Producer(client, options, transaction=transaction)
         self._max_block_ms = max_block_ms

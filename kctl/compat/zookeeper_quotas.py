@@ -47,6 +47,7 @@ class QuotaCommands:
     """Sets, lists and deletes quotas."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        """`session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err

@@ -38,6 +38,7 @@ class RunDisplay:
     """Draws a run of so many records a few times a second; silent where stderr is no terminal."""
 
     def __init__(self, record_count: int, now_ns: Callable[[], int], *, has_charts: bool) -> None:
+        """`now_ns` returns a monotonic time."""
         self._record_count = record_count
         self._now_ns = now_ns
         self._has_charts = has_charts

@@ -29,6 +29,7 @@ class SamplingThread:
         on_sample: Callable[[TimedSample], None],
         on_error: Callable[[Exception], None],
     ) -> None:
+        """`on_sample` gets each sample, `on_error` the error in place of one."""
         self._client = client
         self._stopped, self._going = Event(), Event()
         self._going.set()
