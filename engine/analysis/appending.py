@@ -2,7 +2,7 @@
 
 1. The manifest of the folder is read. It has to be of the same form: columns, format, condition,
    anonymised columns, markers and isolation.
-2. Of each partition what lies below the manifest's `next_offset` is left out: whole segments, and
+2. Records of each partition below the manifest's `next_offset` are left out: whole segments, and
    the beginning of the one after them.
 3. The earlier files are copied into the staging folder, so that the folder still appears at once.
    Another export that was published since step 1 ends this one.

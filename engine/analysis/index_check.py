@@ -7,8 +7,8 @@
             holds offset
 ```
 
-Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also knows what brokers
-leave behind the entries of an open segment, and which entries are missing.
+Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also accepts the bytes that
+brokers leave behind the entries of an open segment, and finds missing entries.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 3. Views of those columns take the names, and DuckDB reads them as Arrow streams
    (`local_views.py`) while it runs the query.
 
-DuckDB is locked to what it is given: no files, no network, no extensions, no settings. What its
-memory does not hold it writes to a folder of temporary files, which nobody else may read and which
-goes with the query.
+DuckDB has access to the given views alone: no files, no network, no extensions, no settings. Data
+beyond its memory limit is written to a folder of temporary files, which no other user may read and
+which is removed after the query.
 
 Source: D30.
 """

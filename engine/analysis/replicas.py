@@ -11,7 +11,7 @@
 | the replica ends or starts elsewhere, which followers and retention do | `replica` |
 | damage at the end of a replica | found when it is read, not here |
 
-What the batches hold is compared by the view `replicas`, which has those of all of them.
+The batches themselves are compared by the view `replicas`, which has those of all replicas.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ out                    the table; readers see what its commits name
    before the commit: its files are removed from `out`. Then the note is removed.
 2. Tasks fill the staging folder. The table is made, if there is none, durably.
 3. The note is made durable. The files are moved into `out`, durably.
-4. The commit: files, run number and the end offset of each partition, together or not at all. What
-   it wrote is synced.
+4. The commit: files, run number and the end offset of each partition, together or not at all. Its
+   files are synced.
 5. The note and the staging folder are removed, then the lock.
 
 | after a crash in step | the table has | the next run |

@@ -10,8 +10,8 @@
 | any other error | it failed, and so does all that waits behind it |
 
 A partition that has failed fails all that comes, so that nothing is stored behind a gap. With
-`goes_on` it takes what comes later, as soon as nothing of it is under way: in the next epoch of its
-producer id, so that a late request of the one before is fenced.
+`goes_on` it accepts later batches, as soon as none of its earlier ones is under way: in the next
+epoch of its producer id, so that a late request of the one before is fenced.
 
 With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way: a broker knows that
 many batches again, and takes none out of sequence. Until its first batch is stored, and after an

@@ -2,10 +2,10 @@
 
 One `poll` of a member with a new target:
 
-1. What was processed is committed in the member's epoch.
+1. Processed records are committed in the member's epoch.
 2. Partitions that are not in the target are given up: `on_revoked`.
 3. Those that were added begin at their committed offsets: `on_assigned`.
-4. The next heartbeat acknowledges, at once; others get what was given up.
+4. The next heartbeat acknowledges, at once; other members get the revoked partitions.
 
 A member that the group has gone on without gives up everything, and joins again in the same poll.
 

@@ -5,7 +5,7 @@ InitProducerId ── AddPartitionsToTxn, before a partition's first record ─�
                     ^─────────────────────────────────────────────────────────────┘
 ```
 
-For a producer that tells apart which errors end what see `transactional_producer.py`.
+`transactional_producer.py` distinguishes the errors that end a transaction or the producer.
 
 Source: KIP-98; TransactionManager of 3.9.1.
 """

@@ -5,8 +5,8 @@ look     broker 2 has cleaned t-0 since the last look: its log up to its waterma
          that was ever committed there
 ```
 
-Only of members of the in-sync set, and up to the watermark of the replica: what it has beyond may
-be another leader's, and is truncated.
+Only of members of the in-sync set, and up to the watermark of the replica: records beyond may be
+another leader's, and are truncated.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up t
 ```
 
 It is a coordinator's log that counts here, not those of others: one that was deposed and does not
-know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, and so
-what has failed of their commits: they are held against the log as they were loaded. Transactional
-ids are loaded again in each epoch.
+know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, with the
+effects of failed commits: they are held against the log as they were loaded. Transactional ids are
+loaded again in each epoch.
 """
 
 from __future__ import annotations

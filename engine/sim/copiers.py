@@ -7,7 +7,7 @@ InitProducerId ──> JoinGroup, SyncGroup ──> OffsetFetch (stable) ──>
       └── fenced, crashed ───────────────────────── AddOffsetsToTxn, TxnOffsetCommit, EndTxn
 ```
 
-1. A copier goes on from what its group has committed, once no open transaction may change it.
+1. A copier goes on from its group's committed offset, once no open transaction may change it.
 2. Each transaction copies records of one partition that plain producers wrote, one for one, to
    another partition or two, and commits the offset behind them, as its member and generation.
 3. One that is out of its generation aborts, and joins again: another may copy the same by now.

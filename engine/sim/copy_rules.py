@@ -1,7 +1,7 @@
 """Rule X1: copies by a group have each record of a source partition exactly once.
 
-A transaction copies what a partition has from the offset that the group had committed, and commits
-the offset behind it (KIP-447). So the transactions that are committed follow each other:
+A transaction copies the records of a partition from the group's committed offset on, and commits
+the offset behind them (KIP-447). So the transactions that are committed follow each other:
 
 ```
         0 ──────> 7 ──────> 12 ──────> 20        committed for the group at rest: 20

@@ -6,8 +6,8 @@ power cut ──> away ──> out of its in-sync sets, or without a leader ─�
                 └──> nobody has looked after a while ──────────────────┘
 ```
 
-One that comes back before leads on without what it lost, in Kafka too (`losses.py`): such seeds are
-few, as what they lose is excused.
+A broker that returns earlier leads on without the lost records, in Kafka too (`losses.py`): such
+seeds are few, as their losses are excused.
 """
 
 from __future__ import annotations

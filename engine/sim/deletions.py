@@ -7,9 +7,10 @@
 | time | it is older than `retention.ms` by the clock of the broker |
 | size | what the log has behind it is at least `retention.bytes` |
 
-What a log of an epoch before a loss deletes behind that loss is what it alone had: others are
-committed there by now. A log that begins where it did before has deleted nothing, though after a
-loss others begin before it again; what it is given behind its start lacks what is committed before.
+A log of an epoch before a loss may delete offsets behind that loss: no other replica had those
+records, and other records are committed there by now. A log that begins where it did before has
+deleted nothing, though after a loss others begin before it again; records appended behind its start
+lack those committed before.
 
 `retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
 its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by

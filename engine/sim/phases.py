@@ -1,6 +1,7 @@
 """C3: partitions and replicas of a controller go from phase to phase as the tables say.
 
-What a controller finds when it takes over it may note as it is: online, offline, not deletable.
+The states that a controller finds when it takes over may be any of these: online, offline, not
+deletable.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ commits ── each is kept as a snapshot ──> one of some seconds before is 
                                             └─ all else: as it was, with the sessions of that time
 ```
 
-That is what an operator does who restores an ensemble from an older snapshot while all brokers are
-down. Logs have epochs that the older data do not know. A leader of a lower epoch would write
-records of epochs that were there before, and no follower takes what its leader has of later
-epochs: so the operator raises those epochs, as `kctl cluster repair` takes them from the logs.
+An operator does that by restoring an ensemble from an older snapshot while all brokers are down.
+Logs have epochs that the older data do not know. A leader of a lower epoch would write records of
+epochs that were there before, and no follower accepts its leader's records of later epochs: so the
+operator raises those epochs, as `kctl cluster repair` takes them from the logs.
 
 Transaction ids go on: a restored ZooKeeper begins a new epoch of its own.
 """
