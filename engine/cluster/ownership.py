@@ -7,8 +7,8 @@
 | log directories that the plan names, lost+found | goes on | leaves them |
 | anything else | refuses | leaves and names it |
 
-In a log directory of ours, what a broker gives names to is removed: checkpoints, partitions and
-the files of segments in them. Links are left, wherever they lead.
+In a log directory of the cluster, files with a broker's names are removed: checkpoints, partitions
+and the files of segments in them. Links are left, wherever they lead.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 | SIGUSR1 | a cluster's process looks for a request (`requests.py`), a broker's does as it says |
 
 After a second signal the next start recovers. So it does after a broken rule of the engine's own,
-wherever it is met: in a handler, an effect, a timer or a task. What the brokers believe is not so
-then, and a clean end would write it down.
+wherever it is met: in a handler, an effect, a timer or a task. The state of the brokers is wrong
+then, and a clean end would store it.
 """
 
 from __future__ import annotations

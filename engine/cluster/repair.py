@@ -7,7 +7,7 @@ znodes.sqlite    missing, damaged, or of       the cluster's id, topics with the
                  another cluster's id          leaders and ISR: the brokers that hold them
 ```
 
-Nothing of a log directory is touched. What was there is set aside beside it, under a name with
+Nothing of a log directory is touched. The damaged file is kept beside it, under a name with
 `.damaged-<time>`. The new store is made under another name and put into place whole: a crash leaves
 the old state or the new one.
 

@@ -12,9 +12,8 @@ the last one, also when the clock went back; the process carries out every numbe
 |---|---|
 | response.json | {"number": …, "broker": 2, "error": null, "hint": null, "logs": {}} |
 
-`logs` are the rows that each broker returns, by its id, for what is wanted of all: its logs, or its
-metrics. The process asks brokers in
-processes of their own in the same way:
+`logs` are the rows that each broker returns, by its id, for a request to all brokers: its logs, or
+its metrics. The process asks brokers in processes of their own in the same way:
 
 | broker-<id>.request | {"number": …, "action": "compact", "broker": null, "topics": ["t"]} |
 |---|---|

@@ -8,8 +8,8 @@
 
 All is served by one broker. Of a partition that several directories hold, the copy with the newest
 leader epoch counts, then the longest one. Checkpoints of the sources are taken over, so that what
-was flushed there is not read through; a clean stop counts if all of them had one. What the
-broker changes, it changes in a copy of that file (`engine/host/copy_on_write.py`).
+was flushed there is not read through; a clean stop counts if all of them had one. The broker's
+changes go into a copy of that file (`engine/host/copy_on_write.py`).
 
 The settings of topics are in no log directory: all records are kept for good, see `repair.py`.
 Without `writable` producers are refused with POLICY_VIOLATION.

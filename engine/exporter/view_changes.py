@@ -9,7 +9,7 @@
 | broker-lost, broker-back | a broker that is registered no more, or again | – |
 | controller-changed | the cluster, but with KRaft | broker ids, None without one |
 
-A set that lost one replica and got another has both changes. What came and went between two
+A set that lost one replica and got another has both changes. A change that was reverted between two
 snapshots is not seen.
 """
 

@@ -5,7 +5,7 @@
 | all but the last segment.bytes | no segment is larger |
 | what is older than the newest record by segment.ms | a segment is rolled when that is over |
 
-What is younger than min.compaction.lag.ms is not cleaned even so. More may be closed: where
+Records younger than min.compaction.lag.ms are not cleaned even so. More may be closed: where
 segments begin is told by no request.
 
 Source: CMP-3, LOG-6.

@@ -5,8 +5,8 @@ folder/<topic>-<n>/    a link to each file of the source, read by them and never
 cleaning               the broker's own, on these; new segments have a length and no content
 ```
 
-So the rules are the cleaner's own, and a source that a broker uses may be tried. All
-keys have to fit into the map: what was written is not there for a second pass.
+So the rules are the cleaner's own, and a source that a broker uses may be tried. All keys have to
+fit into the map: the output is not kept for a second pass.
 """
 
 from __future__ import annotations

@@ -293,7 +293,7 @@ class Connection(Protocol):
 class FrameBound(NamedTuple):
     """A bound on the frames of one connection; `on_larger` is called with a size beyond it.
 
-    What has been received is dropped then, and the connection has to be paused or closed.
+    Bytes received so far are dropped then, and the connection has to be paused or closed.
     """
 
     bytes_max: int

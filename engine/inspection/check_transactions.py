@@ -8,7 +8,7 @@ entry without a marker       wrong, but for a segment with damage, which may hav
 ```
 
 First and last stable offset of an entry are compared only while every offset from 0 on was there.
-Without an entry readers of committed data are given what was aborted, so that is an error.
+Without an entry readers of committed data get aborted records, so that is an error.
 
 Source: L3; `transactions_seen.py`.
 """

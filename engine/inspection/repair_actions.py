@@ -1,6 +1,6 @@
 """The steps a repair is made of, and the plan that lists them.
 
-A plan is complete before anything is touched, and says for itself what will be lost.
+A plan is complete before anything is touched, and states its losses.
 """
 
 from __future__ import annotations

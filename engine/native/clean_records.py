@@ -5,9 +5,9 @@ note_keys      the last offset of each key into the map's memory          40 ns 
 keep_records   which records the map says stay, and their bytes again      the same, and the copy
 ```
 
-Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also does
-what is off the fast path: None says so, and nothing is changed then. How compiled code comes to be
-is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
+Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also
+handles records off the fast path: None says so, and nothing is changed then. How compiled code
+comes to be is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
 """
 
 from __future__ import annotations

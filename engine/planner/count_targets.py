@@ -1,8 +1,8 @@
 """Target number of replicas for each broker, and the fewest moves to reach it.
 
-Like water that is poured over brokers: each rises to one common level, but not below what must
-stay on it and not above what it may hold; a rack as a whole stays between the fewest replicas that
-must stand in it and the most that may. What is left over when the level is a whole number goes
+Like water that is poured over brokers: each rises to one common level, but not below what must stay
+on it and not above what it may hold; a rack as a whole stays between the fewest replicas that must
+stand in it and the most that may. Replicas that are left over when the level is a whole number go
 to the brokers that hold most already, one each: these would have to give it away otherwise.
 
 ```

@@ -8,7 +8,7 @@
 ```
 
 Kafka's tool takes `version` and `partitions` and passes over `kctl`; rows of both lists go along
-with each other. A file without `kctl` is one of Kafka's: what it starts from is looked up in the
+with each other. A file without `kctl` is one of Kafka's: the present replicas are looked up in the
 cluster by `changes_from_targets`.
 
 Source: ReassignPartitionsCommand.parsePartitionReassignmentData of 3.9.1.

@@ -18,8 +18,8 @@ Free bytes are those of KIP-827, as brokers from 3.3 on tell them. Directories o
 figures are the same lie on one disk. A directory that is not named is the broker's choice: all of
 its disks together must have room then, and one of them for the largest replica.
 
-A plan whose batches wait for each other needs room for a batch at a time: what leaves with it is
-deleted before the next one begins.
+A plan whose batches wait for each other needs room for a batch at a time: replicas that it removes
+are deleted before the next one begins.
 """
 
 from __future__ import annotations

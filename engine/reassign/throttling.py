@@ -1,8 +1,8 @@
 """The throttles of one execution: set before anything moves, changed on the way, brought back.
 
-1. What is there is read, and noted in the journal before anything is set.
-2. What is about to be set is noted, then set.
-3. In the end every value that was ever ours becomes what was there before.
+1. The present values are read, and noted in the journal before any is set.
+2. A value is noted, then set.
+3. In the end every value that was ever ours gets its former value.
 
 Source: KIP-73, REPL-17; which values is said in `throttles.py`.
 """

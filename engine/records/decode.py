@@ -19,8 +19,8 @@ what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIt
 Where records are copied as they lie, `record_spans.py` reads the same layout up to their values:
 change both, `tests/property/test_cleaner_model.py` holds them together.
 
-A third one, `skim_records`, passes over keys, values and headers, and is less strict: what a
-record's length says is not looked at. Source: `DefaultRecord.readPartiallyFrom`.
+A third one, `skim_records`, passes over keys, values and headers, and is less strict: a record's
+length is not checked. Source: `DefaultRecord.readPartiallyFrom`.
 """
 
 from __future__ import annotations

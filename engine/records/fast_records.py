@@ -1,6 +1,6 @@
 """Many records at once, as bytes: those of one time, with values, and with the same headers.
 
-What stands between the contents of two records depends on a few sizes only, so it is made once for
+The bytes between the contents of two records depend on a few sizes only, so they are made once for
 each size and looked up; the rest is one `join`.
 
 ```

@@ -35,7 +35,7 @@ _SIZE_END: Final = 1 << 31
 class RecordRun(NamedTuple):
     """Records in the order of their offsets, as columns of one length.
 
-    What all of them share stands first; `leader_epoch` is −1 where the format has none.
+    Fields that all of them share stand first; `leader_epoch` is −1 where the format has none.
     """
 
     leader_epoch: int

@@ -1,12 +1,12 @@
 """The requests of a report.
 
-1. What `kctl check` asks for: facts of the cluster, and of what holds up readers.
+1. The facts of `kctl check`: about the cluster, and about causes that hold up readers.
 2. Samples of the exporter, an interval apart, for rates and for verdicts on groups.
 3. Settings of all brokers and topics.
 4. Offsets at times of topics that retention deletes from, for its forecast.
 5. The certificates that brokers show, where connections have them.
 
-What is not answered is left out, and is a row of what is not known.
+A failed request leaves its facts out, and is listed among the unknown ones.
 """
 
 from __future__ import annotations

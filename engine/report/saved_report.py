@@ -1,6 +1,6 @@
 """An earlier report as the next one is compared with it: read from its JSON, or the one of now.
 
-Only what is compared is read, and each value is checked: anybody may have written the file.
+Only the compared values are read, and each is checked: anybody may have written the file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Check the nesting depth of Avro values before they are decoded.
 
-fastavro goes down a value by calls of compiled code, which nobody counts: some thousand levels take
+fastavro descends into a value by calls of compiled code without a limit: some thousand levels take
 the stack of the process, and it ends. Only a schema with a record within itself has such values;
 one byte may be a level. They are walked through here without calls.
 

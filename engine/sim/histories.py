@@ -37,7 +37,7 @@ class Fork(NamedTuple):
 
     A leader that lost writes has gone on in its epoch: nothing tells its new records from those
     that others have there. Or one leads that still has what an earlier leader lost, and members
-    have truncated. What lies behind is the same in all of them.
+    have truncated. Records behind the fork are the same in all of them.
     """
 
     first: int

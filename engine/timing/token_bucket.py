@@ -5,7 +5,7 @@ tokens = min(burst, tokens + rate x seconds since the last look) − what is don
 burst  = windows x seconds of a window x rate
 ```
 
-What is done may take more tokens than there are: then they are below zero, and nothing more may be
+An operation may take more tokens than there are: then they are below zero, and nothing more may be
 done until they are not.
 
 Source: org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599.

@@ -6,7 +6,7 @@ records/s ▅▆▇█▇▆▁▁▆▇ 41,000, at most 43,120
 p99 ms    ▂▂▂▂▂▂  █▂ 12.5, at most 310
 ```
 
-On a terminal only, and cleared at the end. Charts scale from 0 to the largest of what they show.
+On a terminal only, and cleared at the end. Charts scale from 0 to their largest value.
 """
 
 from __future__ import annotations
