@@ -1,4 +1,4 @@
-"""Columns of an export that say nothing of people: hashed, masked or left out.
+"""Anonymised columns of an export: hashed, masked or left out.
 
 | how | text, key, value; value of each header | numbers and others |
 |---|---|---|

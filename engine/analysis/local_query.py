@@ -1,4 +1,4 @@
-"""Running one SQL query over the views in this process, by DuckDB.
+"""Run one SQL query over the views in this process, by DuckDB.
 
 1. The statement is translated (`local_sql.py`); those about the views are answered from their table
    of columns.

@@ -96,7 +96,7 @@ class Selection(NamedTuple):
 
 
 class NothingSelected(EngineError):
-    """No partition was found, or none is wanted."""
+    """No partition was found, or none is selected."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__(f"no partition to read in {', '.join(paths)}")

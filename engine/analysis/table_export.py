@@ -1,4 +1,4 @@
-"""Exporting records into a Delta or Iceberg table: the table's own commit publishes them.
+"""Export records into a Delta or Iceberg table: the table's own commit publishes them.
 
 ```
 out                    the table; readers see what its commits name

@@ -175,7 +175,7 @@ class _Known:
 
 
 class ValueDecoder:
-    """Makes the decoded columns of Arrow batches, in one process."""
+    """Decodes keys and values of Arrow batches into columns, in one process."""
 
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
         self._columns = columns

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ViewExpansion:
-    """Puts saved views into queries."""
+    """Replaces saved views in queries by their own queries."""
 
     def __init__(
         self,

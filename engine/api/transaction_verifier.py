@@ -88,7 +88,7 @@ class Verified(NamedTuple):
 
 
 class TransactionVerifier:
-    """Finds out which transactional batches may be written."""
+    """Verifies with coordinators that transactional batches belong to open transactions."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class BrokerSession:
-    """Sees a session expire and begins the next."""
+    """Begins a new session when one expires."""
 
     def __init__(
         self,

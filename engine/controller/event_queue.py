@@ -20,7 +20,7 @@ Work: TypeAlias = Callable[[], PromiseCoroutine[None]]
 
 
 class Event(NamedTuple):
-    """Something to do; `on_drop` is run in its place when it is overtaken."""
+    """An event of the controller; `on_drop` is run in its place when it is overtaken."""
 
     name: str
     work: Work

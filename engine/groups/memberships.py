@@ -1,4 +1,4 @@
-"""Members join, sync, send heartbeats and leave.
+"""Membership of groups: members join, sync, send heartbeats and leave.
 
 | state | join of a known member | sync | heartbeat |
 |---|---|---|---|

@@ -26,7 +26,7 @@ class UsedAfterFork(EngineError):
 
 
 class ProcessGuard:
-    """Knows the process that made an object."""
+    """Checks that an object is used only in the process that made it."""
 
     __slots__ = ("_pid",)
 

@@ -36,7 +36,7 @@ _MAY_COUNT = frozenset((SentOutcome.COMMITTED, SentOutcome.UNKNOWN))
 
 
 class CopyRules:
-    """All that was copied in a run."""
+    """Checks all copies of a run."""
 
     def __init__(
         self,

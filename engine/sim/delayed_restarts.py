@@ -1,4 +1,4 @@
-"""Delayed restarts: a broker that lost writes in a power cut waits until a controller saw it go.
+"""Delayed restarts: after a power cut with losses, a broker waits until a controller saw it go.
 
 ```
 power cut ──> away ──> out of its in-sync sets, or without a leader ──> starts
@@ -27,7 +27,7 @@ class Losses(Protocol):
 
 
 class DelayedRestarts:
-    """Knows which brokers have to stay away, for nobody has seen their losses."""
+    """Selects the brokers that must stay away until a controller has seen their losses."""
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses

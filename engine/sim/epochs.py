@@ -32,7 +32,7 @@ class _ReceivedEpochs:
 
 
 class EpochRules:
-    """Sees which broker has heard of which epochs."""
+    """Checks the epochs that brokers have received."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Makes faults happen, and takes them back when their time is over."""
+"""Inject faults into the simulated cluster, and end them when their time is over."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from engine.sim.sent_transactions import Fence, Ids
 
 
 class FenceRules:
-    """The latest instance of each transactional id."""
+    """Keeps the latest instance of each transactional id, and checks requests of earlier ones."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ _REFUSED = frozenset(
 
 
 class GroupRules:
-    """All groups of a run."""
+    """Checks all groups of a run."""
 
     def __init__(
         self,

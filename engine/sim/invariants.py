@@ -120,7 +120,7 @@ def has_risen(before: _Seen | None, now: _Seen) -> bool:
 
 
 class Invariants:
-    """Sees everything and keeps the first violation."""
+    """Checks the rules at each event, and keeps the first violation."""
 
     def __init__(
         self,

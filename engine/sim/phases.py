@@ -1,4 +1,4 @@
-"""C3: partitions and replicas of a controller go from phase to phase as the tables say.
+"""Rule C3: partitions and replicas of a controller change phases only as the tables permit.
 
 The states that a controller finds when it takes over may be any of these: online, offline, not
 deletable.

@@ -1,4 +1,4 @@
-"""Transactions as their producers know them, and the rules that they are reported to."""
+"""Transactions as known to their producers, and the rules that receive their events."""
 
 from __future__ import annotations
 

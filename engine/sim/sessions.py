@@ -1,4 +1,4 @@
-"""Z2: an ephemeral node is there while its session lives, and goes with it in one transaction."""
+"""Rule Z2: an ephemeral node exists while its session lives, and both end in one transaction."""
 
 from __future__ import annotations
 

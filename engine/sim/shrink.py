@@ -1,4 +1,4 @@
-"""Makes a failing plan smaller: faults are left out while the same rule still breaks.
+"""Shrink a failing plan: faults are left out while the same rule still breaks.
 
 ```
 all faults ── without the first half? still fails ──> go on with that

@@ -1,4 +1,4 @@
-"""L8: a small file reads as before or as after it was replaced, whenever the power is cut.
+"""Rule L8: after a power cut a replaced small file has its old or its new content.
 
 | file | reads |
 |---|---|

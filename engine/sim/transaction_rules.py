@@ -82,7 +82,7 @@ class MarkedLog:
 
 
 class TransactionRules:
-    """All transactions of a run."""
+    """Checks all transactions of a run."""
 
     def __init__(
         self,

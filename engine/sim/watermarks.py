@@ -1,4 +1,4 @@
-"""HW-10: a follower's watermark lags by a round of fetching, and not longer.
+"""Rule HW-10: a follower's watermark lags by at most one fetch cycle.
 
 ```
 look     broker 2 has less of t-0 committed than its log and its leader could tell: noted, with the

@@ -96,7 +96,7 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """The same, without windows that have not been yet: a first burst counts in full.
+    """A `SampledRate` from the first event's window on: an early burst counts in full.
 
     Source: org.apache.kafka.common.metrics.stats.SimpleRate.
     """
