@@ -1,4 +1,4 @@
-"""User data that sticky assignors add to a member's subscription: its former partitions.
+"""User data of sticky assignors in a member's subscription: former partitions and generation.
 
 ```
 sticky, version 0   count of topics int32

@@ -25,7 +25,7 @@ _VALIDATE_LOWEST: Final = 1
 
 
 class FeatureChange(IntEnum):
-    """In which direction a level may change."""
+    """Direction in which a finalized level may change."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

@@ -26,7 +26,7 @@ IDLE_TRANSACTION_MS: Final = 900_000
 
 
 class ReaderThresholds(NamedTuple):
-    """From when on something is a finding."""
+    """Thresholds from which a long transaction or idle group is a finding."""
 
     idle_transaction_ms: int = IDLE_TRANSACTION_MS
     group_lag: int = 1

@@ -31,7 +31,7 @@ class IndexedSegment(Protocol):
 
 
 class IndexMemory:
-    """Evicts indexes of the segments noted first; may be called from any thread."""
+    """Bounds the memory of indexes, least recently used first; may be called from any thread."""
 
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

@@ -1,4 +1,4 @@
-"""Order the changes of a plan in batches, so that no broker exceeds its capacity or move limit.
+"""Order the changes of a plan in batches that keep each broker's capacity and limit of moves.
 
 While a partition changes, its new replicas take their place before the old ones give theirs
 back. So a change may start when, beside what is there and what all others that are at work will

@@ -1,7 +1,7 @@
 """Rule C3: partitions and replicas of a controller change phases only as the tables permit.
 
-The states that a controller finds when it takes over may be any of these: online, offline, not
-deletable.
+When a controller takes over, the phases that it finds may be noted as they are: online, offline,
+not deletable.
 """
 
 from __future__ import annotations
