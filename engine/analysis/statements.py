@@ -48,7 +48,7 @@ class QueryFailed(EngineError):
 
 
 class StatementRefused(EngineError):
-    """A statement is not a question."""
+    """A statement is not a single query."""
 
     exit_code = 2
     hint = "`kctl spark-export` writes Parquet for tables of your own; here one query is asked"

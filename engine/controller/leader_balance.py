@@ -66,7 +66,7 @@ def partitions_to_give_back(
 
 
 class LeaderBalance:
-    """Runs the check at its times."""
+    """Checks the balance of leaders periodically."""
 
     def __init__(
         self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers

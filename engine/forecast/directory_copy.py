@@ -23,7 +23,7 @@ class DirectoryBusy(EngineError):
 
 
 class TargetNotEmpty(EngineError):
-    """A copy is to go where something is."""
+    """The target directory of a copy is not empty."""
 
     def __init__(self, path: str) -> None:
         self.path = path

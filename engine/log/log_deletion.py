@@ -47,7 +47,7 @@ class DeletableLog(Protocol):
 
 
 class LogDeletion:
-    """Takes segments out of one log."""
+    """Removes segments from one log."""
 
     __slots__ = ("_files", "_hooks", "_lines", "_log")
 

@@ -25,7 +25,7 @@ Broke = Callable[[str, str, TopicPartition], None]
 
 
 class CleaningRules:
-    """Checks replicas that were cleaned."""
+    """Checks the logs of replicas after cleanings."""
 
     def __init__(
         self,

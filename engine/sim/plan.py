@@ -112,7 +112,7 @@ _TOMBSTONES_MS = "log.cleaner.delete.retention.ms"
 
 
 class Plan(NamedTuple):
-    """A whole run."""
+    """A run as drawn from a seed: cluster, load and faults."""
 
     seed: int
     broker_count: int

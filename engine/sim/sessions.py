@@ -8,7 +8,7 @@ from engine.znode.tree import Node
 
 
 class SessionRules:
-    """The sessions of the store and the nodes that they own."""
+    """Checks the ephemeral nodes of sessions in the store."""
 
     def __init__(self, broke: Callable[[str, str], None]) -> None:
         """`broke` reports a violation with its rule and text."""

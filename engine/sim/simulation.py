@@ -83,7 +83,7 @@ class RunResult(NamedTuple):
 
 
 class Simulation:
-    """The world of one plan."""
+    """Runs one plan: machines, brokers, store, clients and faults on virtual time."""
 
     def __init__(self, plan: Plan, *, is_traced: bool = False) -> None:
         self.plan = plan

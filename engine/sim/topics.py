@@ -40,7 +40,7 @@ class _Move:
 
 
 class Topics:
-    """All topics that there are."""
+    """The topics of the store, checked at each change of their nodes."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class InitResult(NamedTuple):
 
 
 class Producers:
-    """Serves producers that begin."""
+    """Serves InitProducerId of transactional ids."""
 
     def __init__(
         self,
