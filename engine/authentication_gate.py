@@ -1,4 +1,4 @@
-"""What stands before the requests of a connection until its client is known, and again later.
+"""The gate before a connection's requests: it authenticates the client, and again later.
 
 A listener with SASL:
 
@@ -43,7 +43,7 @@ _KEY: Final = struct.Struct(">h")
 
 
 class Authentication(NamedTuple):
-    """How a listener authenticates."""
+    """Authentication by a listener."""
 
     listener: SaslListener
     timers: Timers
@@ -73,7 +73,7 @@ class AuthenticatedClient(Protocol):
 
 
 class CertificateGate:
-    """Takes the first frame of a connection, whose client is whom its certificate names."""
+    """Takes the first frame of a connection; the client's principal comes from its certificate."""
 
     def __init__(
         self,

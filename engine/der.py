@@ -25,7 +25,7 @@ _LENGTH_BYTES_MAX: Final = 4
 
 
 class MalformedDer(EngineError):
-    """Bytes are not what they should be."""
+    """Bytes are not valid DER."""
 
     def __init__(self) -> None:
         super().__init__("bytes that are no DER")

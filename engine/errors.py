@@ -52,7 +52,7 @@ class WireError(EngineError):
 
 
 class StorageError(EngineError):
-    """A file or directory is not what it should be."""
+    """A file or directory is missing, damaged, or not of the expected kind."""
 
 
 class CorruptRecord(StorageError):

@@ -1,6 +1,6 @@
-"""The order in which hash maps of Scala and of Java give out what they keep by name.
+"""The order of keys in hash maps of Scala and of Java.
 
-A broker of Kafka tells what it keeps in a Scala hash map by name.
+Some responses of Kafka's brokers list the keys of a Scala hash map in the map's own order.
 
 ```
 hash      String.hashCode: h = 31 * h + unit for each UTF-16 unit, 32 bits

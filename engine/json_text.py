@@ -1,4 +1,4 @@
-r"""JSON that anybody may have written: read, and checked before it is shown.
+r"""Reader and writer of untrusted JSON: all that a strict parser would refuse is a ValueError.
 
 Python's own reader and writer pass on what no strict parser reads, and stop in the middle of what
 is nested deeply. Here each of these is a ValueError that says why.

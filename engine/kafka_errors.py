@@ -1,4 +1,4 @@
-"""Kafka's error codes: names, whether a retry may help, and what they mean, in our words.
+"""Kafka's error codes: their names, if a retry may help, and their meaning in our words.
 
 Everybody who tells a code names it from here. A row of the table: name, rule, meaning. Rule: `-`
 final; `R` asking again may help; `M` the same once the metadata is fresh.
@@ -293,7 +293,7 @@ SHARE_SESSION_LIMIT_REACHED R the broker holds as many share sessions as it may
 
 
 class KafkaError(NamedTuple):
-    """One code: its name as Kafka spells it, and what to make of it."""
+    """One code: its name as Kafka spells it, its retry rule and its meaning."""
 
     code: int
     name: str

@@ -1,4 +1,4 @@
-"""Names on disk and what they mean: topics, partition directories, files of a partition.
+"""Names on disk, parsed and built: topics, partition directories, files of a partition.
 
 ```
 partition directory          <topic>-<partition>
@@ -93,7 +93,7 @@ class UnknownFileName(StorageError):
 
 
 class DirectoryKind(Enum):
-    """What a partition directory is there for; the value is the end of its name."""
+    """Purpose of a partition directory; the value is the end of its name."""
 
     LIVE = ""
     DELETE = "-delete"
@@ -102,7 +102,7 @@ class DirectoryKind(Enum):
 
 
 class FileKind(Enum):
-    """What a file of a segment holds; the value is its suffix."""
+    """Content of a file of a segment; the value is its suffix."""
 
     LOG = ".log"
     INDEX = ".index"
@@ -113,7 +113,7 @@ class FileKind(Enum):
 
 
 class FileState(Enum):
-    """Where a file stands in a change of segments; the value is the suffix for it."""
+    """State of a file in a change of segments; the value is the suffix for it."""
 
     LIVE = ""
     DELETED = ".deleted"

@@ -19,7 +19,7 @@ Addresses that are given directly never meet the credentials of the current cont
 must not reach another host. The same holds for addresses in a file: its password goes to the
 hosts that it names itself, unless a flag of the same command line names others.
 
-The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or what `KCTL_CONFIG` names):
+The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or the path in `KCTL_CONFIG`):
 
 ```
 current: <name>

@@ -67,6 +67,7 @@ class CountedFiles(RealFiles):
     """The file system of this machine, with counted reads."""
 
     def __init__(self, on_read: Callable[[int], object]) -> None:
+        """`on_read` is called with the number of bytes read."""
         self._on_read = on_read
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:

@@ -10,7 +10,7 @@ from kctl import exits
 
 
 class TargetInsideSource(EngineError):
-    """The output would lie in the directory that it is made of."""
+    """The output's path is inside the directory that it is made from."""
 
     exit_code = exits.USAGE
     hint = "name a directory beside it"

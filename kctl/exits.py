@@ -21,7 +21,7 @@ TERMINATED = 143
 
 
 class OwnProcess:
-    """Whether this process runs one command, and ends with it."""
+    """A flag: this process runs one command, and ends with it."""
 
     is_own = False
 

@@ -1,4 +1,4 @@
-"""The guards of contexts: the one place where it is decided whether a command may change a cluster.
+"""The guards of contexts: the one place that decides if a command may change a cluster.
 
 | a context is | a command that changes something (`command_effects`) |
 |---|---|

@@ -47,7 +47,7 @@ _EXPECTED = "start, end, an offset, -COUNT, -1h, yesterday, @MILLISECONDS or 202
 
 
 class PointKind(Enum):
-    """How a point is found."""
+    """Kinds of offset points."""
 
     OFFSET = "offset"
     #: A number of offsets before the end.

@@ -23,7 +23,7 @@ from kctl import exits
 
 
 class PasswordOptions(NamedTuple):
-    """Where a password comes from."""
+    """The source of a password."""
 
     password_file: Annotated[
         str | None,

@@ -56,7 +56,7 @@ def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequ
 
 
 class Decoders(NamedTuple):
-    """What decodes keys and what decodes values."""
+    """The decoders of keys and of values."""
 
     keys: SchemaDecoder
     values: SchemaDecoder
@@ -66,6 +66,7 @@ class RecordDecoding:
     """Decodes runs; reports each error once, and leaves the bytes concerned undecoded."""
 
     def __init__(self, decoders: Decoders, fail: Callable[[EngineError], None]) -> None:
+        """`fail` reports an error."""
         self._decoders = decoders
         self._fail = fail
         self._reported: set[str] = set()

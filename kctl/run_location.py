@@ -1,4 +1,4 @@
-"""Where `run` commands do their work: in a directory, or on the embedded cluster."""
+"""Location of `run` commands: a directory, or the embedded cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where views that users save are kept: a file of SQL beside that of the contexts.
+"""The file of saved views: SQL beside the file of contexts.
 
 | first that exists | |
 |---|---|

@@ -7,7 +7,7 @@
 | stderr | nowhere | the work is done all the same |
 
 A closed descriptor would otherwise be the number of the next file that is opened, and output
-printed would go into that file. What stderr does not accept is dropped: it cannot be reported.
+printed would go into that file. Text that stderr does not accept is dropped: it cannot be reported.
 """
 
 from __future__ import annotations

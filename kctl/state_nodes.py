@@ -21,7 +21,7 @@ from kctl.zookeeper_login import logging_in
 
 
 class StoredState(NamedTuple):
-    """A partition's state and the node that it is in."""
+    """A partition's state and the path of its node."""
 
     state: PartitionStateNode
     stat: Stat

@@ -35,7 +35,7 @@ _TIMEOUT_S = 30.0
 
 
 class WantedValues(NamedTuple):
-    """How values are read, and where schemas come from."""
+    """The format of values, and the source of schemas."""
 
     value_format: str
     registry: str | None

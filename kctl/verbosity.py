@@ -13,7 +13,7 @@ _TARGET_OPTIONS = ("--timeout", "--bootstrap-server"), ("--timeout", "--zookeepe
 
 
 class Verbosity:
-    """Whether this run of kctl prints its choices."""
+    """A flag: this run of kctl prints its choices."""
 
     is_on = False
 

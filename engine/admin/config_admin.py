@@ -50,7 +50,7 @@ _NOTE_INDEX = 2
 
 
 class NoController(ApiError):
-    """Settings are changed only while there is a controller, and one that works with znodes."""
+    """There is no controller, or one without znodes: settings cannot be changed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(NOT_CONTROLLER, reason)

@@ -43,7 +43,7 @@ class PolicyFailed(ApiError):
 
 
 class UnknownTopic(ApiError):
-    """No such topic."""
+    """The topic does not exist."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(

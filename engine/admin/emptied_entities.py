@@ -5,8 +5,7 @@
                                  and with that          /config/users/<u>, if it has no settings
 ```
 
-Without this there would be a node for every user who ever had a quota. A node with children
-stays, empty.
+Otherwise nodes of all users that once had a quota would stay. A node with children stays, empty.
 
 Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
 Differs: all are deleted in one transaction with the note of it, each by its version.

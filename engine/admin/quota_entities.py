@@ -170,7 +170,7 @@ class Component(NamedTuple):
 
 
 class QuotaFilter(NamedTuple):
-    """Which entities are meant; strict: those that have no other parts."""
+    """A filter of quota entities; if strict, only entities without other parts match."""
 
     components: Sequence[Component]
     is_strict: bool

@@ -17,7 +17,7 @@ from engine.replication.metadata_cache import BrokerNode
 
 
 class Placement(NamedTuple):
-    """Where the first of the new partitions begins."""
+    """The start of an assignment: first broker, shift and first partition."""
 
     #: Index of the broker that leads partition 0, and the followers' distance.
     start_index: int

@@ -51,7 +51,7 @@ _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
 class TokenLifetimes(NamedTuple):
-    """How long tokens hold where a request leaves it to the broker, and at most."""
+    """The default and the maximal lifetime of delegation tokens."""
 
     renewal_ms: int
     max_ms: int

@@ -59,7 +59,7 @@ class _Growth(NamedTuple):
 
 
 class TopicGrowth:
-    """Gives topics more partitions."""
+    """Adds partitions to topics."""
 
     def __init__(self, client: ZnodeClient) -> None:
         self._client = client

@@ -29,7 +29,7 @@ _NO_LEADER = -1
 
 
 class _DelayedTopics(DelayedOperation):
-    """Topics that are not done yet; each is checked until it is."""
+    """Topics whose change is not complete; each is checked until it is."""
 
     __slots__ = ("_is_done", "late_topics", "pending")
 
@@ -39,6 +39,7 @@ class _DelayedTopics(DelayedOperation):
         topics: Iterable[str],
         is_done: Callable[[str], bool],
     ) -> None:
+        """`is_done` returns whether the change of a topic is complete."""
         super().__init__(deadline_ms)
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done

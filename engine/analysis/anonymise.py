@@ -1,4 +1,4 @@
-"""Columns of an export that say nothing of people: hashed, masked or left out.
+"""Anonymised columns of an export: hashed, masked or left out.
 
 | how | text, key, value; value of each header | numbers and others |
 |---|---|---|
@@ -38,7 +38,7 @@ _TELLS = {
 
 
 class WrongAnonymising(EngineError):
-    """What to anonymise was not understood, or cannot be done with such a column."""
+    """The anonymisation was not understood, or is impossible for a column."""
 
     exit_code = 2
 
@@ -48,7 +48,7 @@ class WrongAnonymising(EngineError):
 
 
 class Anonymised(NamedTuple):
-    """A column of the view `records`, or a field in it, and how it is anonymised."""
+    """A column of the view `records`, or a field in it, with its method of anonymisation."""
 
     column: str
     method: str

@@ -1,8 +1,8 @@
-"""Adding to an earlier export what it has not: records from where its manifest says it ended.
+"""Append to an earlier export: only records behind the end offsets in its manifest.
 
 1. The manifest of the folder is read. It has to be of the same form: columns, format, condition,
    anonymised columns, markers and isolation.
-2. Of each partition what lies below the manifest's `next_offset` is left out: whole segments, and
+2. Records of each partition below the manifest's `next_offset` are left out: whole segments, and
    the beginning of the one after them.
 3. The earlier files are copied into the staging folder, so that the folder still appears at once.
    Another export that was published since step 1 ends this one.
@@ -50,7 +50,7 @@ class ExportChanged(EngineError):
 
 
 class Earlier(NamedTuple):
-    """An earlier export: its manifest as it is stored, and what it says."""
+    """An earlier export: its manifest as bytes and decoded, with the ends of its partitions."""
 
     content: bytes
     manifest: dict[str, Any]

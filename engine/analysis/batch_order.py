@@ -1,4 +1,4 @@
-"""Whether a batch with the right CRC is where it says: base offset and leader epoch have no CRC.
+"""Detect batches with a right CRC, which omits base offset and leader epoch, at a wrong place.
 
 `expected` is the offset after the last good batch, `next` the base offset of what follows in the
 segment, or the name of the next segment; a batch of n offsets is
@@ -50,7 +50,7 @@ Note = Callable[[int, int, str, str], None]
 
 
 class OffsetSpan(NamedTuple):
-    """Which offsets a split has; offsets are None without a good batch.
+    """The offsets that a split covers; they are None without a good batch.
 
     `after_damage` returns whether damage comes before its first good batch, `ends_in_damage`
     whether it comes behind its last. `reached_offset` and `indexed_offset`
@@ -72,7 +72,7 @@ class OffsetSpan(NamedTuple):
 
 
 class _Following(NamedTuple):
-    """What is said of the batch behind another one; None where it says nothing."""
+    """Base offset and epoch of the batch behind another one; None where unknown."""
 
     base_offset: int | None
     leader_epoch: int | None

@@ -1,4 +1,4 @@
-"""Reading the batches of a split past all damage: what is whole is yielded, the rest noted.
+"""Read the batches of a split past all damage: whole ones are yielded, problems are noted.
 
 | found | then |
 |---|---|

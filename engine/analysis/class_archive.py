@@ -7,12 +7,12 @@ $XDG_CACHE_HOME/kctl/spark/<key>.jsa          the archive, some 160 MB
 ```
 
 1. The first JVM of a key writes the classes that it has loaded when it ends (-XX:ArchiveClassesAtExit).
-2. Its process waits for that, and renames the file: what is there by its own name is whole.
+2. Its process waits for that, and renames the file: a file with the final name is whole.
 3. Later ones read it (-XX:SharedArchiveFile). A JVM compares the archive with its own version and
    with the jars, and starts as without one if it is of others.
 
 The key covers the program of Java, where Spark is and its jars: of other jars an archive would be
-passed over for ever. An archive that nobody has used for long goes when another is kept.
+passed over for ever. An archive that was not used for long is removed when another is kept.
 """  # noqa: E501 - prose
 
 from __future__ import annotations

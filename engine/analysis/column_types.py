@@ -1,6 +1,6 @@
 """Types of columns in the words of Arrow, Spark and DuckDB.
 
-A type is a word, or the shape of what schemas make of values: structs, lists and maps.
+A type is a word, or the shape of values that schemas decode: structs, lists and maps.
 """
 
 from __future__ import annotations

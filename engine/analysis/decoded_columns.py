@@ -1,7 +1,7 @@
 """The columns of the views of records that brokers write for themselves, decoded.
 
 The last columns say where a record is. A row with a `problem` is a record that cannot be decoded,
-or damage in the log: its other columns are null, and nothing is known of what was there.
+or damage in the log: its other columns are null, and the content of the damaged record is unknown.
 """
 
 from __future__ import annotations

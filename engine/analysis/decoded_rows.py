@@ -7,7 +7,8 @@
 | transactions | `__transaction_state`, and the markers in any topic |
 | metadata | `__cluster_metadata`, its control records too |
 
-What cannot be decoded, and damage that may have held such records, is a row with a `problem`.
+A record that cannot be decoded, and damage that may have held such records, is a row with a
+`problem`.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def check_file_format(name: str) -> str:
 
 
 class _TableWriter(Protocol):
-    """What writes tables to a file."""
+    """Writes Arrow tables to a file."""
 
     def write(self, table: pa.Table) -> None:
         """Write the rows of a table."""

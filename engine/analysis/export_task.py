@@ -1,4 +1,4 @@
-"""What one task of an export does: read its splits, write one Parquet file, report.
+"""One task of an export: it reads its splits, writes one Parquet file and reports.
 
 The file's name has the attempt in it, so that a task that is tried again, or run twice at once,
 never writes into another's file; only files that a finished attempt reports are published.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ExportShape(NamedTuple):
-    """Which records are exported, how they are anonymised, and in what files they lie."""
+    """The records to export, their anonymisation, and the format and partitioning of the files."""
 
     condition: RowCondition | None = None
     anonymised: tuple[Anonymised, ...] = ()
@@ -64,7 +64,7 @@ class ExportShape(NamedTuple):
 
 
 class ExportJob(NamedTuple):
-    """What every task of one export needs; travels to it pickled."""
+    """The input that all tasks of one export share; travels to them pickled."""
 
     staging_dir: str
     columns: tuple[str, ...]
@@ -75,7 +75,7 @@ class ExportJob(NamedTuple):
 
 
 class TaskReport(NamedTuple):
-    """What one task did; travels back as JSON."""
+    """The files, problems and offsets of one task; travels back as JSON."""
 
     files: list[FileEntry]
     read_bytes: int

@@ -1,8 +1,8 @@
-"""Following logs that grow: how far each partition is whole, and the records between two times.
+"""Follow growing logs: the end of whole batches in each partition, and records between two times.
 
 A position is the offset after the last whole batch. Bytes behind it, of a batch that is being
-written, count once they are a whole batch. What was there at a position and is gone later, by
-retention or by truncation, is never passed over in silence.
+written, count once they are a whole batch. Records that were read up to a position and are gone
+later, by retention or truncation, are always reported.
 """
 
 from __future__ import annotations

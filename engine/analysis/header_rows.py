@@ -5,7 +5,7 @@ select topic, partition, count(*) from records …      topic, partition and seg
 split ─ headers of its batches ─► how many records ─► as many equal rows
 ```
 
-Nothing of the records is read and no checksum is computed: counted is what headers say. From a
+Nothing of the records is read and no checksum is computed: the counts are those of headers. From a
 batch on whose header does not lead to the next one, a split is read in full; so are splits with
 records to hide, below the log's start, and of files without a descriptor (archives, object stores).
 """

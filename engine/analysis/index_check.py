@@ -1,4 +1,4 @@
-"""Whether the entries of a segment's indexes say what its batches say.
+"""Compare the entries of a segment's indexes with its batches.
 
 ```
 .index      entry (offset, position): a batch starts at position, and one of those from there to
@@ -7,8 +7,8 @@
             holds offset
 ```
 
-Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also knows what brokers
-leave behind the entries of an open segment, and which entries are missing.
+Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also accepts the bytes that
+brokers leave behind the entries of an open segment, and finds missing entries.
 """
 
 from __future__ import annotations

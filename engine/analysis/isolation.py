@@ -1,9 +1,8 @@
-"""What a read_committed consumer would not be given: aborted records, and all from the first
-transaction on that is still open.
+"""Records hidden under read_committed: aborted ones, and all from the first open transaction on.
 
-One pass over the batches of each partition, in order, by Kafka's rule for transactions. Only where
-damage may have taken a marker is the transaction index asked (`transactions.py`); what that leaves
-open is hidden and reported, never guessed.
+One pass reads the batches of each partition, in order, by Kafka's rule for transactions. The
+transaction index is read only where damage may have taken a marker (`transactions.py`). Records
+that remain undecided are hidden and reported, never guessed.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def committed_only(files: Files, splits: list[Split]) -> Committed:
 
 
 class _Read(NamedTuple):
-    """What one pass over a partition saw; `ranges` are the offsets of each split, exclusive."""
+    """Result of one pass over a partition; `ranges` are the offsets of each split, exclusive."""
 
     outcome: Outcome
     ranges: list[tuple[int, int]]
@@ -192,7 +191,7 @@ def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 class HiddenRecords:
-    """Which data batches of a split are kept from its reader."""
+    """Selects the data batches of a split that a read_committed reader does not get."""
 
     def __init__(self, split: Split) -> None:
         self._end_offset = split.end_offset

@@ -1,4 +1,4 @@
-"""Finding a Java for Spark: the machine's own from 17 on, else the one from the Python index."""
+"""Find a Java for Spark: the machine's own from 17 on, else the one from the Python index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query reads of the views, by the embedded engine's own plan for it.
+"""Columns and conditions of the views in a query, from DuckDB's plan of the query.
 
 1. Tables with all columns and no rows take the views' names, and DuckDB plans the query.
 2. Each scan of the plan says which columns it reads and which conditions it puts to each row.

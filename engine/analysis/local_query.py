@@ -1,4 +1,4 @@
-"""Running one SQL query over the views in this process, by DuckDB.
+"""Run one SQL query over the views in this process, by DuckDB.
 
 1. The statement is translated (`local_sql.py`); those about the views are answered from their table
    of columns.
@@ -6,9 +6,9 @@
 3. Views of those columns take the names, and DuckDB reads them as Arrow streams
    (`local_views.py`) while it runs the query.
 
-DuckDB is locked to what it is given: no files, no network, no extensions, no settings. What its
-memory does not hold it writes to a folder of temporary files, which nobody else may read and which
-goes with the query.
+DuckDB has access to the given views alone: no files, no network, no extensions, no settings. Data
+beyond its memory limit is written to a folder of temporary files, which no other user may read and
+which is removed after the query.
 
 Source: D30.
 """

@@ -4,7 +4,7 @@
    subqueries (`view_expansion.py`).
 2. The names of result columns are noted: as written, the text of an expression without a name.
 3. All names are resolved by the views' columns, stars are expanded, and types are derived.
-4. What the two engines mean differently by the same word is replaced:
+4. Functions and words with another meaning in DuckDB are replaced:
 
 | Spark | DuckDB |
 |---|---|
@@ -60,7 +60,7 @@ class LocalQuery(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """The views of the logs with their columns, and what a wrong name may be meant for.
+    """The views with their columns, and suggestions for names that do not exist.
 
     `tables` are all views, saved ones too; `of_saved` are columns of those that are used.
     """

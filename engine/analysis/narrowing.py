@@ -13,9 +13,9 @@
 | times up to U | all: a later segment, batch or record may have an earlier time |
 
 An index is a hint. A cut is made where a whole batch starts that fits between the offsets of its
-entry and the one before; an entry of a time index counts if the batch with its offset has that
-time as its largest. Otherwise nothing is left out. So what an index says wrongly costs reading and
-no rows; a truncated one leaves more to read.
+entry and the one before; an entry of a time index counts if the batch with its offset has that time
+as its largest. Otherwise nothing is left out. So a wrong index entry costs reading and no rows; a
+truncated index leaves more to read.
 
 A batch that is read is decoded only if its header lets it have such records (`can_have`), and only
 such records of it become rows.
@@ -74,7 +74,7 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
 
 
 class Narrowing:
-    """Narrows splits to what is wanted; what it found of a segment serves all splits of it."""
+    """Narrows splits to the wanted records; bounds of a segment are shared by all its splits."""
 
     def __init__(
         self,

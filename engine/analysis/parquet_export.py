@@ -1,4 +1,4 @@
-"""Exporting records to a folder of Parquet files: all of it appears at once, or nothing.
+"""Export records to a folder of Parquet files, which appear all at once or not at all.
 
 1. `export_folder.py` claims the folder, which is absent, empty, or an earlier export.
 2. Tasks write into a hidden staging folder beside it, and make each file durable.
@@ -56,7 +56,7 @@ HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
 
 
 class DamagedData(EngineError):
-    """A strict export met damaged batches, missing offsets or what cannot be decided.
+    """A strict export met damaged batches, missing offsets or undecided transactions.
 
     Nothing was published.
     """
@@ -71,7 +71,7 @@ class DamagedData(EngineError):
 
 
 class ExportSummary(NamedTuple):
-    """What an export published."""
+    """Counts and sizes of a published export."""
 
     out: str
     file_count: int
@@ -85,7 +85,7 @@ class ExportSummary(NamedTuple):
 
 
 class ExportPlan(NamedTuple):
-    """What to export, and how."""
+    """The input and options of an export."""
 
     splits: list[Split]
     out: str

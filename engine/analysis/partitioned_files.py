@@ -4,7 +4,7 @@
 topic=orders/partition=3/date=2026-11-27/part-00000-000004.parquet
 ```
 
-What the folders say is not in the files, as Hive has it. `date` is the UTC day of a record's
+Columns in the folders' names are not in the files, as in Hive. `date` is the UTC day of a record's
 timestamp, and Hive's word for null where it has none that can be shown. A file is closed early
 where too many are open, and where it is full; the folder's next one has a number.
 """

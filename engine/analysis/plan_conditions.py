@@ -1,4 +1,4 @@
-"""Which conditions Spark's optimized plan puts to the rows of a view, read from its text.
+"""Conditions on the rows of a view, read from the text of Spark's optimized plan.
 
 ```
 Filter ((topic#4 = orders) AND (offset#6L >= cast(100 as bigint)))
@@ -6,7 +6,7 @@ Filter ((topic#4 = orders) AND (offset#6L >= cast(100 as bigint)))
 ```
 
 Texts stand there without quotes, so that one such as `x) AND (topic#4 = y` would read as a part of
-the condition. What is read here is right if no text of the query contains a parenthesis:
+the condition. The conditions are right if no text of the query contains a parenthesis:
 
 1. Only views that are known are in the plan, and no text that is quoted in the query, or in the
    saved views that it uses, contains one, or a `#`, a backslash, the end of a line, `AND` or `OR`.

@@ -1,4 +1,4 @@
-"""What Spark's plans of a query say as text, where its own objects cannot be reached.
+"""Columns and conditions of a query from the text of Spark's plans, where Spark has no objects.
 
 ```
 == Parsed Logical Plan ==

@@ -1,4 +1,4 @@
-"""What is wrong with a place of a log, or with a replica."""
+"""Problem: damage at a place of a log, or a difference between replicas."""
 
 from __future__ import annotations
 

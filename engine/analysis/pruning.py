@@ -1,7 +1,7 @@
-"""Which splits can have rows that a query's conditions let through.
+"""Select the splits that can have rows which meet a query's conditions.
 
-Conditions are those that the engine's plan puts to every row, one text each. What is understood
-narrows what is read; anything else narrows nothing, and the engine puts all conditions again.
+Conditions are those that the engine's plan puts to every row, one text each. Each one that is
+understood narrows the splits; any other narrows nothing, and the engine puts all conditions again.
 
 | condition | narrows |
 |---|---|
@@ -35,7 +35,7 @@ Constant: TypeAlias = str | int | datetime
 
 
 class RecordRange(NamedTuple):
-    """What records can be of: offsets and times in ms, the first and the last one included."""
+    """A range of offsets and times in ms, the first and the last one included."""
 
     first_offset: int = 0
     last_offset: int = _INT64_MAX
@@ -60,7 +60,7 @@ ALL_RECORDS = RecordRange()
 
 
 class Bounds(NamedTuple):
-    """What rows can be of: topics and partitions (None means any), and offsets and times."""
+    """Limits on rows: topics and partitions (None means any), and offsets and times."""
 
     topics: frozenset[str] | None = None
     partitions: Callable[[int], bool] | None = None

@@ -1,4 +1,4 @@
-"""What batches would take with another codec: columns of `batches` that cost their compression.
+"""Sizes of batches when compressed with other codecs: expensive columns of the view `batches`.
 
 Of a split above COMPRESSED_SPLIT_BYTES_MAX one batch in COMPRESSED_ONE_OF is compressed, chosen by
 its checksum, so that the same ones are in every run; the columns of the others are null. So are

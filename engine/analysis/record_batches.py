@@ -120,7 +120,7 @@ class SplitRecords:
 
 
 class ViewReader:
-    """Reads the rows of one view; what several splits share is read once."""
+    """Reads the rows of one view; shared parts of several splits are read once."""
 
     def __init__(
         self,

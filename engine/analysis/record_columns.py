@@ -1,5 +1,5 @@
 """Batches to the columns of the view `records`: records are turned into columns batch by batch, and
-what follows from keys and values is computed by Arrow for all rows at once.
+columns derived from keys and values are computed by Arrow for all rows at once.
 """
 
 from __future__ import annotations

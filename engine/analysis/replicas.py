@@ -11,7 +11,7 @@
 | the replica ends or starts elsewhere, which followers and retention do | `replica` |
 | damage at the end of a replica | found when it is read, not here |
 
-What the batches hold is compared by the view `replicas`, which has those of all of them.
+The batches themselves are compared by the view `replicas`, which has those of all replicas.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ReplicaLog(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The replica of a partition to read, the others, and in what these differ."""
+    """The replica of a partition to read, the other replicas, and the differences between them."""
 
     replica: ReplicaLog
     others: list[ReplicaLog]

@@ -1,4 +1,4 @@
-"""Why a closed segment of a copied log was rolled, as far as its files show it.
+"""Infer the rule by which a closed segment of a copied log was rolled, from its files.
 
 The settings of the topic are not in the directory. Of Kafka's rules, in this order:
 
@@ -34,7 +34,7 @@ _DEFAULTS: Final = LogConfig()
 
 
 class ClosedSegment(NamedTuple):
-    """What is known of a segment; entries are None without an index."""
+    """Facts about a closed segment; entries are None without an index."""
 
     base_offset: int
     size_bytes: int

@@ -6,9 +6,9 @@ chunk of a log ─► where its batches lie (`native/batch_runs.py`) ─► CRC 
       ─► 4 MiB of keys or of values, or 100,000 rows ─► one Arrow array a column, around that memory
 ```
 
-1. What varies from record to record is put into its column by compiled code: of the columns that
-   are wanted, and of the records that are.
-2. What is one for a batch is repeated for its records.
+1. Values that vary from record to record are put into their columns by compiled code: of the
+   columns that are wanted, and of the records that are.
+2. Values of a whole batch are repeated for its records.
 3. The rest (times in µs, hashes, what is null) is computed by NumPy for all rows.
 
 A compressed batch is opened first; the bytes of its records go the same way. Records off the fast

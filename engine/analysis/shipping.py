@@ -1,4 +1,4 @@
-"""Sends kctl to where Spark's tasks run, so that nothing of it is installed there.
+"""Send kctl to the executors of Spark's tasks, so that it need not be installed there.
 
 ```
 engine.zip#engine      unpacked by Spark into the folder of files that tasks import from

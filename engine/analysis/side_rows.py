@@ -40,7 +40,7 @@ CHECKPOINT_KINDS = {
 
 
 class _Checkpoint(NamedTuple):
-    """What a checkpoint file says, or why it cannot be read."""
+    """The offsets of a checkpoint file, or the reason why it cannot be read."""
 
     kind: str
     offsets: dict[TopicPartition, int]

@@ -1,4 +1,4 @@
-"""The log directories behind what a command was given.
+"""Find the log directories that the paths in a command's arguments refer to.
 
 | given | stands for |
 |---|---|

@@ -1,4 +1,4 @@
-"""What Spark's errors say, in a line: no plans, no stacks.
+"""Turn an error of Spark into one line without plans and stacks.
 
 | error | the line |
 |---|---|

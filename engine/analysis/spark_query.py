@@ -1,4 +1,4 @@
-"""Running one SQL query over the views on Spark.
+"""Run one SQL query over the views on Spark.
 
 Spark runs a command as soon as it is analysed, so its own parser is asked first whether a statement
 that begins like a question is one (`statements.py` has the table).

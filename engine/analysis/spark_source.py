@@ -118,7 +118,7 @@ def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
 
 
 class LogPartition(InputPartition):  # type: ignore[misc]
-    """What one task reads."""
+    """The splits that one task reads."""
 
     def __init__(self, splits: list[Split]) -> None:
         super().__init__(encode_splits(splits))
@@ -186,7 +186,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
 
 
 class PushingLogReader(KafkaLogReader):
-    """Reads only what filters of topic, partition, offset and time can let through."""
+    """Reads only splits that filters of topic, partition, offset and time can let through."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
         """Keep the ranges that filters imply; yield all filters, so that Spark applies them too."""

@@ -1,4 +1,4 @@
-"""Where Spark runs, and with which of its settings.
+"""The place where Spark runs: a local or remote master or a Connect server, with its settings.
 
 | target | the driver | tasks |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What differs between a session of this process and one of a Connect server.
+"""Differences between a Spark session of this process and one of a Connect server.
 
 | | of this process | of a Connect server |
 |---|---|---|

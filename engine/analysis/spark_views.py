@@ -3,7 +3,8 @@
 A view has all its columns and reads those alone that a query uses, by Spark's own analysis of it:
 
 1. Stand-ins with all columns and no rows take the views' names, and Spark optimizes the query.
-2. What no operator above a stand-in refers to is not used: the result is the same for any value.
+2. A column that no operator above a stand-in refers to is not used: the result is the same for any
+   value.
 3. The views take their names back. A column that is not used is a constant of its type.
 4. A view that is scanned once is read where the filter right above it can hold (`pruning.py`). A
    Connect server gives the text of its plan alone, which `plan_conditions.py` reads.
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class ViewUse(NamedTuple):
-    """The columns of a view that a query uses, and what all its rows have to meet, in SQL."""
+    """The columns of a view that a query uses, and the condition in SQL that its rows must meet."""
 
     columns: tuple[ViewColumn, ...]
     conditions: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ _CONSTANTS = {
 
 
 class ViewNotPrepared(EngineError):
-    """A stand-in for a view was read: the query was not the one that was analysed."""
+    """A stand-in for a view was read: the executed query differs from the analysed one."""
 
 
 def whole(views: Views) -> UsedViews:

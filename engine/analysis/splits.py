@@ -1,4 +1,4 @@
-"""Planning what each task reads: pieces of segments, cut at batch starts, packed to a size.
+"""Plan the reads of each task: pieces of segments, cut at batch starts, packed to a size.
 
 1. A segment is cut at the first position behind each split size that its offset index has and at
    which a whole batch starts: an index is a hint, and a wrong entry is passed over for the next
@@ -80,7 +80,7 @@ class Split(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which partitions are read; None means all."""
+    """The topics and partitions to read; None means all."""
 
     topics: re.Pattern[str] | None = None
     partitions: frozenset[int] | None = None
@@ -96,7 +96,7 @@ class Selection(NamedTuple):
 
 
 class NothingSelected(EngineError):
-    """No partition was found, or none is wanted."""
+    """No partition was found, or none is selected."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__(f"no partition to read in {', '.join(paths)}")
@@ -104,7 +104,7 @@ class NothingSelected(EngineError):
 
 
 class ReadingPlan(NamedTuple):
-    """What is read: pieces of all wanted segments, partition by partition, offsets rising.
+    """The pieces of all wanted segments to read, partition by partition, offsets rising.
 
     Of several brokers, `splits` are those of one replica of each partition, `spares` those of the
     others, and `problems` say in what these differ.

@@ -1,4 +1,4 @@
-r"""Functions and casts which DuckDB has, too, and which mean something else there.
+r"""Functions and casts with another meaning in DuckDB than in Spark, and their replacements.
 
 | Spark | DuckDB gives | is replaced by |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""The text of a SQL statement without what only looks like a part of it.
+"""Blank quoted texts and comments in a SQL statement, and split it into statements.
 
 ```
 '…'  "…"    a backslash takes the next character, a doubled quote stands for one

@@ -1,4 +1,4 @@
-"""Statements that `spark-sql` answers, and what is refused before an engine starts.
+"""Check a SQL statement before an engine starts: queries and `show` may run, changes are refused.
 
 | statement | views |
 |---|---|
@@ -48,7 +48,7 @@ class QueryFailed(EngineError):
 
 
 class StatementRefused(EngineError):
-    """A statement is not a question."""
+    """A statement is not a single query."""
 
     exit_code = 2
     hint = "`kctl spark-export` writes Parquet for tables of your own; here one query is asked"

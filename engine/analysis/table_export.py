@@ -1,4 +1,4 @@
-"""Exporting records into a Delta or Iceberg table: the table's own commit publishes them.
+"""Export records into a Delta or Iceberg table: the table's own commit publishes them.
 
 ```
 out                    the table; readers see what its commits name
@@ -11,8 +11,8 @@ out                    the table; readers see what its commits name
    before the commit: its files are removed from `out`. Then the note is removed.
 2. Tasks fill the staging folder. The table is made, if there is none, durably.
 3. The note is made durable. The files are moved into `out`, durably.
-4. The commit: files, run number and the end offset of each partition, together or not at all. What
-   it wrote is synced.
+4. The commit: files, run number and the end offset of each partition, together or not at all. Its
+   files are synced.
 5. The note and the staging folder are removed, then the lock.
 
 | after a crash in step | the table has | the next run |
@@ -140,7 +140,7 @@ def export_into_table(
 
 
 class _Move(NamedTuple):
-    """A file of the staging folder, where it goes in the table's, and what the table has of it."""
+    """A file of the staging folder, its path in the table's folder, and its row in the commit."""
 
     source: str
     target: str

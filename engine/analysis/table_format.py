@@ -1,4 +1,4 @@
-"""What an export needs of a table: its state, and one commit that publishes files and offsets."""
+"""Interface of a table for exports: its state, and one commit that publishes files and offsets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TableColumns(NamedTuple):
 
 
 class TableState(NamedTuple):
-    """What a table says of the exports that made it.
+    """The state that exports keep in a table: form, last run, end offsets.
 
     `run_count` is the number of the last run that was committed, 0 if none was.
     """

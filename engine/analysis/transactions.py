@@ -1,6 +1,7 @@
-"""Which transactions of a partition were aborted, also where damage may have taken a marker.
+"""Find the aborted transactions of a partition, also where damage may have taken a marker.
 
-A piece is what one producer wrote in a transaction with no doubt in it. A marker ends it:
+A piece is the records of one producer in a transaction, with no damage between them. A marker ends
+it:
 
 ```
 piece … COMMIT               given to readers
@@ -9,8 +10,8 @@ piece … end of the log       open: readers are given nothing from its first of
 piece … damage … ?           the marker may be in the damage: the transaction index decides
 ```
 
-The index of a segment is trusted where it says of every marker that was read what the log says,
-and has no other entries than for damaged places. Then
+The index of a segment is trusted if it agrees with the log about every marker that was read, and
+all its other entries are for damaged places. Then
 
 ```
 an entry covers the piece            hidden
@@ -64,7 +65,7 @@ class Damage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the readers of a partition are not given; `stable_offset` None means up to the end.
+    """Offsets hidden from readers of a partition; `stable_offset` None means readable to the end.
 
     `has_doubts` returns whether damage or missing offsets may have held the end of a transaction.
     """

@@ -1,4 +1,4 @@
-"""Keys and values as what they say: three columns more of the view `records`.
+"""Decoded keys and values: three more columns of the view `records`.
 
 | format | decoded_key, decoded_value | decoding_problem |
 |---|---|---|
@@ -11,9 +11,9 @@
 
 The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`),
 those of keys that of all that keys name.
-Which these are is asked of the logs before a query, and schemas are fetched once, there: tasks take
-their texts along, Protobuf's compiled, and ask no registry. What is not decoded is null, with its
-problem beside it.
+The ids of these schemas are collected from the logs before a query, and each schema is fetched
+once, by the driver: tasks take the texts along, Protobuf's compiled, and ask no registry. A key or
+value that cannot be decoded is null, with its problem beside it.
 
 Markers of transactions say nothing.
 """
@@ -50,7 +50,7 @@ IDS_QUERY = """
 
 
 class ValueDecoding(NamedTuple):
-    """How keys and values are read; travels to tasks pickled.
+    """The formats and schemas by which keys and values are decoded; travels to tasks pickled.
 
     `schemas` are those by id, `unusable` what is wrong with others, `one` the one for all values
     without an envelope. `key_shape` is that of keys by their schemas; without it these are texts.
@@ -175,7 +175,7 @@ class _Known:
 
 
 class ValueDecoder:
-    """Makes the decoded columns of Arrow batches, in one process."""
+    """Decodes keys and values of Arrow batches into columns, in one process."""
 
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
         self._columns = columns

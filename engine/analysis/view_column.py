@@ -1,4 +1,4 @@
-"""What a column of a view is."""
+"""ViewColumn: the definition of one column of a view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ColumnType: TypeAlias = str | Shape
 
 
 class ViewColumn(NamedTuple):
-    """One column of a view: name, type, whether it may be null, what it is."""
+    """One column of a view: name, type, whether it may be null, documentation."""
 
     name: str
     type: ColumnType

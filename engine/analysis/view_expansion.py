@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ViewExpansion:
-    """Puts saved views into queries."""
+    """Replaces saved views in queries by their own queries."""
 
     def __init__(
         self,
@@ -26,7 +26,10 @@ class ViewExpansion:
         parse: Callable[[str], exp.Query],
         column_name: Callable[[exp.Expression], str],
     ) -> None:
-        """`column_name` gives the name of a result column that has none written."""
+        """`column_name` gives the name of a result column that has none written.
+
+        `parse` turns the text of a saved view into a query.
+        """
         self._saved = saved
         self._parse = parse
         self._column_name = column_name

@@ -1,4 +1,4 @@
-"""Which splits each view reads, and which of its columns say where a row comes from.
+"""The splits that each view reads, and the columns of each view that identify a split.
 
 | view | one piece a | of topics |
 |---|---|---|

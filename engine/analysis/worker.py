@@ -1,4 +1,4 @@
-"""What is done once inside a Spark worker process."""
+"""Set up a Spark worker process once, and name the attempt of its task."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _UPDATE_METADATA: Final = api("UpdateMetadata").key
 
 
 class AclAuthorizer:
-    """Decides by a cache that others keep."""
+    """Authorizes by the cached ACLs, which others keep up to date."""
 
     def __init__(
         self, cache: AclCache, super_users: frozenset[str], *, allows_without_rules: bool

@@ -66,7 +66,7 @@ _Filter: TypeAlias = messages.DescribeAclsRequest | messages.DeleteAclsRequest.D
 
 
 class Acls:
-    """Answers all three; `admin` is None where there is no authorizer."""
+    """Answers requests about ACLs; `admin` is None where there is no authorizer."""
 
     def __init__(self, admin: AclAdmin | None = None) -> None:
         self._admin = admin

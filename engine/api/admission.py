@@ -60,7 +60,7 @@ __all__ = [
 
 
 class Rule(Enum):
-    """Which clients may call an API."""
+    """The clients that may call an API."""
 
     ANYONE = "anyone, also before authentication"
     PER_RESOURCE = "the handler checks each topic, group or transaction"
@@ -107,7 +107,7 @@ _CLUSTER_OPERATIONS = {
 
 
 class Audit(NamedTuple):
-    """How a decision about a resource is logged, for audits.
+    """Logging of a decision about a resource, for audits.
 
     Source: Action and AclAuthorizer.logAuditMessage of 3.9.1.
     """

@@ -1,4 +1,4 @@
-"""The resources of a request whose settings change, and the rows that answer for them.
+"""Alter the settings of a request's resources, and make the rows of its response.
 
 Shared by AlterConfigs and IncrementalAlterConfigs.
 Source: ConfigAdminManager of 3.9.1.

@@ -41,7 +41,7 @@ _CHAINS: Final = 4
 
 
 class ClientQuotas:
-    """Answers both."""
+    """Answers DescribeClientQuotas and AlterClientQuotas."""
 
     def __init__(self, admin: QuotaAdmin) -> None:
         self._admin = admin

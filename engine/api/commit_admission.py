@@ -1,4 +1,4 @@
-"""Which partitions a commit of offsets may have: the rule of OffsetCommit and TxnOffsetCommit.
+"""Partitions that a commit of offsets may contain: the rule of OffsetCommit and TxnOffsetCommit.
 
 | partition | result |
 |---|---|
@@ -24,7 +24,7 @@ from engine.replication.metadata_cache import MetadataCache
 
 
 class AdmittedOffsets(NamedTuple):
-    """Offsets for the coordinator, codes of refused partitions, and topics refused as such."""
+    """Offsets for the coordinator, codes of refused partitions, and wholly refused topics."""
 
     offsets: dict[TopicPartition, CommittedOffset]
     refused: Codes

@@ -71,7 +71,7 @@ def require_allowed(session: Session, resource: Resource, operation: AclOperatio
 
 
 class ResourceResult(NamedTuple):
-    """How one resource fared."""
+    """The error code and message for one resource."""
 
     code: int = 0
     message: str | None = None

@@ -14,7 +14,7 @@ from engine.wire import messages
 
 
 class ConsumerProtocol:
-    """Refuses both."""
+    """Refuses ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
 
     def heartbeat(
         self, _request: messages.ConsumerGroupHeartbeatRequest, _exchange: Exchange

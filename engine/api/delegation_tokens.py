@@ -46,7 +46,7 @@ _FIRST_WITH_REQUESTER: Final = 3
 
 
 class DelegationTokens:
-    """Answers all four."""
+    """Answers requests to create, renew, expire and describe delegation tokens."""
 
     def __init__(
         self, admin: TokenAdmin | None, security_protocol_of: Callable[[str], str]

@@ -41,7 +41,7 @@ _PRINCIPAL_TYPE: Final = "User:"
 
 
 class QuotaWindows(NamedTuple):
-    """Over how much time rates are measured."""
+    """Number and length of the windows over which rates are measured."""
 
     window_count: int
     length_ms: int

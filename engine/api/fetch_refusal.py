@@ -1,4 +1,4 @@
-"""Whether a partition can be fetched at all: the one guard of consumers' and followers' fetches.
+"""Refuse fetches of partitions that cannot be read: one guard for consumers and followers.
 
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog; KIP-516.
 """

@@ -57,7 +57,7 @@ CreateTopics: TypeAlias = Callable[[Iterable[str]], PromiseCoroutine[dict[str, i
 
 
 class Coordinator(NamedTuple):
-    """Where a key is coordinated, or an error code."""
+    """The broker that coordinates a key, or an error code."""
 
     error_code: int
     node_id: int = _NO_NODE

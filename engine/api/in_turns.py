@@ -32,7 +32,7 @@ from engine.wire.structs import Message
 
 
 class Rows(NamedTuple):
-    """Where an API has its rows: the fields of its request and of its response, and their names."""
+    """The rows of an API: their fields in its request and response, and their names."""
 
     api_name: str
     requested: str

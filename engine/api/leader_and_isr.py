@@ -53,7 +53,10 @@ class LeaderAndIsr:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs."""
+        """`line` has the orders of all APIs.
+
+        `broker_epoch` returns the epoch of this broker's registration.
+        """
         self._leadership = leadership
         self._turns = turns
         self._line = line

@@ -1,4 +1,4 @@
-"""What a broker counts and measures of the requests of its clients, by API.
+"""Counts, sizes and times of the requests of a broker's clients, by API.
 
 ```
  a request ends ── its size joins the list of its API and version, and its times if there are any
@@ -94,7 +94,7 @@ BYTES_NAME: Final = "RequestBytes"
 
 
 class RequestTimes(NamedTuple):
-    """What a request took, in whole milliseconds; in the order of TIME_NAMES."""
+    """Times of a request in whole milliseconds, in the order of TIME_NAMES."""
 
     total_ms: int
     local_ms: int
@@ -125,7 +125,7 @@ class DeprecatedCount(NamedTuple):
 
 
 class ErrorCount(NamedTuple):
-    """How often an error was in the responses of an API."""
+    """The number of an error's occurrences in the responses of an API."""
 
     name: str
     error: str
@@ -192,7 +192,7 @@ _Value: TypeAlias = tuple[int, RequestTimes]
 
 
 class _Figures:
-    """What has been measured of the requests of a name."""
+    """Measurements of the requests of one name."""
 
     __slots__ = ("_frequent", "_sample", "_sizes", "_times")
 

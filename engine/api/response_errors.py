@@ -1,4 +1,4 @@
-"""How often each error code is in a response; NONE counts, too.
+"""Count each error code in a response; NONE counts, too.
 
 Most responses have a code of their own, of each row, or both, and each of them counts. The few that
 count otherwise have a function here.
@@ -30,7 +30,7 @@ _PARTITION_CODE: Final = "partition_error_code"
 
 
 class _Codes(NamedTuple):
-    """Where the error codes of a struct are: its own, and those of the rows of its arrays."""
+    """Places of error codes in a struct: its own, and those of the rows of its arrays."""
 
     own: tuple[str, ...]
     rows: tuple[tuple[str, _Codes], ...]

@@ -101,7 +101,7 @@ class _State(Enum):
 
 
 class _Refused(EngineError):
-    """The connection ends."""
+    """The authentication failed: the connection ends, after a response if there is one."""
 
     def __init__(self, reason: str, response: bytes | None = None, *, is_delayed: bool) -> None:
         super().__init__(reason)

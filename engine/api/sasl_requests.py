@@ -15,7 +15,7 @@ _TOO_LATE = "SaslAuthenticate request received after successful authentication"
 
 
 class SaslRequests:
-    """Refuses both."""
+    """Refuses SaslHandshake and SaslAuthenticate."""
 
     def handshake(
         self, _request: messages.SaslHandshakeRequest, _exchange: Exchange

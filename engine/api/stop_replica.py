@@ -54,7 +54,10 @@ class StopReplica:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs."""
+        """`line` has the orders of all APIs.
+
+        `broker_epoch` returns the epoch of this broker's registration.
+        """
         self._turns = turns
         self._line = line
         self._leadership = leadership

@@ -20,7 +20,7 @@ from engine.wire import messages
 
 
 class ToController:
-    """Hands requests to the controller of this broker."""
+    """Passes requests to the controller of this broker."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller

@@ -23,7 +23,7 @@ _Listed = messages.ListTransactionsResponse
 
 
 class TransactionAdminApis:
-    """Answers both."""
+    """Answers DescribeTransactions and ListTransactions."""
 
     def __init__(self, admin: TransactionAdmin) -> None:
         self._admin = admin

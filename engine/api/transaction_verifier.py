@@ -88,7 +88,7 @@ class Verified(NamedTuple):
 
 
 class TransactionVerifier:
-    """Finds out which transactional batches may be written."""
+    """Verifies with coordinators that transactional batches belong to open transactions."""
 
     def __init__(
         self,
@@ -96,7 +96,10 @@ class TransactionVerifier:
         verify_with_coordinator: VerifyWithCoordinator,
         is_enabled: Callable[[], bool],
     ) -> None:
-        """`find` returns a partition of this broker or raises an ApiError."""
+        """`find` returns a partition of this broker or raises an ApiError.
+
+        `is_enabled` returns whether partitions are verified at all.
+        """
         self._find = find
         self._verify_with_coordinator = verify_with_coordinator
         self._is_enabled = is_enabled

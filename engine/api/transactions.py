@@ -69,7 +69,7 @@ def is_verification(request: _Request, version: int) -> bool:
 
 
 class Transactions:
-    """Answers all three."""
+    """Answers AddPartitionsToTxn, AddOffsetsToTxn and EndTxn."""
 
     def __init__(
         self,

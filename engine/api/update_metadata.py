@@ -63,7 +63,10 @@ class UpdateMetadata:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs."""
+        """`line` has the orders of all APIs.
+
+        `broker_epoch` returns the epoch of this broker's registration.
+        """
         self._turns = turns
         self._line = line
         self._leadership = leadership

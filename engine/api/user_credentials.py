@@ -32,7 +32,7 @@ _NOT_CONTROLLER = "This is not the correct controller for this cluster."
 
 
 class UserScramCredentials:
-    """Answers both."""
+    """Answers DescribeUserScramCredentials and AlterUserScramCredentials."""
 
     def __init__(self, admin: CredentialAdmin, controller: Controller) -> None:
         self._admin = admin

@@ -1,1 +1,1 @@
-"""How the partitions of topics are given to the members of a consumer group, as clients do it."""
+"""Assign the partitions of topics to the members of a consumer group, as Kafka's clients do."""

@@ -6,7 +6,7 @@ from engine.errors import EngineError
 
 
 class NoAssignment(EngineError):
-    """What members say they had does not fit the topics that there are.
+    """Partitions that members claim to own do not fit the existing topics.
 
     Kafka's assignors end with exceptions of Java in the same cases.
     """

@@ -1,4 +1,4 @@
-"""Which partitions have gone from which member to which within one assignment.
+"""Movements of partitions from member to member within one assignment.
 
 If a partition is to go from A to B and another of its topic has gone from B to A before, the other
 goes back instead. A partition that has gone from A to B and goes on to C counts as gone from A to

@@ -1,4 +1,4 @@
-"""Who had which partition before a rebalance, as far as the members' claims agree.
+"""Owners of partitions before a rebalance, as far as the members' claims agree.
 
 Of two members that claim a partition
 
@@ -26,7 +26,7 @@ PreviousOf: TypeAlias = Callable[[Subscription], PreviousAssignment]
 
 
 class PreviousOwners(NamedTuple):
-    """What each member had of topics that are there still, and what cannot be given back."""
+    """Partitions that each member owned of existing topics, and contested ones."""
 
     owned: dict[str, list[TopicPartition]]
     #: Claimed by several members of one generation.

@@ -4,7 +4,7 @@
 2. Where racks decide, partitions first go to members of the rack of a replica, within these
    numbers. Topics with the same members and as many partitions stay together: a partition number
    goes to one member in all of them, if that member may take it in all.
-3. What is left goes to the members in order.
+3. The remaining partitions go to the members in order.
 
 Racks decide for a topic if members have racks that its replicas have, and not every partition has
 replicas in all of the topic's racks.
@@ -52,7 +52,7 @@ def assign_range(topics: Topics, subscriptions: Subscriptions) -> Assignment:
 
 
 class _TopicState:
-    """How far the assignment of a topic is."""
+    """The progress of the assignment of a topic."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A rebalance without a group: what members get, given what they had.
+"""Compute a rebalance without a group: the new assignment from the former one.
 
 | protocol | members give up | rebalances |
 |---|---|---|

@@ -21,7 +21,7 @@ from engine.assignors.user_data import PreviousAssignment
 
 
 class RebalanceProtocol(StrEnum):
-    """What members do with their partitions as they join again."""
+    """Eager or cooperative: members give up all partitions to rejoin, or only those that move."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"

@@ -1,4 +1,4 @@
-"""How racks decide for the sticky assignors: for all topics together, or not at all.
+"""Decide if the sticky assignors use racks: for all topics together, or not at all.
 
 Racks decide if members have racks that replicas have, and not every partition has replicas in all
 racks that there are.

@@ -1,4 +1,4 @@
-"""What an assignor is given and what it returns; the order of members.
+"""Input and output of assignors, and the order of members.
 
 Members with an instance id come first, by that id; the others by member id. Texts are compared by
 their UTF-16 units, as Java compares them.
@@ -18,7 +18,7 @@ NO_GENERATION: Final = -1
 
 
 class Subscription(NamedTuple):
-    """What a member wants: topics by name, and its rack if it has one; what it says of before.
+    """A member's subscribed topics and rack, and its claims about the former assignment.
 
     `owned_partitions` are what it still has, `generation_id` when it got them; `user_data` is what
     its assignor adds, of a form that only that assignor knows.

@@ -1,4 +1,4 @@
-"""What sticky assignors add to a member's subscription.
+"""User data of sticky assignors in a member's subscription: former partitions and generation.
 
 ```
 sticky, version 0   count of topics int32
@@ -29,7 +29,7 @@ _INT32: Final = Format(">i")
 
 
 class PreviousAssignment(NamedTuple):
-    """What a member had, and in which generation; NO_GENERATION if it does not say."""
+    """A member's former partitions and their generation; NO_GENERATION if it is not given."""
 
     partitions: tuple[TopicPartition, ...] = ()
     generation_id: int = NO_GENERATION

@@ -52,7 +52,7 @@ class ChangeReader(NamedTuple):
 
 
 class ChangeWatch:
-    """Reads the changes, one reading at a time.
+    """Reads the noted changes, one reading at a time.
 
     Notes are numbered without gaps, and the stat of their parent counts all that were ever made.
     A number at or above `_next_change` without a node is a note that another broker removed.

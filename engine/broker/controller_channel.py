@@ -40,7 +40,7 @@ CONTROL_VERSIONS = {"LeaderAndIsr": 7, "StopReplica": 4, "UpdateMetadata": 8}
 
 
 class QueueClosed(EngineError):
-    """A request was not answered by a broker whose queue was closed, or that has none."""
+    """The queue of requests to a broker was closed, or does not exist: no response will come."""
 
     def __init__(self, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} has no queue of requests")

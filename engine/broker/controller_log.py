@@ -12,7 +12,7 @@ _changes_log = logging.getLogger("state.change.logger")
 
 
 class ControllerLog:
-    """Logs what the controller reports; see `engine.controller.ports.ControllerReporter`."""
+    """Logs the controller's reports; see `engine.controller.ports.ControllerReporter`."""
 
     def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
         """`on_elected` runs when this broker has become the controller."""

@@ -43,7 +43,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Waiting(NamedTuple):
-    """How many replicas an append waits for, and how long."""
+    """The acks and the timeout of an append."""
 
     required_acks: int
     timeout_ms: int

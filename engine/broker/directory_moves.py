@@ -48,6 +48,7 @@ class DirectoryMoves:
         backoff_ms: int,
         abort_cleaning: Callable[[TopicPartition], None],
     ) -> None:
+        """`replicas` returns the replica manager; `abort_cleaning` ends a cleaning of a log."""
         self._replicas = replicas
         self._abort_cleaning = abort_cleaning
         self._logs = logs

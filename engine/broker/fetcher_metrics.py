@@ -1,4 +1,4 @@
-"""A broker's gauges of what it follows, of sessions and of parked operations, by Kafka's names.
+"""Gauges of a broker's fetchers, fetch sessions and purgatories, by Kafka's names.
 
 | domain and type | gauges |
 |---|---|

@@ -40,7 +40,10 @@ class JwksKeys:
     """The keys of one address."""
 
     def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
-        """Read them; raises ConfigError."""
+        """Read them; raises ConfigError.
+
+        `read` returns the keys at the address; also later, on a worker thread.
+        """
         self.url = url
         self._read = read
         self._clock = clock

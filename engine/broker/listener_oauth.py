@@ -1,4 +1,4 @@
-"""How a listener with OAUTHBEARER verifies access tokens.
+"""Verification of access tokens by a listener with OAUTHBEARER.
 
 | `sasl.server.callback.handler.class` of the mechanism | tokens |
 |---|---|

@@ -62,7 +62,7 @@ class AnotherCertificate(ConfigError):
 
 
 class _Certificate(NamedTuple):
-    """Whom a listener's certificate is for."""
+    """The subject and the host names of a listener's certificate."""
 
     name: str
     hosts: frozenset[str]
@@ -82,14 +82,14 @@ class _Loaded(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What a listener may use from now on; `to_peers` only where brokers connect by it."""
+    """TLS for new connections of a listener; `to_peers` is None unless brokers connect by it."""
 
     loaded: _Loaded
     to_peers: LayerTo | None
 
 
 class ReplacedFiles(NamedTuple):
-    """What came of reading a listener's files again, whose states have changed."""
+    """Result of a new read of a listener's changed files."""
 
     listener: ListenerAddress
     states: FileStates

@@ -9,8 +9,8 @@
 | `kafka.controller` ControllerStats | unclean elections, events of the controller and their times |
 | `kafka.network` RequestMetrics | requests by API and version, their times and sizes by API |
 
-What happens is counted where it happens, and costs an addition. The rates are made of the counts
-every five seconds, all at once; a topic without traffic since is passed over.
+Events are counted where they happen, by one addition each. The rates are made of the counts every
+five seconds, all at once; a topic without traffic since is passed over.
 
 Source: BrokerTopicMetrics, BrokerTopicStats, ReplicaManager, ControllerStats and RequestChannel of
 3.9.1. Differs: the meters of a broker tick together, where each of Kafka's ticks five seconds after

@@ -1,4 +1,4 @@
-"""Where a broker gets the access tokens from by which it logs in to others.
+"""Source of the access tokens by which a broker logs in to other brokers.
 
 | `sasl.login.callback.handler.class` of the listener between brokers | token |
 |---|---|

@@ -1,4 +1,4 @@
-"""How a broker authenticates itself to others: by the listener between brokers.
+"""Authentication of a broker to other brokers, by the settings of the listener between brokers.
 
 | setting | |
 |---|---|

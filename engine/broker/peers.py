@@ -53,7 +53,7 @@ class ChannelSettings(NamedTuple):
 
 
 class PeerSecurity(NamedTuple):
-    """How brokers of other processes are reached."""
+    """Listener, protocol, SASL and TLS of connections to brokers of other processes."""
 
     listener: str
     protocol: str = "PLAINTEXT"

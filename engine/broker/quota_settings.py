@@ -40,7 +40,7 @@ _RATE: Final = "connection_creation_rate"
 
 
 class AddressRates:
-    """How many connections a second come from an address at most; None is any number."""
+    """Limits of connections per second by address; None is no limit."""
 
     def __init__(self) -> None:
         self.default: int | None = None

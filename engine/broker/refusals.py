@@ -29,6 +29,7 @@ class _Lines:
     """A bounded number of lines a period."""
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
+        """`log` writes a line of the log; `left_out` is the line about dropped ones."""
         self._clock = clock
         self._log = log
         self._left_out = left_out

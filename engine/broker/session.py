@@ -30,7 +30,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class BrokerSession:
-    """Sees a session expire and begins the next."""
+    """Begins a new session when one expires."""
 
     def __init__(
         self,
@@ -41,7 +41,10 @@ class BrokerSession:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin; `begin` runs at the start of each session, and may be repeated."""
+        """Begin; `begin` runs at the start of each session, and may be repeated.
+
+        `on_expired` is called when a session has expired.
+        """
         self._znodes = znodes
         self._timers = timers
         self._clock = clock

@@ -33,7 +33,10 @@ class LoopTasks:
         on_failure: Callable[[str, EngineError], None],
         ends_early: Callable[[], bool] = never,
     ) -> None:
-        """`ends_early` returns whether a share of a turn is over before its time."""
+        """`ends_early` returns whether a share of a turn is over before its time.
+
+        `on_failure` reports the error of a task, with the task's name.
+        """
         self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Settings that require what this broker does not do: it does not start with them.
+"""Refuse to start with settings that require features which this broker lacks.
 
 A broker that ignored one of these would be open where it should be closed, or lose records that it
 should keep. All others are either served or change nothing here.

@@ -39,7 +39,7 @@ _LEAST_BYTES = 1
 
 
 class StoredRecord(NamedTuple):
-    """Where a record is; the offset is −1 where the broker does not return it (acks=0)."""
+    """Partition and offset of a stored record; −1 where the broker returns none (acks=0)."""
 
     partition: TopicPartition
     offset: int

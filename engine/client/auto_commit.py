@@ -1,6 +1,7 @@
-"""What a consumer logs in place of raising it.
+"""Automatic commits of a consumer: their errors are logged, except for one that is raised.
 
-Commits that nobody asked for by name: an error of one is logged, and the next is on its time.
+The application calls none of these commits itself: an error of one is logged, and the next is made
+at its time.
 
 | error | then |
 |---|---|

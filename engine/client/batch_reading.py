@@ -1,6 +1,6 @@
 """The batches of a partition as they are stored, in order, up to where transactions are decided.
 
-For who looks at batches and not at records: what they take, which producers wrote them, markers.
+For commands about batches instead of records: their sizes, their producers, markers.
 """
 
 from __future__ import annotations

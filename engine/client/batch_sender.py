@@ -10,8 +10,8 @@
 | any other error | it failed, and so does all that waits behind it |
 
 A partition that has failed fails all that comes, so that nothing is stored behind a gap. With
-`goes_on` it takes what comes later, as soon as nothing of it is under way: in the next epoch of its
-producer id, so that a late request of the one before is fenced.
+`goes_on` it accepts later batches, as soon as none of its earlier ones is under way: in the next
+epoch of its producer id, so that a late request of the one before is fenced.
 
 With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way: a broker knows that
 many batches again, and takes none out of sequence. Until its first batch is stored, and after an
@@ -66,7 +66,7 @@ _MAY_BE_STORED: Final = frozenset((REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_
 
 
 class BatchResult(NamedTuple):
-    """What became of a batch.
+    """The result of a batch.
 
     `base_offset` is −1 where the broker does not say it (acks=0, stored before). With an error
     nothing of it is stored, unless `is_doubtful`: then nobody knows.
@@ -79,7 +79,7 @@ class BatchResult(NamedTuple):
 
 
 class SenderOptions(NamedTuple):
-    """How batches are sent; `identity` (producer id, epoch) makes it idempotent.
+    """Options for sending batches; `identity` (producer id, epoch) makes it idempotent.
 
     With a `transactional_id` batches are part of its transaction. `goes_on` has a partition that
     has failed take batches again.
@@ -153,7 +153,7 @@ class _Queue:
 
 
 class ProduceSender:
-    """Takes batches by `put`; `poll` sends, waits and returns what became of them."""
+    """Takes batches by `put`; `poll` sends them, waits and returns their results."""
 
     def __init__(
         self,
@@ -163,7 +163,10 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """`on_view` is called with the metadata that is requested as a leader is unknown."""
+        """`on_view` is called with the metadata that is requested as a leader is unknown.
+
+        `on_retry` is called at the first retry of a batch, with its error.
+        """
         self._client = client
         self._options = options
         self._on_retry = on_retry

@@ -95,6 +95,7 @@ class BrokerConnections:
         make_connection: Callable[[], BrokerConnection],
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
+        """`on_call` is called with each request before it is sent."""
         self._on_call = on_call
         self._settings = settings
         self._streams = streams

@@ -1,4 +1,4 @@
-"""What would happen to a partition if one of its brokers died now. Pure.
+"""Predict the effect of a broker's failure on a partition: leader, acks, lost records. Pure.
 
 The rule is that of the controller for a leader that is gone (ELE-1): the first assigned replica
 that is alive and in sync leads; without one, any that is alive if unclean elections are allowed.
@@ -13,7 +13,7 @@ from engine.client.metadata import PartitionView
 
 
 class Situation(NamedTuple):
-    """A partition and what decides about it; `ends` has the ends of logs that are known."""
+    """A partition with the facts that decide its fate; `ends` has the known ends of logs."""
 
     partition: PartitionView
     alive: Collection[int]

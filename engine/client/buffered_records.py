@@ -39,7 +39,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class BufferedRecords:
-    """What a consumer returns next, and what it has returned last."""
+    """Fetched records that wait for a consumer's next `poll`, and those of the last one."""
 
     def __init__(self) -> None:
         #: None of the runs is empty.

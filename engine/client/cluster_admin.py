@@ -1,4 +1,4 @@
-"""What brokers say about themselves: the APIs that they speak, the log directories they hold."""
+"""Requests about brokers: the API versions that they support, their log directories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.wire import messages
 
 
 class BrokerApis(NamedTuple):
-    """What one broker speaks: versions by API key, finalized features by name."""
+    """A broker's supported versions by API key, and finalized features by name."""
 
     versions: dict[int, VersionRange]
     features: dict[str, VersionRange]

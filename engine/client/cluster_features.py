@@ -1,4 +1,4 @@
-"""The features of a cluster, of all its brokers together: what it may be raised to, who differs.
+"""Features of a cluster: finalized levels, those that all brokers support, and deviating brokers.
 
 A level can be finalized if every broker supports it. Of finalized levels those of the highest
 epoch count: a broker with other ones has not read the latest metadata yet. Epochs alone say nothing

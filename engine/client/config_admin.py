@@ -18,7 +18,7 @@ _LATER_RELEASE: Final = "4.3.0"
 
 
 class ConfigResourceType(IntEnum):
-    """What can have settings; the numbers are Kafka's."""
+    """Types of resources that have settings; the numbers are Kafka's."""
 
     TOPIC = 2
     BROKER = 4
@@ -49,7 +49,7 @@ _OF_ANY_BROKER = (
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from; the numbers are Kafka's."""
+    """The source of a setting's value; the numbers are Kafka's."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -109,7 +109,7 @@ class ConfigEntry(NamedTuple):
 
 
 class ConfigOp(IntEnum):
-    """How a change acts; APPEND and SUBTRACT are for lists."""
+    """The operation of a change; APPEND and SUBTRACT are for lists."""
 
     SET = 0
     DELETE = 1

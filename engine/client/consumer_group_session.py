@@ -1,4 +1,4 @@
-"""A member of a group of the consumer protocol: its broker assigns, and heartbeats say what.
+"""Member of a group of the consumer protocol: its coordinator assigns by responses to heartbeats.
 
 ```
 UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐ a new target
@@ -7,12 +7,12 @@ UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐
 ```
 
 1. A heartbeat with epoch 0 joins. The response has the member's epoch, the interval of heartbeats,
-   and the target: what the member is to own.
-2. A target that differs from what it owns is reconciled by the caller of `poll`: commit,
+   and the target: the partitions that the member is to own.
+2. A target that differs from the owned partitions is reconciled by the caller of `poll`: commit,
    `take_target`, give up, begin with what was added, `acknowledge`. Topics come by id; those whose
-   names nobody knows yet are left for later.
-3. The next heartbeat has what it owns: the coordinator gives what was given up to others, and the
-   member the epoch of its target.
+   names are unknown yet are left for later.
+3. The next heartbeat has the owned partitions: the coordinator assigns revoked ones to other
+   members, and the member gets the epoch of its target.
 4. A heartbeat with epoch −1 leaves; a static member's −2 keeps its partitions for its return.
 
 | response | what the member does |

@@ -49,7 +49,7 @@ class SubscriptionPattern(NamedTuple):
 
 
 class NoConsumerProtocol(EngineError):
-    """The cluster does not have the consumer protocol, or not the version of it that is needed."""
+    """The cluster lacks the consumer protocol, or the required version."""
 
     hint = "set group.protocol to classic until the cluster is upgraded to Kafka 4"
 
@@ -59,7 +59,7 @@ class NoConsumerProtocol(EngineError):
 
 
 class MemberClaims(NamedTuple):
-    """What a member says about itself, besides its group, id and epoch."""
+    """The fields of a heartbeat besides the member's group, id and epoch."""
 
     topics: tuple[str, ...] | None
     pattern: str | None
@@ -85,7 +85,7 @@ def new_member_id(random_bytes: bytes) -> str:
 
 
 class Heartbeats:
-    """Sends the heartbeats of one member, and remembers what the coordinator has heard."""
+    """Sends the heartbeats of one member, with only the fields that changed since the last."""
 
     def __init__(self, client: KafkaClient, group_id: str) -> None:
         self._client = client

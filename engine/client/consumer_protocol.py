@@ -1,4 +1,4 @@
-"""What members of a group of consumers send each other through the coordinator.
+"""Subscriptions and assignments that members of a consumer group exchange via the coordinator.
 
 ```
 JoinGroup  version int16, Subscription: topics, user data, owned partitions, generation, rack

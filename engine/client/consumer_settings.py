@@ -1,4 +1,4 @@
-"""How a consumer behaves, by the names and defaults of Kafka's consumer."""
+"""Settings of a consumer, by the names and defaults of Kafka's consumer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOSE_TIMEOUT_MS: Final = 30_000
 
 
 class ConsumerSettings(NamedTuple):
-    """How a consumer behaves; the names and defaults are those of Kafka's consumer.
+    """Settings of a consumer; the names and defaults are those of Kafka's consumer.
 
     Without `member` there is no group: nothing is committed, and topics are not subscribed to.
     """

@@ -1,4 +1,4 @@
-"""What can keep a client from a response.
+"""Errors of a client that gets no response from a broker.
 
 ```
 EngineError
@@ -73,7 +73,7 @@ class TimedOut(EngineError):
 
 
 class BufferExhausted(TimedOut):
-    """There was no room for a record in time: it is not sent."""
+    """The producer's buffer had no room for a record in time: the record is not sent."""
 
     hint = "send less at once, or raise buffer.memory or max.block.ms"
 
@@ -184,7 +184,7 @@ class NotKafka(WireError):
 
 
 class TlsExpected(WireError):
-    """A peer answers in TLS what was not said in it."""
+    """A peer answers a request without TLS by bytes of TLS."""
 
     exit_code = _UNREACHABLE_EXIT
     hint = "set security.protocol of the client's settings to SSL or SASL_SSL"

@@ -25,7 +25,7 @@ _VALIDATE_LOWEST: Final = 1
 
 
 class FeatureChange(IntEnum):
-    """In which direction a level may change."""
+    """Direction in which a finalized level may change."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -33,7 +33,7 @@ class FeatureChange(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A feature and the level that it is to have; 0 disables it."""
+    """A feature and its new level; 0 disables it."""
 
     feature: str
     level: int

@@ -22,7 +22,7 @@ from engine.wire import messages
 
 
 class AbortedProducer(NamedTuple):
-    """A transaction whose records do not count, from its first offset on."""
+    """An aborted transaction: its records from the first offset on are left out."""
 
     producer_id: int
     first_offset: int
@@ -76,7 +76,7 @@ def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
 
 
 class _Isolation:
-    """Knows which transactions are aborted while batches go by in order."""
+    """Tracks aborted transactions while batches are read in order."""
 
     def __init__(self, aborted: Iterable[AbortedProducer]) -> None:
         self._coming = sorted(aborted, key=lambda producer: producer.first_offset, reverse=True)

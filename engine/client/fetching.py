@@ -50,7 +50,7 @@ INT64_MAX: Final = (1 << 63) - 1
 
 
 class FetchOptions(NamedTuple):
-    """How to fetch: how long a broker may wait for data, and how much it may send."""
+    """Options of fetches: isolation, the broker's wait, the sizes of responses."""
 
     read_committed: bool = False
     max_wait_ms: int = 500
@@ -62,7 +62,7 @@ class FetchOptions(NamedTuple):
 
 
 class ConsumedRecords(NamedTuple):
-    """What one fetch brought of one partition: records in runs.
+    """The records of one partition from one fetch, in runs.
 
     `next_offset` is where the next fetch goes on, `end_offset` (exclusive) how far a consumer
     may read now. With an error, the partition is fetched no more.
@@ -89,7 +89,7 @@ class _Fetch(NamedTuple):
 
 
 class _Token(NamedTuple):
-    """Whose request was sent to which broker."""
+    """The fetcher of a request, and the broker that it was sent to."""
 
     fetcher: Fetcher
     broker_id: int
@@ -104,7 +104,7 @@ class _FailedPartition(NamedTuple):
 
 
 class Fetcher:
-    """Fetches partitions from offsets on; `poll` hands out what has come."""
+    """Fetches partitions from offsets on; `poll` returns records that have arrived."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, finding by finding, with the cause in words. Pure.
+"""Findings about a cluster: problems of its brokers and partitions, with their causes. Pure.
 
 | finding | severity | when |
 |---|---|---|
@@ -17,11 +17,11 @@
 | move | notice | a reassignment is under way |
 | throttle | notice | replication is throttled, which a finished move should have undone |
 
-What holds up readers (transactions, groups) is found by `reader_findings`.
+Findings about readers (transactions, groups) are in `reader_findings`.
 
-What a reassignment brings is not missing: a partition is under-replicated where fewer are in sync
-than it has without that, as Kafka's own tool counts. A partition has one of offline, silent-leader,
-under-min-isr, under-replicated and at-min-isr: the worst.
+Adding replicas of a reassignment do not count: a partition is under-replicated if fewer replicas
+are in sync than it has without those, as Kafka's own tool counts. A partition has one of offline,
+silent-leader, under-min-isr, under-replicated and at-min-isr: the worst.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Unanswered(NamedTuple):
 
 
 class ClusterFacts(NamedTuple):
-    """What findings are made from.
+    """The facts from which findings are made.
 
     `min_isr` is by topic; `ends` has the end of each replica's log, or why it is not known.
     `silent` are brokers that count as live and answer nothing, with the reason; `rates` are the
@@ -239,7 +239,7 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
 
 
 class _Cause(NamedTuple):
-    """A reason, and the part of it that other partitions have too."""
+    """A cause, and the part of its text that is the same for other partitions."""
 
     text: str
     shared: str

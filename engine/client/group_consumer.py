@@ -2,8 +2,8 @@
 
 One `poll`:
 
-1. What the polls before gave is processed now: it is committed, if `auto_commit_interval_ms` has
-   passed since the last commit; one that fails is logged, and the next is tried at its time.
+1. Records of earlier polls count as processed: they are committed, if `auto_commit_interval_ms` has
+   passed since the last commit; a failed commit is logged, and the next is tried at its time.
 2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
    committed as far as that is possible, and the member joins again.
 3. Added partitions without a `seek` begin at their committed offsets, those without one where
@@ -46,7 +46,7 @@ StartOf = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int | Eng
 
 
 class GroupConsumer:
-    """A member of a group that fetches what it is given."""
+    """A member of a group that fetches its assigned partitions."""
 
     def __init__(
         self,
@@ -59,7 +59,10 @@ class GroupConsumer:
         auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
         commits: bool = True,
     ) -> None:
-        """Errors: SettingOfOtherProtocol."""
+        """Errors: SettingOfOtherProtocol.
+
+        `start_of` returns the start offsets of partitions without a committed one.
+        """
         self._client = client
         client.has_coordinators_apart = True
         self._commits = commits

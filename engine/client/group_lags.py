@@ -1,4 +1,4 @@
-"""The lag of many groups: what each has committed, and how far that is from the ends of logs.
+"""Lag of many groups: from their committed offsets and the ends of the partitions.
 
 ```
 1. of each coordinator   OffsetFetch of GROUPS_PER_REQUEST groups, all coordinators at once
@@ -36,7 +36,7 @@ _Commits = dict[TopicPartition, CommitView]
 
 
 class LagSum(NamedTuple):
-    """What a group has committed, and the sum of its lag in records.
+    """The sizes of a group's commits, and the sum of its lag in records.
 
     `lag` is None where the end of a partition is not known; `unknown_count` counts those.
     """

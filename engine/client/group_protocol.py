@@ -1,4 +1,4 @@
-"""Which protocol a member of a group speaks, and the settings that are of the other one alone.
+"""The protocol of a group member, classic or consumer, and the settings that only one of them has.
 
 | `group.protocol` | who assigns | refused |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Groups of a cluster: which there are, their members, what they have committed.
+"""Requests about groups: list them, describe their members, read their committed offsets.
 
 Source: KIP-222, KIP-518, KIP-709; `kafka-consumer-groups`.
 """
@@ -54,7 +54,7 @@ class MemberView(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group with its members; one that nobody knows is Dead.
+    """A group with its members; its state is Dead if no coordinator has it.
 
     In a group of the consumer protocol (KIP-848) `protocol_name` is the assignor's, and the epochs
     are those of the group and of its target assignment.
@@ -70,7 +70,7 @@ class GroupDescription(NamedTuple):
 
 
 class CommitView(NamedTuple):
-    """What a group has committed for a partition; the leader epoch is -1 if it is not known."""
+    """A group's committed offset of a partition; the leader epoch is -1 if it is unknown."""
 
     offset: int
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""How a cluster is as a whole: who leads it, what lacks replicas or leaders, what is throttled."""
+"""Overall health of a cluster: controller, partitions without replicas or leaders, throttles."""
 
 from __future__ import annotations
 

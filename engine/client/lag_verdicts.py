@@ -1,4 +1,4 @@
-"""Whether a group keeps up with a partition, by samples of its offset and its lag. Pure.
+"""Judge from samples of offset and lag if a group keeps up with a partition. Pure.
 
 | verdict | when |
 |---|---|
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 
 class LagVerdict(Enum):
-    """How a group keeps up with a partition."""
+    """Verdicts about a group's lag in a partition."""
 
     OK = "OK"
     WARN = "WARN"
@@ -34,7 +34,7 @@ class LagVerdict(Enum):
 
 
 class LagSample(NamedTuple):
-    """What a group had committed at a time, and where the partition ended."""
+    """One sample of a group's committed offset and lag, and of the partition's end."""
 
     committed_offset: int
     end_offset: int

@@ -19,7 +19,7 @@ _FIRST_WITH_KINDS = 1
 
 
 class Election(IntEnum):
-    """How a leader is chosen."""
+    """Types of leader elections."""
 
     #: The first of the assigned replicas, if it is in sync.
     PREFERRED = 0

@@ -1,4 +1,4 @@
-"""What a consumer needs of a membership, whichever protocol the group speaks; its settings."""
+"""Interface of a group membership for consumers, common to both protocols, with its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 
 
 class MemberSettings(NamedTuple):
-    """How a member behaves; the names and defaults are those of Kafka's consumer."""
+    """Settings of a member; the names and defaults are those of Kafka's consumer."""
 
     group_id: str
     group_instance_id: str | None = None

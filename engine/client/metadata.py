@@ -1,4 +1,4 @@
-"""What a Metadata response says: brokers, topics, leaders, the controller."""
+"""Decode a Metadata response: brokers, topics, leaders, the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a reassignment is, by the sizes that brokers report. Pure."""
+"""Progress of a reassignment, from the log sizes that brokers report. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LogDirsByBroker = Mapping[int, "list[LogDirView] | EngineError"]
 
 
 class MoveFigures(NamedTuple):
-    """How much of the copies of a reassignment is there; None is not known.
+    """Copied and total bytes of a reassignment, its rate and remaining time; None is unknown.
 
     `left_s` is None as well while nothing is copied: it does not end at this rate.
     """

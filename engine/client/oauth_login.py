@@ -1,4 +1,4 @@
-"""Where a client gets its access token for OAUTHBEARER.
+"""Source of a client's access token for OAUTHBEARER: a file, an address, or an unsecured token.
 
 | given | token |
 |---|---|
@@ -27,7 +27,7 @@ _OK: Final = 200
 
 
 class OAuthLogin(NamedTuple):
-    """Where a token comes from; secrets never show in a repr."""
+    """The source of an access token; secrets never show in a repr."""
 
     url: str | None = None
     client_id: str | None = None

@@ -1,4 +1,4 @@
-"""OffsetCommit of a member: the request, and what its response means."""
+"""OffsetCommit of a member: the request, and the errors in its response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partition a record goes to: by its key as Java's client does, or spread evenly."""
+"""Choose the partition of a record: by its key as Java's client does, or spread evenly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Produce and InitProducerId requests, and what their responses say."""
+"""The Produce and InitProducerId requests, and the decoding of their responses."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class OutgoingValues(NamedTuple):
 
 
 class ProducerOptions(NamedTuple):
-    """How records are sent. `level` None is the codec's default.
+    """Options of a producer. `level` None is the codec's default.
 
     `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
     give it; True fails there. With `goes_on` a partition that has failed takes records again;

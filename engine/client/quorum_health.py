@@ -1,4 +1,4 @@
-"""What is wrong with a quorum of controllers: voters that are behind, a majority at risk.
+"""Health of a KRaft quorum: voters that are behind, a majority at risk.
 
 | a replica is | when |
 |---|---|
@@ -39,7 +39,7 @@ BEHIND_FOR_MS: Final = 5_000
 
 
 class ReplicaHealth(NamedTuple):
-    """A voter or observer: how many records and ms it is behind, None where nobody knows."""
+    """A voter or observer with its lag in records and ms; None where that is unknown."""
 
     replica: QuorumReplica
     is_voter: bool

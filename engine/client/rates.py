@@ -1,7 +1,7 @@
-"""How fast partitions are written to, sampled from outside: two looks, some time apart.
+"""Write rates of partitions, sampled from outside: the difference of two samples.
 
 Every cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
-offset (ListOffsets). Nothing tells what consumers read.
+offset (ListOffsets). Brokers do not report the read rates of consumers.
 
 | between the looks | bytes written |
 |---|---|

@@ -1,4 +1,4 @@
-"""Which replica of a partition a consumer fetches from: its leader, or one that is nearer.
+"""Choose the replica that a consumer fetches a partition from: the leader or a nearer replica.
 
 1. A fetch of a consumer with a rack goes to the leader, which may name a replica and send nothing.
 2. The next fetches go there, for `metadata.max.age.ms`; then the leader is asked again.

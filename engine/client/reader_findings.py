@@ -1,4 +1,4 @@
-"""What holds up readers: transactions that stay open, groups that nobody reads for. Pure rules.
+"""Findings about readers: transactions that stay open, groups without members. Pure rules.
 
 | finding | severity | when |
 |---|---|---|
@@ -26,14 +26,14 @@ IDLE_TRANSACTION_MS: Final = 900_000
 
 
 class ReaderThresholds(NamedTuple):
-    """From when on something is a finding."""
+    """Thresholds from which a long transaction or idle group is a finding."""
 
     idle_transaction_ms: int = IDLE_TRANSACTION_MS
     group_lag: int = 1
 
 
 class ReaderFacts(NamedTuple):
-    """What findings are made from.
+    """The facts from which findings about readers are made.
 
     `hanging` are the producers, by partition and id, whose transactions no coordinator has open;
     None where that could not be asked. `lags` has the records that each group without members has

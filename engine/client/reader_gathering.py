@@ -6,8 +6,8 @@
 3. The coordinators of groups without members, what these have committed; then the leaders, where
    the partitions end.
 
-What is not answered, or may not be asked, is left out: readers' findings are beside those of
-brokers, which say that a broker is silent.
+A request that fails, or is not permitted, leaves its facts out: readers' findings are beside those
+of brokers, which say that a broker is silent.
 
 Source: KIP-664, KIP-518.
 """

@@ -1,4 +1,4 @@
-"""What an application does as its partitions come and go."""
+"""Calls of an application's listener as its consumer gains and loses partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.model import TopicPartition
 
 
 class RebalanceListener(Protocol):
-    """What an application does as partitions come and go; called within `poll` and `close`."""
+    """Called as partitions are assigned or revoked, within `poll` and `close`."""
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
         """Finish with partitions: offsets may still be committed."""
@@ -23,7 +23,7 @@ class RebalanceListener(Protocol):
 
 
 class ListenerCalls:
-    """Calls a consumer's listener, whose requests have their own time, not that of a poll."""
+    """Calls a consumer's listener; its requests have their own timeout, not that of a poll."""
 
     def __init__(self, client: KafkaClient) -> None:
         self._client = client

@@ -1,11 +1,11 @@
-"""A consumer in a group whose broker assigns: it reconciles what it has with what it is to have.
+"""Consumer in a group of the consumer protocol: it reconciles its partitions with the target.
 
 One `poll` of a member with a new target:
 
-1. What was processed is committed in the member's epoch.
+1. Processed records are committed in the member's epoch.
 2. Partitions that are not in the target are given up: `on_revoked`.
 3. Those that were added begin at their committed offsets: `on_assigned`.
-4. The next heartbeat acknowledges, at once; others get what was given up.
+4. The next heartbeat acknowledges, at once; other members get the revoked partitions.
 
 A member that the group has gone on without gives up everything, and joins again in the same poll.
 
@@ -26,7 +26,7 @@ _TARGETS_MAX = 10
 
 
 class ReconcilingConsumer(GroupConsumer):
-    """A member of a group of the consumer protocol that fetches what it owns."""
+    """A member of a group of the consumer protocol that fetches its owned partitions."""
 
     session: ConsumerGroupSession
 

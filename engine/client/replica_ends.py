@@ -1,4 +1,4 @@
-"""Where each replica's log ends: requested from its own broker, as Kafka's tools for debugging do.
+"""End offsets of each replica's log, requested from its own broker as Kafka's debugging tools do.
 
 Source: ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """

@@ -1,4 +1,4 @@
-"""SASL conversations: what is said until both sides believe each other.
+"""SASL conversations of a client: its messages, and its checks of the server's.
 
 | mechanism | client | server |
 |---|---|---|
@@ -30,7 +30,7 @@ _NONCE_BYTES = 24
 
 
 class SaslSettings(NamedTuple):
-    """Who we are; the password never shows in a repr."""
+    """A client's mechanism and credentials; the password never shows in a repr."""
 
     mechanism: str
     username: str

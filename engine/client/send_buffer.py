@@ -1,4 +1,4 @@
-"""How much a producer holds of records without a result, and who waits for room.
+"""Bound on the bytes that a producer holds without a result, and the queue of sends for room.
 
 ```
 send ──> room? ──yes──> held until its result ──> released ──> the first that waits begins
@@ -35,7 +35,7 @@ def size_of_record(key: bytes | None, value: bytes | None, headers: tuple[Header
 
 
 class Waiter(Generic[T]):
-    """Bytes that wait for room, and what begins as they have it."""
+    """A send that waits for room: its bytes, and `begin`, which is called as there is room."""
 
     def __init__(self, size_bytes: int, begin: Callable[[], T]) -> None:
         self.size_bytes = size_bytes

@@ -160,7 +160,7 @@ _HONOURED: Final = frozenset(
 
 
 class Address(NamedTuple):
-    """Where a broker listens."""
+    """Host and port of a broker."""
 
     host: str
     port: int

@@ -48,7 +48,7 @@ class ShareGroup(NamedTuple):
 
 
 class ShareStart(NamedTuple):
-    """Where a group's reading of a partition starts; None for what the broker does not know."""
+    """The start of a group's reading in a partition; None where the broker does not know it."""
 
     offset: int
     leader_epoch: int | None

@@ -55,7 +55,7 @@ class Subtopology(NamedTuple):
 
 
 class StreamsGroup(NamedTuple):
-    """A streams group; `subtopologies` is None where the broker has no topology of it."""
+    """A streams group; `subtopologies` is None where the broker does not know its topology."""
 
     group_id: str
     state: str

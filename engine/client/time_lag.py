@@ -1,4 +1,4 @@
-"""When the first record was written that a group has not read: its lag in time."""
+"""Lag of a group in time: the timestamps of the first records that it has not read."""
 
 from __future__ import annotations
 

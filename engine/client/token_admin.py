@@ -15,7 +15,7 @@ Principal = tuple[str, str]
 
 
 class IssuedToken(NamedTuple):
-    """A token: who may use it as whom, until when; times are in ms."""
+    """A delegation token with its owner, requester, renewers and times in ms."""
 
     token_id: str
     hmac: bytes

@@ -31,7 +31,7 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """What the broker made (or would make); −1 and None where an old broker does not say."""
+    """A topic as created or validated; −1 and None where an old broker does not return them."""
 
     name: str
     topic_id: bytes = NO_UUID
@@ -40,7 +40,7 @@ class CreatedTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """How far a topic shall grow; the replicas of the added partitions, None for any."""
+    """The new partition count of a topic; the replicas of added partitions, None for any."""
 
     total_count: int
     assignment: tuple[tuple[int, ...], ...] | None = None

@@ -39,7 +39,7 @@ class ProducerIdentity(NamedTuple):
 
 
 class GroupMembership(NamedTuple):
-    """Which member of a group commits; the defaults are those of a consumer outside of groups."""
+    """The committing member of a group; the defaults are those of a consumer outside of groups."""
 
     group_id: str
     generation_id: int = -1

@@ -1,11 +1,11 @@
-"""The transactions of one producer whose caller ends them: begun by their first partition.
+"""Transactions of one producer: begun by their first partition, ended by the caller.
 
 ```
 InitProducerId ── AddPartitionsToTxn, before a partition's first record ── EndTxn ──┐
                     ^─────────────────────────────────────────────────────────────┘
 ```
 
-For a producer that tells apart which errors end what see `transactional_producer.py`.
+`transactional_producer.py` distinguishes the errors that end a transaction or the producer.
 
 Source: KIP-98; TransactionManager of 3.9.1.
 """

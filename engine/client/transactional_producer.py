@@ -1,4 +1,4 @@
-"""A producer whose records become visible together, or never.
+"""Producer of transactions: all records of one become visible together, or none does.
 
 ```
 NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN ── commit, abort ──> READY
@@ -16,8 +16,8 @@ NOT_READY ── begin: InitProducerId ──> READY ── begin ──> OPEN �
    answered in time, or by a retriable error, it may be decided: only `commit` may be called again.
    An `abort` without an answer may be repeated, too.
 4. After an abort with batches that failed, or with a request (1, 2) whose response was lost, the
-   epoch is raised (InitProducerId with the id of before). What is still on its way is refused, and
-   a transaction that such a request has opened is ended. An id that has expired
+   epoch is raised (InitProducerId with the id of before). Requests still on their way are refused,
+   and a transaction that such a request has opened is ended. An id that has expired
    (transactional.id.expiration.ms) has nothing to end: it gets another producer id at once.
 
 | error | raised as | what helps |
@@ -68,7 +68,7 @@ _FENCED: Final = frozenset(
 
 
 class TransactionPhase(Enum):
-    """What may be done next; see the module's picture."""
+    """Phases of a transactional producer; see the module's picture."""
 
     NOT_READY = "not ready"
     READY = "ready"

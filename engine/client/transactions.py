@@ -1,4 +1,4 @@
-"""Transactions of a cluster: which there are, who holds up a partition, and how one is ended.
+"""Requests about transactions: list them, find those that hold up a partition, end one.
 
 | request | sent to |
 |---|---|
@@ -9,7 +9,7 @@
 | end one in a partition | its leader, by a marker |
 
 A transaction hangs in a partition if its producer wrote nothing for longer than any timeout that
-the cluster allows, and no coordinator has it open there: nobody will end it.
+the cluster allows, and no coordinator has it open there: it will never end by itself.
 
 Source: KIP-664; TransactionsCommand of 3.9.1.
 """

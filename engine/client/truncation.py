@@ -1,4 +1,4 @@
-"""Whether a log was truncated below a consumer's position, as by an unclean election.
+"""Detect a log truncation below a consumer's position, as by an unclean election.
 
 1. The leader epoch of the last batch that was read of a partition is kept, and the metadata's.
 2. When metadata has a later leader epoch, or another one of a topic that was made again, the leader

@@ -1,4 +1,4 @@
-"""Why brokers that no longer run ended: the FATAL line of their last life, and its remedy.
+"""Cause of the end of brokers that do not run: the FATAL line of their last life, and its remedy.
 
 The log of a life begins with the line about descriptors (`LIFE_BEGINS`). A broker halts if all its
 log directories are offline (a full disk, no free descriptor, a failed device), or if one of its own
@@ -27,7 +27,7 @@ _NO_DESCRIPTORS: Final = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
 
 
 class Halt(NamedTuple):
-    """How the last life of a broker ended: its FATAL line, the cause, and the next step.
+    """The end of a broker's last life: its FATAL line, the cause, and the next step.
 
     The line is None if the log lacks it, the cause if it adds nothing to the line.
     """

@@ -1,4 +1,4 @@
-"""The brokers of a cluster as processes of their own, kept by the one that has the store.
+"""Brokers of a cluster in processes of their own, started by the process that has the store.
 
 ```
 open    processes that an earlier life of this one left go on if they know where the store is,
@@ -78,6 +78,8 @@ class MemberProcesses:
         """`store_address` says where the store listens for a broker: it begins to if need be.
 
         `forks` starts the processes; without it each loads its modules.
+
+        `plan` returns the cluster's present plan.
         """
         self._forks = forks
         self._process = process

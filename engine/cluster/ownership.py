@@ -1,4 +1,4 @@
-"""What in a data directory is the cluster's: a start takes over nothing else, a removal neither.
+"""Files of a data directory that belong to the cluster: only these are taken over or removed.
 
 | in the directory | a first start | `destroy` |
 |---|---|---|
@@ -7,8 +7,8 @@
 | log directories that the plan names, lost+found | goes on | leaves them |
 | anything else | refuses | leaves and names it |
 
-In a log directory of ours, what a broker gives names to is removed: checkpoints, partitions and
-the files of segments in them. Links are left, wherever they lead.
+In a log directory of the cluster, files with a broker's names are removed: checkpoints, partitions
+and the files of segments in them. Links are left, wherever they lead.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FolderInUse(StorageError):
 
 
 class MetadataLost(StorageError):
-    """A cluster's logs are there, and a file that says what they are is not."""
+    """A cluster's logs exist, and a file with their metadata does not."""
 
     def __init__(self, path: str, name: str, beside: str) -> None:
         super().__init__(f"the cluster in {path} has lost its {name}: {beside} is there")

@@ -1,4 +1,4 @@
-"""How a cluster is made: how many brokers, where they listen, what they are set to."""
+"""Plan of a cluster: the number of brokers, their listeners and settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HAS_CERTIFICATES = "required"
 
 
 class ClusterPlan(NamedTuple):
-    """How a cluster is made; settings are broker keys in Kafka's names."""
+    """The plan of a cluster; settings are broker keys in Kafka's names."""
 
     broker_count: int = 1
     host: str = "127.0.0.1"

@@ -7,8 +7,8 @@
 | SIGUSR1 | a cluster's process looks for a request (`requests.py`), a broker's does as it says |
 
 After a second signal the next start recovers. So it does after a broken rule of the engine's own,
-wherever it is met: in a handler, an effect, a timer or a task. What the brokers believe is not so
-then, and a clean end would write it down.
+wherever it is met: in a handler, an effect, a timer or a task. The state of the brokers is wrong
+then, and a clean end would store it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class ServedBrokers(Protocol):
-    """What a process runs."""
+    """The brokers that a process runs."""
 
     @property
     def brokers(self) -> Sequence[Broker]:
@@ -82,7 +82,7 @@ class BrokerGaveUp(EngineError):
 
 
 class Process:
-    """The loop of a process, and what its brokers stand on."""
+    """The event loop of a process, with the clock, files and network of its brokers."""
 
     def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
         self.clock = RealClock()

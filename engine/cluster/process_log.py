@@ -1,4 +1,4 @@
-"""What a process had to say: the end of its log."""
+"""The log file of a process: its size, its end, its last error."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ znodes.sqlite    missing, damaged, or of       the cluster's id, topics with the
                  another cluster's id          leaders and ISR: the brokers that hold them
 ```
 
-Nothing of a log directory is touched. What was there is set aside beside it, under a name with
+Nothing of a log directory is touched. The damaged file is kept beside it, under a name with
 `.damaged-<time>`. The new store is made under another name and put into place whole: a crash leaves
 the old state or the new one.
 
@@ -91,7 +91,7 @@ class NothingToRepairFrom(EngineError):
 
 
 class Repair(NamedTuple):
-    """What a repair would write, and what it cannot know; nothing is written yet."""
+    """The content that a repair would write, and its gaps; nothing is written yet."""
 
     #: None where the one that is kept is whole.
     plan: ClusterPlan | None

@@ -1,4 +1,4 @@
-"""Carries out what commands want of the process that runs a cluster (`requests.py`).
+"""Carry out requests of commands in the process that runs a cluster (`requests.py`).
 
 | | |
 |---|---|

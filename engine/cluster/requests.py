@@ -1,4 +1,4 @@
-"""What a command wants of the process that runs a cluster, and what that answers.
+"""Requests of commands to the process that runs a cluster, and its answers, as files.
 
 ```
 command   request.json written ── SIGUSR1 ──> waits for response.json with the same number
@@ -12,9 +12,8 @@ the last one, also when the clock went back; the process carries out every numbe
 |---|---|
 | response.json | {"number": …, "broker": 2, "error": null, "hint": null, "logs": {}} |
 
-`logs` are the rows that each broker returns, by its id, for what is wanted of all: its logs, or its
-metrics. The process asks brokers in
-processes of their own in the same way:
+`logs` are the rows that each broker returns, by its id, for a request to all brokers: its logs, or
+its metrics. The process asks brokers in processes of their own in the same way:
 
 | broker-<id>.request | {"number": …, "action": "compact", "broker": null, "topics": ["t"]} |
 |---|---|
@@ -46,7 +45,7 @@ _TIMED_OUT_EXIT = 3
 
 
 class Action(Enum):
-    """What may be wanted of the process of a cluster."""
+    """Actions that a command may request of a cluster's process."""
 
     RESTART = "restart"
     STOP = "stop"
@@ -69,7 +68,7 @@ REPEATED = frozenset({Action.COMPACTION, Action.METRICS})
 
 
 class ClusterRequest(NamedTuple):
-    """What is wanted, of which broker; None for a new one, and where all are meant.
+    """An action and its broker; None for a new broker, and for actions on all brokers.
 
     `topics` None stands for all topics.
     """
@@ -99,7 +98,7 @@ class ClusterNotRunning(EngineError):
 
 
 class ClusterRefused(EngineError):
-    """The process of a cluster did not do what was wanted, and said why."""
+    """The process of a cluster refused a request, with the reason."""
 
     def __init__(self, reason: str, hint: str | None) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""A process that is a cluster, or one broker of it, and nothing else.
+"""Main programs of the processes of a cluster: the whole cluster, or one broker of it.
 
 ```
 run_cluster  lock taken ── store opened ── brokers started ── ready: controller knows all brokers
@@ -7,7 +7,7 @@ run_member   one broker of a cluster whose store another process has
 run_broker   one broker by its settings alone
 ```
 
-What signals do is in `process.py`. Brokers are started in this process or, as the plan says, in
+Signals are handled in `process.py`. Brokers are started in this process or, as the plan says, in
 processes of their own.
 """
 
@@ -57,7 +57,7 @@ _SESSION_TIMEOUT_MS = 60_000
 
 
 class ClusterLife(NamedTuple):
-    """What the process of a cluster depends on.
+    """Conditions for the life of a cluster's process.
 
     It ends when its owner, which started it, is gone. `forks` starts processes of brokers.
     """
@@ -230,7 +230,7 @@ def _listen_where_last(
 
 
 class StoreAddresses:
-    """Where the metadata store listens for each broker that is a process: whose link that is."""
+    """The store's address for each broker process: the port identifies the broker's link."""
 
     def __init__(
         self, process: Process, data: DataDirectory, store: MetadataStore, host: str

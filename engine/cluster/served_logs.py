@@ -8,8 +8,8 @@
 
 All is served by one broker. Of a partition that several directories hold, the copy with the newest
 leader epoch counts, then the longest one. Checkpoints of the sources are taken over, so that what
-was flushed there is not read through; a clean stop counts if all of them had one. What the
-broker changes, it changes in a copy of that file (`engine/host/copy_on_write.py`).
+was flushed there is not read through; a clean stop counts if all of them had one. The broker's
+changes go into a copy of that file (`engine/host/copy_on_write.py`).
 
 The settings of topics are in no log directory: all records are kept for good, see `repair.py`.
 Without `writable` producers are refused with POLICY_VIOLATION.
@@ -45,14 +45,14 @@ from engine.model import TopicPartition
 
 
 class ServedLogs(NamedTuple):
-    """Which log directories a cluster serves, and whether clients may write beside them."""
+    """Log directories that a cluster serves, and if clients may write to the cluster."""
 
     sources: tuple[str, ...]
     is_writable: bool
 
 
 class Served(NamedTuple):
-    """What is served of where: partitions, bytes of their logs, and what is worth a line."""
+    """Result of serving logs: counts of partitions and bytes, and notes to print."""
 
     partition_count: int
     log_bytes: int

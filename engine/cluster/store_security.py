@@ -1,4 +1,4 @@
-"""Who brokers are for their metadata store, and whom a store of ours knows.
+"""Users and logins between brokers and their metadata store.
 
 | section of the JAAS file | of |
 |---|---|
@@ -24,7 +24,7 @@ _SET_ACL = "zookeeper.set.acl"
 
 
 class StoreSecurity(NamedTuple):
-    """What a store of ours knows; passwords never show in a repr."""
+    """The users of an embedded store; passwords never show in a repr."""
 
     #: Passwords by user.
     users: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""A process that has loaded what clusters need, and forks them for this one.
+"""A process that has loaded the modules of a cluster, and is forked to start clusters fast.
 
 The first cluster waits until it has loaded, and all others start in a fraction of the time. It ends
 with the process that started it, and the clusters that it has forked end with it.

@@ -38,7 +38,7 @@ class ConfigType(Enum):
 
 
 class UpdateMode(Enum):
-    """When a broker's key may change."""
+    """The times at which a broker's key may change."""
 
     #: Only at a start.
     READ_ONLY = "read-only"

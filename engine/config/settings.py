@@ -1,4 +1,4 @@
-"""Where a broker's settings come from, and which one counts.
+"""Sources of a broker's settings, and their order of precedence.
 
 ```
 1  dynamic, of this broker        /config/brokers/<id>
@@ -33,7 +33,7 @@ from engine.config.value import ConfigValue, parse_value
 
 
 class SettingSource(Enum):
-    """Where a value comes from, by its number in DescribeConfigs."""
+    """Sources of a value, with their numbers in DescribeConfigs."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2

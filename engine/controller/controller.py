@@ -89,7 +89,10 @@ class Controller:
         settings: Callable[[], BrokerSettings],
         ports: ControllerPorts,
     ) -> None:
-        """Create the parts; nothing runs before `start`."""
+        """Create the parts; nothing runs before `start`.
+
+        `settings` returns the broker's present settings.
+        """
         self.broker_id = broker_id
         self.context = ControllerContext()
         self._ports = ports

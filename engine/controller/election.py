@@ -1,4 +1,4 @@
-"""Becoming the controller: one transaction that only one broker can win.
+"""Election of the controller: one transaction that only one broker can win.
 
 ```
 multi { create ephemeral /controller · set /controller_epoch = old + 1, if no other broker did }

@@ -25,7 +25,7 @@ _RECOVERING = 1
 
 
 class ElectionReason(Enum):
-    """Why a leader is elected."""
+    """The reason of a leader election."""
 
     OFFLINE = "offline"
     REASSIGN = "reassign"

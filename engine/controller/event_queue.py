@@ -20,7 +20,7 @@ Work: TypeAlias = Callable[[], PromiseCoroutine[None]]
 
 
 class Event(NamedTuple):
-    """Something to do; `on_drop` is run in its place when it is overtaken."""
+    """An event of the controller; `on_drop` is run in its place when it is overtaken."""
 
     name: str
     work: Work
@@ -36,6 +36,7 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
+        """`call_soon` runs a function in the next turn of the loop."""
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed

@@ -1,4 +1,4 @@
-"""How long the controller's events wait, how often they come and how long they take.
+"""Waits, rates and durations of the controller's events.
 
 Kafka measures them by the state of the controller meanwhile; events that are not listed here change
 none.

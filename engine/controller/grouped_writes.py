@@ -1,4 +1,4 @@
-"""Writes that go together because a transaction costs a sync of the disk, and fail alone.
+"""Writes grouped into one transaction, to save syncs of the disk; each can fail alone.
 
 ```
 groups   [a b] [c] [d e] ...      one multi for all, up to a bound of operations and of bytes

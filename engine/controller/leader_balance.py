@@ -1,4 +1,4 @@
-"""The periodic check whether brokers lead the partitions whose preferred leader they are.
+"""Periodic election of preferred leaders on brokers that lead too few of their partitions.
 
 Per broker: of the partitions whose preferred leader it is, the share that another leads. Where
 that is more than `leader.imbalance.per.broker.percentage`, the preferred leader of each such
@@ -66,7 +66,7 @@ def partitions_to_give_back(
 
 
 class LeaderBalance:
-    """The check, and when it is due."""
+    """Checks the balance of leaders periodically."""
 
     def __init__(
         self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers

@@ -26,7 +26,7 @@ from engine.znode.client import ZnodeClient
 
 
 class BrokerChannel(Protocol):
-    """One queue of requests to each broker (CTL-4): in order, tried again until it is closed.
+    """A queue of requests to each broker (CTL-4): in order, retried until it is closed.
 
     No promise is kept before the call returns; one fails when its queue is closed, or is not
     there, and with an ApiError when the broker failed to serve the request.

@@ -1,4 +1,4 @@
-"""The requests of one change: collected during the change, sent when it is done.
+"""The controller's requests about one change: collected during the change, sent at its end.
 
 Per broker at most one of each, in this order:
 

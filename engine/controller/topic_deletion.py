@@ -45,6 +45,7 @@ class TopicDeletion:
         is_enabled: bool,
         on_gone: Callable[[str], None],
     ) -> None:
+        """`on_gone` is called with the name of a topic whose deletion is complete."""
         self._parts = parts
         self._context: ControllerContext = parts.context
         self._partitions = partitions

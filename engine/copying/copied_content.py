@@ -19,7 +19,7 @@ _HASHES: Final = 1 << 32
 
 
 class WrongCopyRule(EngineError):
-    """How contents are anonymised was not understood."""
+    """A rule for anonymising contents was not understood."""
 
     exit_code = 2
 

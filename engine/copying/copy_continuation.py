@@ -1,4 +1,4 @@
-"""A copy that goes on where an earlier one of the same topics has ended, with what came since.
+"""Continue from the end of an earlier copy of the same topics: copy the records added since.
 
 | partition of the destination | the range begins |
 |---|---|
@@ -34,7 +34,7 @@ class SourceReplaced(EngineError):
 
 
 class SourceShorter(EngineError):
-    """A partition of the source ends before the place where it is copied to."""
+    """A partition of the source ends before the offset up to which it was copied."""
 
     hint = (
         "its last records are lost there, as by an unclean election: a copy with another --journal "

@@ -1,4 +1,4 @@
-"""What a copy is to copy, on disk before its first record: a resume after a death goes on there.
+"""Journal of a copy: its plan, on disk before the first record, so that a copy can be resumed.
 
 A file of JSON lines; each is synced before what it announces is done, and none is ever changed.
 One process writes it, which holds the file (`engine.host.held_file`).
@@ -52,7 +52,7 @@ class CopyJournalHeld(EngineError):
 
 
 class CopyState(NamedTuple):
-    """The content of a journal: the plan, the next offsets that it has, and whether it is over."""
+    """The content of a journal: the plan, the stored next offsets, and the end if it is over."""
 
     plan: TopicCopy
     stored: Mapping[TopicPartition, int]

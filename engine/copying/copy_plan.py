@@ -1,4 +1,4 @@
-"""What a copy copies: topics by their names on both sides, offsets of partitions, groups."""
+"""Plan of a copy: topics by their names on both sides, offsets of partitions, groups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CopyRange(NamedTuple):
 
 
 class GroupOffset(NamedTuple):
-    """What a group had committed at the source when the copy began."""
+    """A group's committed offset at the source when the copy began."""
 
     group_id: str
     partition: TopicPartition

@@ -1,4 +1,4 @@
-"""Where a copy goes on: what the destination or the journal says, held against each other.
+"""Positions at which a copy is resumed: the destination's progress, checked against the journal.
 
 | known position | the journal's | records at the destination | goes on |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""How a copy writes: exactly once, in transactions, or at least once, without them.
+"""Writers of a copy: exactly once in transactions, or at least once without them.
 
 | | exactly once | at least once |
 |---|---|---|
@@ -10,7 +10,7 @@ Offsets of the source are committed at the destination, for a group that has the
 partitions of the destination: so they are part of the transaction that has the records.
 
 A process that goes on fences the one before it (InitProducerId), has its open transaction ended,
-and then reads the offsets: what it reads is final. `copy_resumption` holds it against the journal,
+and then reads the offsets: these offsets are final. `copy_resumption` holds it against the journal,
 which has the first position of each partition that was committed, and its end.
 
 Source: KIP-98, KIP-447; MirrorMaker writes at least once, exactly once by Connect (KIP-618).
@@ -219,7 +219,7 @@ class ExactlyOnceWriter:
 
 
 class AtLeastOnceWriter:
-    """Writes without transactions; how far it is stands in the journal."""
+    """Writes without transactions; its progress is kept in the journal."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Where groups stand in a copy: offsets of the source as those of the destination.
+"""Translate the committed offsets of groups from the source to the destination.
 
 A copy has other offsets: markers of transactions, compaction and samples leave gaps. So an offset
 of a group is found while its records are copied:

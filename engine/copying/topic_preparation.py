@@ -63,7 +63,7 @@ class SettingsUnread(EngineError):
 
 
 class Destination(NamedTuple):
-    """Which topics are there, and which are to be made."""
+    """Topics that exist at the destination, and topics to create there."""
 
     there: list[CopiedTopic]
     missing: list[NewTopic]

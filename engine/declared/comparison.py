@@ -1,4 +1,4 @@
-"""From what is declared and what is there to the steps between them, in their order. Pure."""
+"""Compare the declared state with the current one, and return the steps between them. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engine.security.scram import ScramMechanism
 
 
 class StateComparison(NamedTuple):
-    """The steps to the declared state, and what of it no step can bring."""
+    """The steps to the declared state, and faults that no step can remove."""
 
     steps: Sequence[StateStep]
     faults: Sequence[StateFault]

@@ -1,4 +1,4 @@
-"""What is declared and cannot be had: found before anything is done."""
+"""Declared resources that cannot be reached: found before any step is done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.errors import EngineError
 
 
 class StateFault(EngineError):
-    """A declared resource cannot become as it is declared, by any step."""
+    """A declared resource that no step can bring about."""
 
     def __init__(self, kind: ResourceKind, name: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{kind.value}: {name}: {reason}")

@@ -1,4 +1,4 @@
-"""What a cluster has and no file declares, as steps that delete it. Pure.
+"""Steps that delete resources of a cluster which no file declares. Pure.
 
 Only kinds that are declared are looked at. Topics of Kafka itself are never deleted: those that
 brokers call internal, and all whose names begin with `__`.

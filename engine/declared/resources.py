@@ -1,4 +1,4 @@
-"""The two states that are compared: the one that files declare, and the one that a cluster has."""
+"""The declared state, from files, and the current state of a cluster: the two that are compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_BROKERS = ""
 
 
 class ResourceKind(Enum):
-    """What can be declared; the values are the sections of files."""
+    """Kinds of resources that can be declared; the values are the sections of files."""
 
     BROKERS = "brokers"
     TOPICS = "topics"
@@ -57,7 +57,7 @@ class DeclaredUser(NamedTuple):
 
 
 class DeclaredState(NamedTuple):
-    """What files declare. Only what is of `kinds` is compared: an empty section is one, too.
+    """The state that files declare. Only `kinds` are compared: an empty section is one, too.
 
     `kept_topics` are regular expressions of topics that are never deleted for not being declared.
     """
@@ -111,7 +111,7 @@ class ClusterTopic(NamedTuple):
 
 
 class CurrentState(NamedTuple):
-    """What a cluster has, of the requested kinds; `broker_ids` are those alive."""
+    """The state of a cluster, of the requested kinds; `broker_ids` are the live ones."""
 
     broker_ids: frozenset[int] = frozenset()
     topics: Mapping[str, ClusterTopic] = {}

@@ -1,4 +1,4 @@
-"""When two texts of a setting mean the same, so that what is there already is no change.
+"""Compare two texts of a setting by their meaning, so that an equal value is no change.
 
 Brokers give values as they have parsed them: `0.50` comes back as `0.5`, `a, b` as `a,b`.
 """

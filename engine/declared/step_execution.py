@@ -56,7 +56,7 @@ Errors = Sequence[EngineError | None]
 
 
 class PasswordNotSet(EngineError):
-    """A user is to get a password, and the variable that has it is not set."""
+    """The environment variable with a declared user's password is not set."""
 
     def __init__(self, user: str, password: DeclaredPassword | None) -> None:
         variable = None if password is None else password.variable

@@ -1,4 +1,4 @@
-"""Single steps out of what differs: their properties before and after, secrets left out. Pure."""
+"""Make steps from differences, with properties before and after, secrets left out. Pure."""
 
 from __future__ import annotations
 

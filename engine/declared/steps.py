@@ -1,4 +1,4 @@
-"""What is done to a cluster so that it has the declared state, item by item.
+"""Steps that bring a cluster to the declared state, with their changed properties.
 
 | order | steps | why there |
 |---|---|---|
@@ -23,7 +23,7 @@ from engine.security.scram import ScramMechanism
 
 
 class StepAction(Enum):
-    """What a step does to its resource."""
+    """The action of a step on its resource."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -129,7 +129,7 @@ Operation = (
 
 
 class StateStep(NamedTuple):
-    """One step: what it does, to what, and by which operation.
+    """One step: its action, its resource, and the operation that performs it.
 
     `name` is empty for access rules, whose words are those of the command line.
     """

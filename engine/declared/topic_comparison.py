@@ -1,4 +1,4 @@
-"""The steps to one declared topic, by what they wait for. Pure.
+"""Steps to one declared topic, in groups by what has to be done before them. Pure.
 
 A `min.insync.replicas` above the replicas that there are would have brokers refuse `acks=all`: it
 is set once the replicas are there. One that falls is set before replicas are taken away.

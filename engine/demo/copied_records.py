@@ -1,4 +1,4 @@
-"""The records of the exactly-once demo: which the input has, and what is wrong with the output.
+"""Records of the exactly-once demo: the input's contents, and faults of the output.
 
 Record n of the input has the key n, and is in partition n modulo the count: so the next record of a
 partition is known without a list of all. The output has the same keys in the same partitions, and
@@ -37,7 +37,7 @@ class UnexpectedRecord(EngineError):
 
 
 class OutputFaults(NamedTuple):
-    """How many records are not in the output as they should be."""
+    """Counts of missing, doubled and misplaced records in the output."""
 
     missing: int = 0
     doubled: int = 0

@@ -55,7 +55,7 @@ _END_ATTEMPTS_MAX: Final = 5
 
 
 class CopyNames(NamedTuple):
-    """Where an instance reads and writes, and the names by which it does."""
+    """The topics, group and transactional id of an instance."""
 
     input_topic: str
     output_topic: str
@@ -65,7 +65,7 @@ class CopyNames(NamedTuple):
 
 
 class CopyCounts(NamedTuple):
-    """What an instance has done so far, and which partitions it has."""
+    """An instance's counts of records and transactions, and its partitions."""
 
     records: int = 0
     committed: int = 0

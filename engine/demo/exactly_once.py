@@ -103,7 +103,7 @@ class CopyPlan(NamedTuple):
 
 
 class CheckedOutput(NamedTuple):
-    """The output as it was read: how many records of each instance, and what is wrong."""
+    """The check of the output: records of each instance, and faults."""
 
     by_instance: Counter[int]
     faults: OutputFaults

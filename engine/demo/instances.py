@@ -94,7 +94,7 @@ class Brokers(Protocol):
 
 
 class InstanceTotals(NamedTuple):
-    """What all processes of one instance have done; of killed ones, as far as reported."""
+    """Totals of all processes of an instance; those of killed ones as far as reported."""
 
     instance: int
     partitions: tuple[int, ...]
@@ -104,7 +104,7 @@ class InstanceTotals(NamedTuple):
 
 
 class ClusterAccess(NamedTuple):
-    """How a process reaches the cluster."""
+    """Addresses, client properties and timeout for connections to the cluster."""
 
     bootstrap_servers: str
     properties: Mapping[str, str]
@@ -112,7 +112,7 @@ class ClusterAccess(NamedTuple):
 
 
 class KillSchedule(NamedTuple):
-    """How many kills there are to be, and who makes the choices."""
+    """Source of the random choices, the brokers that may die, and a callback for each kill."""
 
     entropy: Entropy
     brokers: Brokers | None
@@ -319,7 +319,7 @@ class CopyRun:
 
 
 class KillPoint(NamedTuple):
-    """What is killed once so many records are committed."""
+    """A kill, due once so many records are committed."""
 
     at_count: int
     is_broker: bool

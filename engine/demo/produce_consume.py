@@ -35,7 +35,7 @@ _FETCH_WAIT_MS: Final = 100
 
 
 class SendMode(Enum):
-    """Whether each record is waited for."""
+    """Whether each record is awaited before the next is sent."""
 
     SYNC = "sync"
     ASYNC = "async"
@@ -69,7 +69,10 @@ class ProduceConsume:
         mode: SendMode,
         on_record: Callable[[SeenRecord], None],
     ) -> None:
-        """The clients are the producer's and the consumer's."""
+        """The clients are the producer's and the consumer's.
+
+        `on_record` is called with each record that was received.
+        """
         self._client, consumer_client = clients
         self._topic = topic
         self._mode = mode

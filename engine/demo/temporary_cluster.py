@@ -23,6 +23,7 @@ class TemporaryCluster:
     def __init__(
         self, clock: Clock, pause: Callable[[int], None], folder: str, plan: ClusterPlan
     ) -> None:
+        """`pause` waits for so many milliseconds."""
         self._clock = clock
         self._pause = pause
         self._files = RealHeldFiles()

@@ -1,4 +1,4 @@
-"""Last offsets of the batches of a log, found from any position: what indexes are checked by.
+"""Last offsets of a log's batches from any position on: the values that index entries must have.
 
 Chains of batches that were walked once are kept as two arrays, so that the entries of an
 index cost one pass over the log's headers.

@@ -40,7 +40,7 @@ _TAIL = b" position: %d %b: %d size: %d magic: %d compresscodec: %b crc: %d isva
 
 
 class ShallowBatch(NamedTuple):
-    """What a batch's header says; `first` and `tail` are the two parts of its line."""
+    """The fields of a batch's header; `first` and `tail` are the two parts of its line."""
 
     base_offset: int
     last_offset: int

@@ -45,7 +45,7 @@ _SAMPLE = b"\x1a\x00\x02\x00\x02k\x06\xed\xa0A\x02\x02h\x01"
 
 
 class Level(IntEnum):
-    """How much of each batch is printed."""
+    """The details of each batch that are printed."""
 
     BATCHES = -1
     RECORDS = 0

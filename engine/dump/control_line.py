@@ -1,4 +1,4 @@
-"""What a control record adds to its line."""
+"""The part of a control record's line with its content."""
 
 from __future__ import annotations
 

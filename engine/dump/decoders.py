@@ -1,4 +1,4 @@
-"""How keys and values become text.
+"""Decoders that turn keys and values into text.
 
 | name | Kafka's class | prints |
 |---|---|---|
@@ -36,7 +36,7 @@ Text = bytes | None
 
 
 class UndecodableRecord(StorageError):
-    """A key or value is not what the chosen decoder reads, which ends Kafka's tool."""
+    """The chosen decoder cannot read a key or value, which ends Kafka's tool."""
 
     hint = "choose int, long or hex to see the records behind it, or no decoder for bytes as text"
 

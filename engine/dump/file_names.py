@@ -1,4 +1,4 @@
-"""What a file's name says to the dump: its kind and its base offset."""
+"""Kind and base offset of a dumped file, taken from its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class UnreadableFileName(StorageError):
-    """A file's name does not say what Kafka's tool needs of it."""
+    """A file's name lacks the base offset or id that Kafka's tool needs."""
 
     hint = "Kafka names segment files after their base offset, such as 00000000000000000042.log"
 

@@ -1,4 +1,4 @@
-"""Which records a dump shows: a pure rule over batch headers and records."""
+"""Select the records that a dump shows, by batch headers and records. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where batches lie in a log: position and size of each, by the rules of Kafka's reader.
+"""Positions and sizes of the batches in a log, by the rules of Kafka's reader.
 
 1. fewer than 18 bytes left, or a size that reaches beyond the end: the log is over
 2. a size below 14: CorruptRecord

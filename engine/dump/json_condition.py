@@ -1,4 +1,4 @@
-"""Conditions on JSON values: a path by RFC 9535, and what it must lead to.
+"""Conditions on JSON values: a path by RFC 9535, and the values that it must lead to.
 
 | condition | holds where |
 |---|---|
@@ -35,7 +35,7 @@ class WrongJsonPath(EngineError):
 
 
 class JsonCondition(NamedTuple):
-    """What a value must have; `wanted` has the texts and JSON values one of which must be there.
+    """A path, and the texts and JSON values one of which must be there.
 
     Without `wanted` anything will do.
     """

@@ -1,4 +1,4 @@
-"""The options of a dump: what it prints."""
+"""The options of a dump that change its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnknownKafkaVersion(EngineError):
 
 
 class DumpOptions(NamedTuple):
-    """Everything that changes what is printed; immutable.
+    """All options that change the output; immutable.
 
     `max_bytes` is the length of the part of each log that is read, `max_message_size_bytes`
     the part looked at to check one index entry. `deep` prints records below their batch,

@@ -1,4 +1,4 @@
-"""Where a dump's bytes go: gathered in one arena, written in large blocks, in order."""
+"""Output of a dump: gathered in one arena, written in large blocks, in order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ _BLOCK_BYTES = 512 * 1024
 
 
 class Output:
-    """Collects output in an arena; `flush()` hands on what is there.
+    """Collects output in an arena; `flush()` writes it.
 
     Compiled code writes into the arena itself: `reserve` makes room, `commit` takes what was
     written. The arena is replaced, never resized, when more room is asked for than it has.
     """
 
     def __init__(self, write: Callable[[memoryview], object]) -> None:
+        """`write` gets each full block, and the rest at a flush."""
         self._write = write
         self.arena = bytearray(2 * _BLOCK_BYTES)
         self._view = memoryview(self.arena)

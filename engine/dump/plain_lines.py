@@ -17,14 +17,14 @@ _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKey
 
 
 class Lines(NamedTuple):
-    """What was seen while a batch's lines were written: the last offset, and gaps."""
+    """Facts noted as a batch's lines were written: the last offset, and gaps."""
 
     last_offset: int
     gaps: list[tuple[int, int]]
 
 
 class BatchNumbers(NamedTuple):
-    """What the lines need of a batch's header. `append_time_ms` is −1 with create times."""
+    """Header fields for the lines of a batch. `append_time_ms` is −1 with create times."""
 
     base_offset: int
     base_timestamp_ms: int

@@ -1,4 +1,4 @@
-"""The line of a record, and what control records add to it.
+"""The line of a record, with the additions for control records.
 
 Source: DumpLogSegments of 3.9.1 and 4.3.0. A line is printed in steps: metadata, control
 record, contents; a fault in a later step leaves the earlier ones printed.

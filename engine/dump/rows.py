@@ -76,7 +76,7 @@ _SNAPSHOT_HEAD_BYTES = 10
 
 
 class DumpedRows(NamedTuple):
-    """Rows that follow each other: what all of them have, and the columns that vary.
+    """Consecutive rows: their shared values, and the columns that vary.
 
     Without columns that vary it is one row.
     """

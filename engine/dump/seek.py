@@ -1,4 +1,4 @@
-"""Where a dump with bounds starts: by the indexes where they can be trusted, else at the front.
+"""Start position of a dump with bounds: by indexes if they are right, else the beginning.
 
 An index that is missing, wrong or does not lead to a batch costs time, never records.
 """

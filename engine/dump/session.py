@@ -1,4 +1,4 @@
-"""A whole dump: files one after the other, then what was found wrong.
+"""Dump a list of files one after the other, then report the problems found.
 
 Source: DumpLogSegments.main. Kinds are told by the last suffix of the name.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Summary(NamedTuple):
-    """What a dump found: lines for stderr and the number of problems."""
+    """Results of a dump: lines for stderr and the number of problems."""
 
     remarks: list[str]
     problem_count: int

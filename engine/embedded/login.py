@@ -1,4 +1,4 @@
-"""A cluster whose clients log in by SASL, and the user that they log in as.
+"""SASL for an embedded cluster's clients: the user, and the settings to log in as that user.
 
 | who | mechanism | where the password is |
 |---|---|---|

@@ -112,7 +112,7 @@ def _shown(value: MetricValue) -> tuple[str, _Figure]:
 
 
 class _Gathered:
-    """The rows of a family, before it is known which labels there are."""
+    """The rows of a family, gathered before all its labels are known."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind

@@ -1,4 +1,4 @@
-"""What one scrape of a cluster found."""
+"""Result of one scrape of a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestFailure(NamedTuple):
 
 
 class GroupSample(NamedTuple):
-    """A group: as it is listed, its members and commits where its coordinator has said them."""
+    """A group: its listing, and its members and commits if its coordinator has responded."""
 
     listing: GroupListing
     description: GroupDescription | None
@@ -31,7 +31,7 @@ class GroupSample(NamedTuple):
 
 
 class ClusterSample(NamedTuple):
-    """A cluster at one moment; what was not answered is not there, and has a failure.
+    """A cluster at one moment; parts without a response are left out, with a failure.
 
     `moves` is None where the controller did not say them.
     """

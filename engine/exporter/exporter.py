@@ -37,7 +37,7 @@ MetricsOf = Callable[[], Mapping[int, Mapping[str, MetricValue]]]
 
 
 class ExporterOptions(NamedTuple):
-    """How a cluster is sampled: at most once in an interval, for so long, with groups or not."""
+    """Options for samples of a cluster: least interval, timeout, with groups or not."""
 
     version: str
     min_interval_ms: int = 10_000
@@ -55,7 +55,10 @@ class Exporter:
         expiry_of: ExpiryOf | None = None,
         metrics_of: MetricsOf = dict,
     ) -> None:
-        """`expiry_of` is None where connections are not encrypted."""
+        """`expiry_of` is None where connections are not encrypted.
+
+        `metrics_of` returns the metrics of brokers by id.
+        """
         self._metrics_of = metrics_of
         self._client = client
         self._options = options

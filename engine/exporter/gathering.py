@@ -61,7 +61,7 @@ _SHARE: Final = "share"
 
 
 class _Request(NamedTuple):
-    """A request: its broker, its API, what distinguishes it from others of the API."""
+    """A request: its broker, its API, and the part that distinguishes it within the API."""
 
     broker_id: int
     api_name: str

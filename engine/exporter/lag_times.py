@@ -8,7 +8,7 @@ seen at      t0           t1           now        130 was written about half bet
 The record at a committed offset is the first that the group has not read. It was written between
 the last scrape at which the partition ended at it or before, and the next one; between the two the
 rate is taken for even. An offset below all ends that were seen has been unread since the first
-scrape at least: the lag is then what is sure, and grows until the group has caught up.
+scrape at least: the lag is then a lower bound, and grows until the group has caught up.
 
 Source: the interpolation of kafka-lag-exporter.
 """
@@ -25,7 +25,7 @@ _MS_PER_S = 1000
 
 
 class _SeenEnd(NamedTuple):
-    """Where a partition ended from one time to another, by scrapes in between."""
+    """An end offset of a partition, and the first and last scrape that returned it."""
 
     end_offset: int
     first_ms: int

@@ -15,7 +15,7 @@ SUMMARY = "summary"
 
 
 class SummaryTotal(NamedTuple):
-    """How many values a summary has seen, and their sum; the labels are without `quantile`."""
+    """Count and sum of a summary's values; the labels are without `quantile`."""
 
     labels: tuple[str, ...]
     value_count: int

@@ -1,4 +1,4 @@
-"""How many requests a broker gets in a second: those of a sample are spread by it.
+"""Pace of requests to each broker: those of a sample are spread over time.
 
 ```
 pace of 2 in 1000 ms    broker 1   |ab      |cd      |e
@@ -23,7 +23,7 @@ K = TypeVar("K")
 
 
 class RequestPace:
-    """When each address last got a request, and whether it may get one now."""
+    """Delays requests to an address so that no window has too many."""
 
     def __init__(
         self,

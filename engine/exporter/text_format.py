@@ -66,7 +66,7 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
     from prometheus_client.registry import Collector
 
     class Families(Collector):
-        """Hands on what was gathered."""
+        """Returns the gathered metric families."""
 
         def collect(self) -> Iterator[Metric]:
             return map(_metric, families)

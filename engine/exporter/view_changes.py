@@ -9,7 +9,7 @@
 | broker-lost, broker-back | a broker that is registered no more, or again | – |
 | controller-changed | the cluster, but with KRaft | broker ids, None without one |
 
-A set that lost one replica and got another has both changes. What came and went between two
+A set that lost one replica and got another has both changes. A change that was reverted between two
 snapshots is not seen.
 """
 
@@ -25,7 +25,7 @@ from engine.model import TopicPartition
 
 
 class ChangeKind(Enum):
-    """What has changed; see the module's table."""
+    """Kinds of changes; see the module's table."""
 
     TOPIC_CREATED = "topic-created"
     TOPIC_DELETED = "topic-deleted"

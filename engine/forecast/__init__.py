@@ -1,4 +1,4 @@
-"""What retention would free, when, and which settings keep logs within a budget.
+"""Forecasts of retention and compaction: freed bytes, times, and settings that keep a budget.
 
 | module | what it does |
 |---|---|

@@ -1,11 +1,11 @@
-"""Which part of a log that is known by estimate has left its active segment for sure. Pure.
+"""Estimate the part of a log that certainly lies below its active segment. Pure.
 
 | closed for sure | because |
 |---|---|
 | all but the last segment.bytes | no segment is larger |
 | what is older than the newest record by segment.ms | a segment is rolled when that is over |
 
-What is younger than min.compaction.lag.ms is not cleaned even so. More may be closed: where
+Records younger than min.compaction.lag.ms are not cleaned even so. More may be closed: where
 segments begin is told by no request.
 
 Source: CMP-3, LOG-6.
@@ -21,7 +21,7 @@ from engine.log.log_config import LogConfig
 
 
 class ClosedRange(NamedTuple):
-    """Up to where a log may be cleaned at least, and the bytes below; what keeps it from more."""
+    """The part of a log that may be cleaned at least, and the reason why it is not more."""
 
     first_uncleanable_offset: int
     size_bytes: int

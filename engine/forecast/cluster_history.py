@@ -1,4 +1,4 @@
-"""Logs of a live cluster, from what any broker reports: an estimate.
+"""Estimate the history of a live cluster's logs from values that any broker reports.
 
 Where segments begin is told by no request. So a log is taken apart at times, evenly from its oldest
 to its newest record: the offsets of these times say how much of it lies between. Brokers delete
@@ -73,7 +73,7 @@ def cluster_histories(
 
 
 class LogExtent(NamedTuple):
-    """Where a log begins and ends, and its size at the leader."""
+    """The start and end of a log, and its size at the leader."""
 
     start_offset: int
     end_offset: int

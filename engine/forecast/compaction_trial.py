@@ -1,12 +1,12 @@
-"""What a cleaning of a directory's logs would free: one is done, and nothing is kept of it.
+"""Measure the effect of a cleaning on a directory's logs by one whose output is not kept.
 
 ```
 folder/<topic>-<n>/    a link to each file of the source, read by them and never written through
 cleaning               the broker's own, on these; new segments have a length and no content
 ```
 
-So the rules are the cleaner's own, and a source that a broker uses may be tried. All
-keys have to fit into the map: what was written is not there for a second pass.
+So the rules are the cleaner's own, and a source that a broker uses may be tried. All keys have to
+fit into the map: the output is not kept for a second pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A log directory as a whole at another place, for what is to be tried there."""
+"""Copy a whole log directory, so that changes can be tried on the copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.log.directory.log_dir import LOCK_FILE, LogDir, is_side_file, read_l
 
 
 class DirectoryBusy(EngineError):
-    """A broker uses a directory, whose files change while they are copied."""
+    """A broker uses a directory: its files would change during the copy."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -23,7 +23,7 @@ class DirectoryBusy(EngineError):
 
 
 class TargetNotEmpty(EngineError):
-    """A copy is to go where something is."""
+    """The target directory of a copy is not empty."""
 
     def __init__(self, path: str) -> None:
         self.path = path

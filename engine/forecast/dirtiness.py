@@ -1,4 +1,4 @@
-"""How dirty the compacted logs of a directory are, by names, sizes and indexes; nothing is opened.
+"""Dirtiness of the compacted logs in a directory, by names, sizes and indexes, with no log opened.
 
 Whether a transaction is open is not looked at: a cleaner may stop before its first record.
 
@@ -28,7 +28,7 @@ from engine.model import TopicPartition
 
 
 class CompactedLog(NamedTuple):
-    """How dirty one log is, or what became of it; offsets are exclusive at the end.
+    """Dirtiness of one log, or its fault; end offsets are exclusive.
 
     `cleanable_bytes` is what may be cleaned and the most that can go. `fault` is why it could not
     be cleaned.

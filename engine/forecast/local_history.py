@@ -1,4 +1,4 @@
-"""Logs of a live cluster whose directories are on this machine, as they are: exact.
+"""Exact history of a live cluster's logs whose directories are on this machine.
 
 | what | from where |
 |---|---|

@@ -51,7 +51,7 @@ class DirectoryFailed(EngineError):
 
 
 class DirectoryHost(NamedTuple):
-    """What an opened directory needs of the machine."""
+    """The ports of the machine that an opened directory needs."""
 
     files: Files
     clock: Clock
@@ -63,6 +63,7 @@ class OpenedDirectory:
     """The logs of a directory while it is open."""
 
     def __init__(self, manager: LogManager, watermarks: Callable[[TopicPartition], int]) -> None:
+        """`watermarks` returns the high watermark of a partition."""
         self.manager = manager
         self._watermarks = watermarks
 

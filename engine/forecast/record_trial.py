@@ -1,4 +1,4 @@
-"""What a cleaning would leave of a partition that is read twice: for its keys, then for the rest.
+"""Try a cleaning on a partition read by a consumer, twice: for its keys, then for the rest.
 
 | | |
 |---|---|
@@ -39,7 +39,7 @@ class TrialRange(NamedTuple):
 
 
 class RecordTrial(NamedTuple):
-    """What was read below the first uncleanable offset, and what would be left of it.
+    """Counts of records read below the first uncleanable offset, and of those to keep.
 
     `first_dirty_offset` is up to where the log was cleaned at least, `clean_bytes` are those below;
     it is above the first uncleanable one where that was estimated too low. `mapped_offset` is below

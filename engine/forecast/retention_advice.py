@@ -40,7 +40,7 @@ class BudgetTooSmall(EngineError):
 
 
 class TopicAdvice(NamedTuple):
-    """What to set for a topic. Rates and sizes are of all its partitions.
+    """Advised settings for a topic. Rates and sizes are of all its partitions.
 
     `retention_ms` None: its growth is not known. `freed_bytes` go at once, `steady_bytes` is what
     it holds in the end.

@@ -1,4 +1,4 @@
-"""What retention takes from a log, when, and how large the log becomes. Pure.
+"""Forecast retention of a log: deleted segments, their times, and the final size. Pure.
 
 | | |
 |---|---|
@@ -6,7 +6,7 @@
 | later | each segment once its newest record is older than retention.ms, and all before it have gone |
 | in the end | the least of what grows within retention.ms and of retention.bytes, and a segment more: the oldest goes as a whole, the newest is being written |
 
-What later records bring counts for the end alone.
+Records that are still to come count for the final size alone.
 """  # noqa: E501 - a table
 
 from __future__ import annotations

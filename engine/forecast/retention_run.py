@@ -16,7 +16,7 @@ from engine.model import TopicPartition
 
 
 class RetainedLog(NamedTuple):
-    """What went from one log."""
+    """The deleted and remaining parts of one log."""
 
     topic_partition: TopicPartition
     reasons: tuple[RetentionReason, ...]

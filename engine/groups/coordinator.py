@@ -1,4 +1,4 @@
-"""The coordinator of the groups whose partition of `__consumer_offsets` this broker leads.
+"""The group coordinator: the groups whose partition of `__consumer_offsets` this broker leads.
 
 ```
  Memberships ─ join, sync, heartbeat, leave ──┐

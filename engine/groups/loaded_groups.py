@@ -41,7 +41,7 @@ class _OffsetKeys(NamedTuple):
 
 
 class LoadedGroups:
-    """What the records of a log say that were read so far."""
+    """Groups and offsets of a partition of `__consumer_offsets`, as far as its log is read."""
 
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}

@@ -58,7 +58,7 @@ class ClientOfMember(NamedTuple):
 
 
 class Timeouts(NamedTuple):
-    """How long a member may be silent, and how long it may take to rejoin."""
+    """A member's session timeout, and its timeout for rejoining."""
 
     rebalance_timeout_ms: int
     session_timeout_ms: int

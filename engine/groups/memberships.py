@@ -1,4 +1,4 @@
-"""Members join, sync, send heartbeats and leave.
+"""Membership of groups: members join, sync, send heartbeats and leave.
 
 | state | join of a known member | sync | heartbeat |
 |---|---|---|---|
@@ -49,14 +49,14 @@ _log = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
 
 class Sources(NamedTuple):
-    """Time and randomness."""
+    """The sources of time and randomness."""
 
     clock: Clock
     entropy: Entropy
 
 
 class Memberships:
-    """Serves the requests of members."""
+    """Serves JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
     def __init__(
         self,

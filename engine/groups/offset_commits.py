@@ -1,4 +1,4 @@
-"""Offsets are committed, fetched and deleted.
+"""Commit, fetch and delete the offsets of groups.
 
 | state | commit of a member | commit without a member |
 |---|---|---|

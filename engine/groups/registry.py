@@ -61,6 +61,7 @@ class GroupRegistry:
         on_loaded: Callable[[Group], None],
         on_unloaded: Callable[[Group], None],
     ) -> None:
+        """`on_loaded` and `on_unloaded` are called with each group of a partition."""
         self._log = log
         self._turns = turns
         self._on_loaded, self._on_unloaded = on_loaded, on_unloaded

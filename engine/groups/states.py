@@ -1,4 +1,4 @@
-"""The states of a group, and from which each may be entered.
+"""The states of a group, and the valid previous states of each.
 
 | state | from |
 |---|---|

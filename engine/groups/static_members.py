@@ -1,4 +1,4 @@
-"""A static member whose client begins a new life takes its place again.
+"""Static members: a client that restarts replaces its former member without a rebalance.
 
 | state | |
 |---|---|
@@ -22,7 +22,7 @@ from engine.host.promise import Promise
 
 
 class StaticMembers:
-    """Replaces static members."""
+    """Replaces a static member by its client's next instance."""
 
     def __init__(self, rebalances: Rebalances, store: GroupStore) -> None:
         self._rebalances = rebalances

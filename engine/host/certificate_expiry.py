@@ -1,4 +1,4 @@
-"""When the certificate that a server shows expires."""
+"""Expiry time of the certificate that a server presents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and certificates for rehearsals: an authority, and what it issues to brokers and clients.
+"""Keys and certificates for rehearsals: an authority, and its certificates for brokers and clients.
 
 ```
 authority   CN=<name>          basic constraints: a CA; key usage: signs certificates
@@ -68,7 +68,7 @@ class IssuedCertificate(NamedTuple):
 
 
 class Validity(NamedTuple):
-    """How long a certificate counts: from now on, so many days."""
+    """The validity of a certificate: from now on, so many days."""
 
     now_ms: int
     days: int

@@ -114,7 +114,7 @@ class ChildProcess:
 
 
 class ParentProcess:
-    """What a child has of its parent: its message, and whether it is to end."""
+    """A child's link to its parent: the parent's message, and its request to end."""
 
     def __init__(self) -> None:
         # The parent blocked signals for the moment of the start.

@@ -6,7 +6,7 @@ first change of the content: source ─copy─▶ <path>.copy ─sync─▶ rena
 rename, remove              of the link itself: the source keeps its name
 ```
 
-A crash leaves the link, or the whole copy. A truncation copies only what it keeps.
+A crash leaves the link, or the whole copy. A truncation copies only the bytes that it keeps.
 """
 
 from __future__ import annotations

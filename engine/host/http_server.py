@@ -83,7 +83,7 @@ def _server_at(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _
     family = socket.getaddrinfo(host or None, port, type=kind, flags=flags)[0][0]
 
     class Server(_Server):
-        """Of the family of its address."""
+        """A server with the address family of its host."""
 
         address_family = family
 

@@ -1,7 +1,7 @@
 """Files that somebody names on a command line to be read from the beginning to the end, once.
 
 Beside files these are pipes, which shells give for `<(command)`, and the empty device /dev/null. A
-pipe that nobody writes to is waited for, and can be interrupted. Other devices and directories are
+read of a pipe without a writer waits, and can be interrupted. Other devices and directories are
 refused: some of them never end.
 """
 

@@ -19,7 +19,7 @@ from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 
 class LayerIo:
-    """A connection's layer, and what its reads and writes wait for."""
+    """A connection's layer, and the state of its waiting reads and writes."""
 
     __slots__ = ("began_ms", "layer", "read_wants_write", "reads_on", "write_wants_read")
 

@@ -5,7 +5,7 @@ file content    live  ──sync()──────▶  durable
 name in a dir   live  ──sync_dir()──▶  durable
 ```
 
-What is read is the live image, but for bits that the medium returns wrongly (`Content.flipped`).
+Reads return the live image, but for bits that the medium returns wrongly (`Content.flipped`).
 
 Every change that is not durable is kept with the number of its operation. Together they form the
 journal: a crash keeps any prefix of it, and may tear the write after the prefix.

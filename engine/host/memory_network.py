@@ -262,7 +262,7 @@ class LookupFault(NamedTuple):
 
 
 class ListeningNetwork(Protocol):
-    """What a listener in memory needs from its network."""
+    """The parts of a network that a listener in memory needs."""
 
     @property
     def timers(self) -> ClockedTimers:
@@ -284,6 +284,7 @@ class MemoryListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
+        """`on_connect` is called with each accepted connection."""
         self.limits = options.limits
         self.options = options
         self._network = network

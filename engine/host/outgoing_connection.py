@@ -27,7 +27,7 @@ from engine.host.stream_layer import LayerOf
 
 
 class ConnectTarget(NamedTuple):
-    """Where a connection goes; `prepare` sets the options common to all sockets."""
+    """The address of a connection; `prepare` sets the options common to all sockets."""
 
     prepare: Callable[[socket.socket], None]
     host: str

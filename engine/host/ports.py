@@ -122,7 +122,7 @@ class File(Protocol):
 
 
 class DiskSpace(NamedTuple):
-    """The size of a path's file system, and how much of it this process may still use."""
+    """The size of a path's file system, and the bytes that this process may still use."""
 
     total_bytes: int
     usable_bytes: int
@@ -293,7 +293,7 @@ class Connection(Protocol):
 class FrameBound(NamedTuple):
     """A bound on the frames of one connection; `on_larger` is called with a size beyond it.
 
-    What has been received is dropped then, and the connection has to be paused or closed.
+    Bytes received so far are dropped then, and the connection has to be paused or closed.
     """
 
     bytes_max: int

@@ -1,4 +1,4 @@
-"""Who may use an object: the process that made it, and no child that was forked from it.
+"""Restrict an object to the process that made it: a forked child must not use it.
 
 A child has copies of sockets, of the selector and of locks, and none of the threads. Two processes
 that read one connection take each other's responses, and a queue of a thread that is not there is
@@ -13,7 +13,7 @@ from engine.errors import EngineError
 
 
 class UsedAfterFork(EngineError):
-    """A forked process used what its parent made."""
+    """A forked process used an object that its parent made."""
 
     hint = "create the client in the child, after the fork, or start the child by spawn"
 
@@ -26,7 +26,7 @@ class UsedAfterFork(EngineError):
 
 
 class ProcessGuard:
-    """Knows the process that made an object."""
+    """Checks that an object is used only in the process that made it."""
 
     __slots__ = ("_pid",)
 

@@ -44,8 +44,8 @@ class StepFailed(ApiError):
 class Promise(Generic[T]):
     """A value, or an error, that is available later; kept exactly once.
 
-    Watchers run in the order they were added, inside the call that keeps the promise. What they
-    raise is a fault of the code, and is raised from that call once all have run.
+    Watchers run in the order they were added, inside the call that keeps the promise. An error that
+    they raise is a fault of the code, and is raised from that call once all have run.
 
     Source: D23.
     """

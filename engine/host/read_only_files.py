@@ -16,7 +16,7 @@ def refuse_writing(path: str) -> NoReturn:
 
 
 class ReadOnlyFile(ABC):
-    """What all files have that cannot be written."""
+    """Base of all read-only files."""
 
     def __init__(self, path: str, size_bytes: int) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class ReadOnlyFile(ABC):
 
 
 class ReadOnlyFiles:
-    """What all file systems have that cannot be written; links do not exist there."""
+    """Base of all read-only file systems; links do not exist there."""
 
     def is_link(self, path: str) -> bool:
         """Return False."""

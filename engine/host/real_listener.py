@@ -23,7 +23,7 @@ _MAPPED = "::ffff:"
 
 
 class ListenerNetwork(SharedConnectionState, Protocol):
-    """What a listener needs from its network."""
+    """The parts of a network that a listener needs."""
 
     buffers: ReceiveBuffers
     #: Descriptors from this number on are reserved for files.
@@ -52,6 +52,7 @@ class RealListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
+        """`on_connect` is called with each accepted connection."""
         self.limits: ConnectionLimits = options.limits
         #: The buffers for unfinished frames.
         self.buffers = options.room or network.buffers

@@ -1,4 +1,4 @@
-"""Where copies of log directories are read from: this machine, tar archives on it, object stores.
+"""Files of copied log directories: on this machine, in tar archives, in object stores.
 
 | path | files |
 |---|---|

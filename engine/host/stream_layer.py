@@ -41,7 +41,7 @@ class WantsWrite(BlockingIOError):
 
 
 class StreamLayer(Protocol):
-    """The plaintext bytes of one connection."""
+    """A layer between a socket and the plaintext bytes of one connection."""
 
     def handshake(self) -> None:
         """Continue the handshake; call it until it returns."""

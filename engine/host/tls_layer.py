@@ -1,7 +1,7 @@
 """TLS above a socket, by OpenSSL with buffers in memory; see `engine.host.stream_layer`.
 
-What OpenSSL has written is held until the socket has taken it: one piece of what it was given at
-most, as everything before it has left by then.
+Bytes that OpenSSL has written are held until the socket has taken them: one piece of what it was
+given at most, as everything before it has left by then.
 
 OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while it is
 requested, reads are small. Later ones grow for a peer that sends as much as is read.
@@ -34,7 +34,7 @@ _ALERT = b"\x15\x03\x03\0\x02\x02\x50"
 
 
 class TlsLayer:
-    """One connection; `server_hostname` makes it the client's side, and is whom it expects."""
+    """TLS of one connection; `server_hostname`, the expected name, makes it the client's side."""
 
     def __init__(
         self, context: ssl.SSLContext, sock: socket.socket, server_hostname: str | None = None

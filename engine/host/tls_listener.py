@@ -43,7 +43,7 @@ _CLIENT_AUTH: Final = {"none": 0, "requested": 1, "required": 2}
 
 
 class TlsListenerSettings(NamedTuple):
-    """What a listener is set to; passwords and keys never show in a repr."""
+    """TLS settings of a listener; passwords and keys never show in a repr."""
 
     key_location: str | None
     key_store_password: str | None

@@ -48,7 +48,7 @@ class BadTlsFile(StorageError):
 
 
 class PrivateKey(NamedTuple):
-    """A key with its chain as PEM, the own certificate first; nothing of it shows in a repr."""
+    """A key with its chain as PEM, the own certificate first; it never shows in a repr."""
 
     #: The file or the setting, for messages.
     name: str
@@ -60,7 +60,7 @@ class PrivateKey(NamedTuple):
 
 
 class StoreFileState(NamedTuple):
-    """By what it is seen that a file was replaced, or written in its place."""
+    """A file's state, by which its replacement or rewrite is noticed."""
 
     modified_ns: int
     size_bytes: int

@@ -39,6 +39,7 @@ class LoopTurns:
     def __init__(
         self, timers: Timers, clock: Clock, ends_early: Callable[[], bool] = never
     ) -> None:
+        """`ends_early` returns whether a share is over before its time."""
         self._timers = timers
         self.clock = clock
         #: Whether a share ends before its time.

@@ -1,1 +1,1 @@
-"""Offline work on logs: verify, repair, compare, and what they find."""
+"""Offline work on logs: verify, repair and compare them, with findings."""

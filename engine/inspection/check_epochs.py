@@ -1,4 +1,4 @@
-"""Whether the leader epochs in a log's batches fit each other and the epoch checkpoint.
+"""Check the leader epochs of a log's batches against each other and the epoch checkpoint.
 
 ```
 batches     epoch 0 0 0 … 39 | 2 2 … 60 | 3 …       never falling

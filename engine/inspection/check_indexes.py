@@ -1,4 +1,4 @@
-"""Whether the two sparse indexes of a segment say what its batches say.
+"""Check the two sparse indexes of a segment against its batches.
 
 ```
 .index      entry (offset, position): a batch starts at position, and one of those from there to
@@ -7,8 +7,8 @@
             holds offset; the last entry of a closed segment has the largest of all
 ```
 
-The last segment of a log may be open, however its indexes look: a broker that keeps them in
-memory has written none or only the first of their entries. What is there must be right.
+The last segment of a log may be open, however its indexes look: a broker that keeps them in memory
+has written none or only the first of their entries. All entries present must be right.
 
 The index of an open segment may hold more behind its last entry: when a broker truncates a log it
 sets its count of entries back, in memory, and leaves the bytes (seen on followers after an unclean
@@ -17,9 +17,9 @@ election). It rebuilds such an index after a crash and cuts it at a clean stop.
 An offset entry's offset may lie several batches behind its position: on a follower the entry is
 for a whole fetch response. Both checks go along with one scan of the log.
 
-Source: L3, L5; the rules of `offset_index.py` and `time_index.py`.
-Differs: Kafka's dump tool looks at the one batch at an entry's position, and reports followers'
-entries as wrong. Where offsets fall back, what the time index says of them is not judged.
+Source: L3, L5; the rules of `offset_index.py` and `time_index.py`. Differs: Kafka's dump tool looks
+at the one batch at an entry's position, and reports followers' entries as wrong. Where offsets fall
+back, the time index's entries for them are not checked.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class TimeIndexCheck:
 
 
 class _Report:
-    """How wrong entries of one index are reported."""
+    """Reports wrong entries of one index."""
 
     def __init__(self, findings: Findings, path: str, name: str, *, is_closed: bool) -> None:
         self._findings = findings

@@ -1,4 +1,4 @@
-"""Whether the offsets of a log's batches rise without overlap, and without gaps if they must.
+"""Check that the offsets of a log's batches rise without overlap, and without gaps if required.
 
 ```
 segment base ≤ base offset ≤ last offset ≤ segment base + 2^31 − 1      each batch

@@ -1,4 +1,4 @@
-"""Whether the records inside a batch are what its header says.
+"""Check the records inside a batch against its header.
 
 ```
 count            as many as the header counts (magic 2)

@@ -1,4 +1,4 @@
-"""Whether the files beside a partition's segments are whole and where they belong.
+"""Check that the files beside a partition's segments are whole and belong there.
 
 ```
 NNN.snapshot             CRC; at a segment's base or at the end of the log

@@ -1,4 +1,4 @@
-"""Whether a segment's transaction index has the transactions that its ABORT markers end.
+"""Check a segment's transaction index against the transactions that its ABORT markers end.
 
 ```
 marker seen, data seen       an entry with the same producer, first and last offset
@@ -8,7 +8,7 @@ entry without a marker       wrong, but for a segment with damage, which may hav
 ```
 
 First and last stable offset of an entry are compared only while every offset from 0 on was there.
-Without an entry readers of committed data are given what was aborted, so that is an error.
+Without an entry readers of committed data get aborted records, so that is an error.
 
 Source: L3; `transactions_seen.py`.
 """

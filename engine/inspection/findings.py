@@ -1,4 +1,4 @@
-"""What a check of a log can find, each with a stable code for scripts.
+"""Findings of log checks, each with a stable code for scripts.
 
 | code | means | what helps |
 |---|---|---|
@@ -40,7 +40,7 @@ from engine.limits import FINDINGS_OF_A_KIND_MAX
 
 
 class Severity(Enum):
-    """How bad a finding is.
+    """The severity of a finding.
 
     ERROR: data is lost, wrong or served wrongly. WARNING: a broker repairs it when it starts
     after a crash, or it only costs look-ups. NOTE: worth knowing, nothing is wrong.

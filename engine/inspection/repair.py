@@ -1,6 +1,6 @@
-"""Carries out a repair plan: on the directory itself, or on a copy of it.
+"""Carry out a repair plan: on the directory itself, or on a copy of it.
 
-What a crash in between leaves, in place:
+State after a crash in between, in place:
 
 ```
 leftovers, removed files   removed one by one, later segments first: a whole beginning is left

@@ -1,6 +1,6 @@
 """The steps a repair is made of, and the plan that lists them.
 
-A plan is complete before anything is touched, and says for itself what will be lost.
+A plan is complete before anything is touched, and states its losses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Action: TypeAlias = RemoveFile | RenameFile | CutFile | WriteFile
 
 
 class RepairOptions(NamedTuple):
-    """How to repair.
+    """The options of a repair.
 
     `recovery_point`: offset below which segments' logs are left alone, None to look at all.
     `cuts_overlaps`: cut at the first batch whose offsets were there before, which a broker keeps.
@@ -61,7 +61,7 @@ class RepairOptions(NamedTuple):
 
 
 class RepairPlan(NamedTuple):
-    """What a repair does to one partition directory, and what it leaves.
+    """The actions of a repair on one partition directory, and its remaining files.
 
     `actions` are in the order of doing. `log_bytes` has the size of each .log afterwards by base
     offset. `lost_bytes` counts bytes of logs that go; `lost_from_offset` is the first offset that

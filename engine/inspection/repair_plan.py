@@ -87,6 +87,7 @@ class _Planner:
         options: RepairOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
+        """`on_read` is called with the number of bytes read."""
         self._files = files
         self._on_read = on_read
         self._partition = partition

@@ -31,7 +31,7 @@ from engine.records.view import RecordBatch
 
 
 class ReplayBounds(NamedTuple):
-    """Which records: offsets and times from (inclusive) and until (exclusive), None unbounded."""
+    """Bounds of a replay: offsets and times from (inclusive) and until (exclusive), or None."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -62,7 +62,7 @@ class SourceRecord(NamedTuple):
 
 
 class Pace:
-    """When records are due: as far apart as their times, `speed` times as fast; None is at once.
+    """Due times of records: as far apart as their times, `speed` times as fast; None is at once.
 
     Those without a time, before any that has one, are due now.
     """

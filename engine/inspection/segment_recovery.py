@@ -1,4 +1,4 @@
-"""One pass over a segment's .log: how far it is good, and what its indexes should hold.
+"""Read a segment's .log once: find the end of its good part, and rebuild its index entries.
 
 ```
 bytes 0 … good_bytes   batches that a broker's recovery keeps
@@ -42,7 +42,7 @@ class SegmentIndexes(NamedTuple):
 
 
 class SegmentRecovery(NamedTuple):
-    """What one pass found.
+    """The result of one pass.
 
     `next_offset` is behind the last good batch, the segment's base without one. `damage` says why
     the rest is no good, None if the whole file is. `offset_index_fits` and `time_index_fits` tell
@@ -60,7 +60,7 @@ class SegmentRecovery(NamedTuple):
 
 
 class PassOptions(NamedTuple):
-    """How one .log is read.
+    """Options of a pass over one .log.
 
     `is_last`: its indexes may be open, preallocated and without their last entry.
     `skips_disorder`: index entries that do not rise are left out, and are no SegmentEmptied.
@@ -90,7 +90,7 @@ class SegmentEmptied(EngineError):
 
 
 class PartitionTrail:
-    """What is carried from one segment of a partition to the next."""
+    """State carried from one segment of a partition to the next."""
 
     def __init__(self) -> None:
         self.transactions = TransactionsSeen()

@@ -59,14 +59,14 @@ _REACHED = {
 
 
 class VerifyOptions(NamedTuple):
-    """What to check: `compacted` None looks for signs of it; `deep` opens every batch."""
+    """Options of a check: `compacted` None looks for signs of it; `deep` opens every batch."""
 
     compacted: bool | None = None
     deep: bool = False
 
 
 class PartitionReport(NamedTuple):
-    """What a check saw of one partition; offsets are None without any batch."""
+    """Results of the check of one partition; offsets are None without any batch."""
 
     name: str
     path: str
@@ -142,6 +142,7 @@ class _PartitionScan:
         options: VerifyOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
+        """`on_read` is called with the number of bytes read."""
         self._files = files
         self._on_read = on_read
         self._partition = partition

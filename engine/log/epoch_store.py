@@ -1,4 +1,4 @@
-"""The leader epochs of one log with their file, which has what the memory has.
+"""Leader epochs of one log, in memory and in its checkpoint file.
 
 The end of the log is truncated by `truncate_from_end`, which leaves the file to its caller: epochs
 that start after the end of a log are dropped by the loader, so `log_truncation.py` writes later.

@@ -1,4 +1,4 @@
-"""How long syncs of segments took, on the loop's thread or a worker's.
+"""Durations of segment syncs, on the loop's thread or a worker's.
 
 Source: LogFlushStats and LogSegment.flush of 3.9.1.
 """

@@ -31,7 +31,7 @@ class IndexedSegment(Protocol):
 
 
 class IndexMemory:
-    """Which segments have indexes in memory; may be called from any thread."""
+    """Bounds the memory of indexes, least recently used first; may be called from any thread."""
 
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

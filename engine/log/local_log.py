@@ -10,7 +10,7 @@ log start offset ≤ first offset kept        recovery point ≤ log end offset 
    flushed whole ->|   may be lost in a power cut, truncated to whole batches at the next start
 ```
 
-What a crash leaves, by operation (each step durable in the order given, `loader.py` picks up):
+State after a crash, by operation (each step durable in the order given, `loader.py` picks up):
 
 ```
 roll      old indexes written · new files · snapshot · sync of all that, on a worker thread

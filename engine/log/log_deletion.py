@@ -1,4 +1,4 @@
-"""How the oldest segments of one log go, and how any segment leaves it.
+"""Delete the oldest segments of one log, and remove any segment's files.
 
 ```
 1 log start raised to the first segment that stays    2 segments renamed, lowest first
@@ -47,7 +47,7 @@ class DeletableLog(Protocol):
 
 
 class LogDeletion:
-    """Takes segments out of one log."""
+    """Removes segments from one log."""
 
     __slots__ = ("_files", "_hooks", "_lines", "_log")
 

@@ -28,7 +28,7 @@ _unified_log = logging.getLogger("kafka.log.UnifiedLog")
 
 
 class LogStartReason(Enum):
-    """Why a log's start moves up."""
+    """The reason why a log's start rises."""
 
     SEGMENT_DELETION = "segment deletion"
     LEADER_START = "leader offset increment"

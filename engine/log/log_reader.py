@@ -1,4 +1,4 @@
-"""Reading one log: slices by offset, offsets by time, aborted transactions.
+"""Read one log: slices by offset, offsets by time, aborted transactions.
 
 ```
 start offset → segment with the greatest base ≤ it → index → walk over headers → position

@@ -39,6 +39,7 @@ class _DurableSteps:
     """Steps in order, each run once, by whichever thread comes first."""
 
     def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
+        """`steps` do file operations in an order that a crash may interrupt; each may raise."""
         self._lock = Lock()
         self._steps = list(steps)
         self._failure: Exception | None = None

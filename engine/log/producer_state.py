@@ -90,7 +90,7 @@ class OutOfOrderSequence(ApiError):
 
 
 class InvalidTxnState(ApiError):
-    """A producer with an open transaction wrote outside of it."""
+    """A producer with an open transaction sent a batch that is not transactional."""
 
     def __init__(self, producer_id: int, first_offset: int) -> None:
         super().__init__(

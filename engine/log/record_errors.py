@@ -1,4 +1,4 @@
-"""Why single records were refused, in the words that producers print.
+"""Reasons for which single records are refused, in the words that producers print.
 
 A Java producer throws the text of a record, and its application logs it. Answers have texts only
 in versions that take no magic but 2.
@@ -23,7 +23,7 @@ _SHOWN_MAX = 3
 
 
 class RecordError(NamedTuple):
-    """Why one record was refused, by its place in the batch."""
+    """A refused record: its index in the batch, and the reason."""
 
     batch_index: int
     message: str

@@ -24,7 +24,7 @@ from engine.log.log_config import LogConfig
 
 
 class RetentionReason(Enum):
-    """Why segments go."""
+    """The reason for which segments are deleted."""
 
     START_OFFSET = "log start offset"
     SIZE = "retention.bytes"
@@ -65,7 +65,7 @@ class RetainedSegment(Protocol):
 
 
 class SegmentFacts(NamedTuple):
-    """The same, all of it known."""
+    """A `RetainedSegment` whose values are all known."""
 
     base_offset: int
     end_offset: int

@@ -34,7 +34,7 @@ _TRIED_ENTRIES = 16
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch lies in its .log."""
+    """Position, size and last offset of a batch in its .log."""
 
     position: int
     size_bytes: int

@@ -28,10 +28,10 @@ The log always gets one batch of magic 2:
 | set by a producer                                    |                                   |
 
 Every record of every batch is read. The records of nearly all batches take the fast path (see
-`record_walk.py`), and `LeaderRules.largest_time_fast` is the whole check of them. Others
-are read record by record in `accept`, which alone knows the errors. Results of earlier checks
-are in the `CheckedBatch`, and not computed again. How strictly records are read depends on what is
-done with them, as in Kafka:
+`record_walk.py`), and `LeaderRules.largest_time_fast` is the whole check of them. Others are read
+record by record in `accept`, which alone knows the errors. Results of earlier checks are in the
+`CheckedBatch`, and not computed again. Records are checked as strictly as their use requires, as in
+Kafka:
 
 | records                        | read by                                                   |
 |--------------------------------|-----------------------------------------------------------|

@@ -1,5 +1,5 @@
-"""How fast a cluster takes records, gives them, and passes them on: measured by kctl's own client.
+"""Measure a cluster's throughput and latency by kctl's own producer and consumer.
 
 `measurement` counts within a window that begins when connections are open and a warm-up is over;
-`producing_run`, `consuming_run` and `latency_run` are what is measured.
+`producing_run`, `consuming_run` and `latency_run` are the measured loads.
 """

@@ -39,6 +39,7 @@ class ConsumingRun:
         records_max: int | None = None,
         interval_ns: int = _NS_PER_S,
     ) -> None:
+        """`now_ns` returns a monotonic time."""
         self._client = client
         self._starts = dict(starts)
         self._ends = ends

@@ -59,6 +59,7 @@ class LatencyRun:
         interval_ns: int = _NS_PER_S,
         on_retry: Callable[[EngineError], None] | None = None,
     ) -> None:
+        """`now_ns` returns a monotonic time; `on_retry` gets the error of a first retry."""
         producing = sides.producing
         self._producing = producing
         self._fetcher = Fetcher(sides.consuming, sides.starts, sides.fetching)

@@ -26,7 +26,7 @@ _CHUNK_BYTES: Final = 256 << 10
 
 
 class LoadShape(NamedTuple):
-    """What records are like; `key_count` 0 is no keys, a rate of None is no limit."""
+    """The shape of records; `key_count` 0 is no keys, a rate of None is no limit."""
 
     topic: str
     partition_count: int

@@ -62,7 +62,7 @@ class Latencies:
 
 
 class Interval(NamedTuple):
-    """A part of the window: from and to when, in seconds since its begin, and what was counted."""
+    """A part of the window: its start and end in seconds since the window's, and its counts."""
 
     start_s: float
     end_s: float

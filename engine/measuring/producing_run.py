@@ -50,6 +50,7 @@ class ProducingRun:
         interval_ns: int = _NS_PER_S,
         on_retry: Callable[[EngineError], None] | None = None,
     ) -> None:
+        """`now_ns` returns a monotonic time; `on_retry` gets the error of a first retry."""
         self._client = client
         self._load = load
         self._record_count = record_count

@@ -157,7 +157,7 @@ class RunFinder:
 
 
 class RowFiller:
-    """Puts records into columns whose places the slots of `numbers` have; for one thread."""
+    """Puts records into columns at the addresses in the slots of `numbers`; for one thread."""
 
     def __init__(self, code: RunCode) -> None:
         import ctypes

@@ -8,7 +8,7 @@ from engine.limits import BULK_RECORDS_MIN
 
 
 class BulkReading:
-    """Counts what a command reads."""
+    """Counts the records that a command reads, and loads compiled code once they are many."""
 
     def __init__(self, take_up: Callable[[], object] | None = None) -> None:
         """`take_up` brings the code that is needed; None: that for fields."""

@@ -1,13 +1,13 @@
-"""The compiled tier of what a cleaner does with the records of a batch, called through ctypes.
+"""Compiled tier of the cleaner's work on the records of a batch, called through ctypes.
 
 ```
 note_keys      the last offset of each key into the map's memory          40 ns a record, and MD5
 keep_records   which records the map says stay, and their bytes again      the same, and the copy
 ```
 
-Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also does
-what is off the fast path: None says so, and nothing is changed then. How compiled code comes to be
-is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
+Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also
+handles records off the fast path: None says so, and nothing is changed then. How compiled code
+comes to be is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MapMemory(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What became of a block: keys in the map, the last offset noted, records gone over."""
+    """The result for a block: keys in the map, the last offset noted, the number of records."""
 
     is_full: bool
     size: int
@@ -61,7 +61,7 @@ class Noted(NamedTuple):
 
 
 class KeptRecords(NamedTuple):
-    """What stays of a block; `payload` is None where all or nothing of it does, as it is.
+    """The kept part of a block; `payload` is None where all or nothing of it is kept unchanged.
 
     Times in ms: the base that the payload's deltas count from, and the largest.
     """

@@ -1,4 +1,4 @@
-"""What a cleaner does with the records of a block, as code to be compiled; see `clean_records.py`.
+"""The cleaner's work on the records of a block, as code to be compiled; see `clean_records.py`.
 
     note_kernel(raw, size, count, numbers, digests, offsets, scratch)
         -> 0 off the fast path, 1 all keys are in the map, 2 the map is full

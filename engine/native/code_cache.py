@@ -1,9 +1,9 @@
-"""The folder that compiled code is kept in, whose files there are trusted, and when they go.
+"""The folder of kept compiled code: which files are trusted, and their removal.
 
 `native_code.py` keeps object code there, `flat_code.py` code that needs no loader.
 
 Each version of the sources has files of its own, and several versions may share the folder. Loading
-a file makes its time new; what has been loaded by nobody for long is removed when something new is
+a file makes its time new; a file that no process has loaded for long is removed when another is
 kept. Every process may do that at any time: code that is mapped stays until its process ends, and
 a process that finds no file compiles again.
 """

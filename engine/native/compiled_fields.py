@@ -1,4 +1,4 @@
-"""How the compiled reader of fields comes into a command: kept code, or a compiler beside it.
+"""Get the compiled reader of fields into a command: from kept code, or by a compiler process.
 
 ```
 kept code, known samples right     used from now on

@@ -1,4 +1,4 @@
-"""How compiled code for runs of batches comes into a command: as that for fields does.
+"""Get the compiled code for runs of batches into a command, as that for fields.
 
 See `compiled_fields.py`.
 """

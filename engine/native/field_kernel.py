@@ -1,4 +1,4 @@
-"""Where the fields of a block of records lie, as code to be compiled; see `record_fields.py`.
+"""Positions of the fields in a block of records, as code to be compiled; see `record_fields.py`.
 
     field_kernel(raw, size, count, out) -> 0 off the fast path, else 1 + what is so of all of them
 

@@ -1,4 +1,4 @@
-"""A process of its own that compiles what runs as flat code and keeps it: see `flat_code.py`.
+"""Compiler process: it compiles flat code and keeps it for others, see `flat_code.py`.
 
 One at a time for a cache: a lock beside a kept file says that another is at it, and is gone with
 its process. Code is tried here before it gets its name, so that code that crashed would take no
@@ -35,7 +35,7 @@ _LOWEST_PRIORITY = 19
 
 
 class Kernel(NamedTuple):
-    """One function: where it is kept, how it is compiled, whether the code at a path is right."""
+    """One function: the path of its kept code, its compiler, and a check of compiled code."""
 
     path: Callable[[], str | None]
     compile: Callable[[], tuple[str, str]]

@@ -1,6 +1,6 @@
 """The machine code of one function out of LLVM's code for it, if it needs nothing else.
 
-What is looked at of the object file that LLVM makes of a module with one function:
+The parts that are read of the object file that LLVM makes of a module with one function:
 
 ```
 .text                      the function's code from its first byte on, if it needs nothing else

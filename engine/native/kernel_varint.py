@@ -1,4 +1,4 @@
-"""Numbers of varying length, for code to be compiled: no calls are left of it where it is used."""
+"""Varints for code to be compiled, which is inlined where it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes to and comes from the compiled code that writes the lines of records: its layout.
+"""Layout of the memory shared with the compiled code that writes the lines of records.
 
 Both sides read it: `line_kernel.py`, which is compiled, and its caller,
 `engine.dump.compiled_lines`.

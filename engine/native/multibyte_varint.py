@@ -1,7 +1,7 @@
 """The bytes of a variable-length integer behind its first one, for readers in plain Python.
 
-Those who read records look at the first byte themselves: for most numbers it is the only one, and
-a call would cost more than all else.
+Readers of records check the first byte themselves: for most numbers it is the only one, and a call
+would cost more than all else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the parameters of compiled code are: C pointers, which numba reads by index.
+"""Types of the parameters of compiled code: C pointers, which numba reads by index.
 
 Only type checkers see these; numba's types stand in each kernel's `SIGNATURE`.
 """

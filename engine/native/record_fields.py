@@ -1,4 +1,4 @@
-"""Where the fields of a block of records lie: for code that needs columns and no `Record` of each.
+"""Positions of the fields in a block of records, for columns without a `Record` of each.
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
@@ -29,7 +29,7 @@ _IS_FAST = 16
 
 
 class Fields(NamedTuple):
-    """The numbers of all records, `FIELDS` each, and what any of the records has."""
+    """The numbers of all records, `FIELDS` each, and features that any of the records has."""
 
     numbers: array[int]
     has: int

@@ -1,4 +1,4 @@
-"""Batches whose results are known: code for runs is used, and kept, only if it has them right."""
+"""Sample batches with known results: compiled code for runs is used only if it has them right."""
 
 from __future__ import annotations
 

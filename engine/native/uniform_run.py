@@ -38,7 +38,7 @@ _LOW_AT = 0 if sys.byteorder == "little" else 1
 
 
 class _Shape(NamedTuple):
-    """Where things stand in a record, from its start on."""
+    """Positions of the fields in a record, from its start on."""
 
     #: What is alike in all records of a run.
     alike: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Where replicas and leaders should go, and by how few moves: pure, with all facts as arguments.
+"""Plan the placement of replicas and leaders with few moves: pure, all facts are arguments.
 
 | module | what it does |
 |---|---|

@@ -1,4 +1,4 @@
-"""Which changes go together, so that nobody is over capacity and nobody is swamped.
+"""Order the changes of a plan in batches that keep each broker's capacity and limit of moves.
 
 While a partition changes, its new replicas take their place before the old ones give theirs
 back. So a change may start when, beside what is there and what all others that are at work will
@@ -22,7 +22,7 @@ _LOOK_AHEAD = 16
 
 
 class ChangeQueue:
-    """Changes that wait, and who may start: for batches, and for the execution of a plan.
+    """Waiting changes, and the choice of those that may start: for batches, and for execution.
 
     `held_bytes` and `capacity_bytes` are by broker id, without an entry for no bound.
     """

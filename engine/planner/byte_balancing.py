@@ -6,10 +6,10 @@ p on x is larger than q on y by about what x should lose:   p goes to y, q to x
 ```
 
 Most of that is free: of two replicas that move anyway one may take the other's place, and one may
-stay where it was while another of its broker moves in its stead. Only what remains is paid for by
-further moves, and only when bytes are asked to be level.
+stay where it was while another of its broker moves in its stead. Only the remaining difference
+costs further moves, and only if level bytes are requested.
 
-What a broker should hold is the level that racks leave: where each rack must hold a copy of
+The target of a broker is the level that racks leave: where each rack must hold a copy of
 everything, small racks hold more on each broker, and no move changes that.
 """
 

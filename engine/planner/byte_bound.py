@@ -1,10 +1,10 @@
 """The fewest moves by which bytes can become level while counts do.
 
-A broker that holds too much gives at least so many of its largest replicas away as make up for
-the excess, and takes as many in as its count lacks then. What they all hold too much goes to the
-others, in pieces no larger than the largest. Those that lack replicas take it in with these, as
-far as there is room; what is left costs a move more for each piece, since who takes more replicas
-than it lacks gives as many.
+A broker that holds too much gives at least so many of its largest replicas away as make up for the
+excess, and takes as many in as its count lacks then. The bytes that all of them hold in excess go
+to the others, in pieces no larger than the largest. Those that lack replicas take it in with these,
+as far as there is room; what is left costs a move more for each piece, since a broker that takes
+more replicas than it lacks gives as many away.
 
 ```
 counts stay 100 each, one broker 40 GB above, its largest replicas 30, 20, ... GB:

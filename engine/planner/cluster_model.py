@@ -1,4 +1,4 @@
-"""What a plan is made of: brokers, their directories, and partitions with sizes.
+"""Model of a cluster for plans: brokers, their directories, and partitions with sizes.
 
 The caller of a planner fills these in from a live cluster, a file or a test. Bytes are of one
 replica; ids are Kafka's. A partition's replicas are in the order of preference, leader first.
@@ -23,7 +23,7 @@ class BadClusterModel(EngineError):
 
 
 class LogDirModel(NamedTuple):
-    """A directory of a broker; `capacity_bytes` is None where it is not known."""
+    """A directory of a broker; `capacity_bytes` is None if it is unknown."""
 
     path: str
     capacity_bytes: int | None = None
@@ -46,7 +46,7 @@ class BrokerModel(NamedTuple):
 
 
 class PartitionModel(NamedTuple):
-    """A partition and where it is.
+    """A partition with its replicas, leader and sizes.
 
     `leader` is None while there is none. `size_bytes` is what a new replica will copy.
     `replica_sizes` and `log_dirs` go along with `replicas`, or are empty: then every replica has

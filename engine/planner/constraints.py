@@ -1,4 +1,4 @@
-"""What a plan may do, and what it is after.
+"""Constraints of a plan, and its goals.
 
 | constraint | what it holds |
 |---|---|
@@ -19,7 +19,7 @@ from engine.model import TopicPartition
 
 
 class RackRule(Enum):
-    """How much racks matter."""
+    """The weight of racks in a plan."""
 
     STRICT = "strict"
     RELAXED = "relaxed"
@@ -27,7 +27,7 @@ class RackRule(Enum):
 
 
 class LevelGoal(Enum):
-    """What should be level over brokers."""
+    """The measure to level over brokers."""
 
     COUNTS = "counts"
     BYTES = "bytes"
@@ -44,7 +44,7 @@ RATE_GOALS = frozenset((LevelGoal.BYTES_IN, LevelGoal.BYTES_OUT))
 
 
 class PlanConstraints(NamedTuple):
-    """What a plan may do; the defaults forbid nothing but harm."""
+    """Limits of a plan; the defaults forbid nothing but harm."""
 
     excluded_topics: frozenset[str] = frozenset()
     excluded_brokers: frozenset[int] = frozenset()

@@ -1,10 +1,10 @@
 """Moves from brokers that hold too many replicas to those that hold too few.
 
-Brokers of one rack settle among themselves first, then racks among each other: a move within a
-rack is always allowed by racks. What a broker gives away is picked evenly from its smallest to
-its largest replica, so that what it keeps is like what it had; `byte_balancing` does the rest.
-What no direct move reaches goes by way of other brokers: the cheapest path of moves, where one
-that only sends a replica elsewhere, which moves anyway, costs nothing.
+Brokers of one rack settle among themselves first, then racks among each other: a move within a rack
+is always allowed by racks. The replicas that a broker gives away are picked evenly from its
+smallest to its largest, so that the kept ones have the same mix of sizes; `byte_balancing` does the
+rest. Where no direct move is possible, a replica goes by way of other brokers: the cheapest path of
+moves, where one that only sends a replica elsewhere, which moves anyway, costs nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How many replicas each broker should hold, and the fewest moves to get there.
+"""Target number of replicas for each broker, and the fewest moves to reach it.
 
-Like water that is poured over brokers: each rises to one common level, but not below what must
-stay on it and not above what it may hold; a rack as a whole stays between the fewest replicas that
-must stand in it and the most that may. What is left over when the level is a whole number goes
+Like water that is poured over brokers: each rises to one common level, but not below what must stay
+on it and not above what it may hold; a rack as a whole stays between the fewest replicas that must
+stand in it and the most that may. Replicas that are left over when the level is a whole number go
 to the brokers that hold most already, one each: these would have to give it away otherwise.
 
 ```
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class CountBounds(NamedTuple):
-    """What a broker must keep and may hold at most, and how many replicas it has."""
+    """The least and largest number of replicas of a broker, and the present one."""
 
     broker: int
     group: int

@@ -1,7 +1,7 @@
 """Repeated searches: each begins with the result of the one before, until nothing changes.
 
-What could not go anywhere may be able to once another replica has gone, and a rack that held too
-many of a partition may hold fewer of it once one has left.
+A replica without a possible target may get one once another replica has moved, and a rack that held
+too many of a partition may hold fewer of it once one has left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How Kafka places replicas of new partitions, and what its tool proposes by `--generate`.
+"""Kafka's placement of replicas of new partitions, and the proposals of its tool's `--generate`.
 
 Leaders go round the brokers from a start; followers stand `shift` behind their leader, and the
 shift grows by one each time the leaders have gone round:

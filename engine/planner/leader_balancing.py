@@ -1,4 +1,4 @@
-"""Who leads: the first of each partition's replicas, chosen so that brokers lead alike.
+"""Choose the leaders of partitions, first in each list of replicas, so that brokers lead alike.
 
 A broker that leads too many hands a partition to one of its followers; where no follower needs
 one, that follower hands on another partition of its own, and so on: a path over brokers.

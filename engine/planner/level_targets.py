@@ -1,4 +1,4 @@
-"""Which counts a search is after, given what its verb may do.
+"""Target counts of a search, by the rule of its verb.
 
 | rule | an ordinary broker | an old broker, while others are added |
 |---|---|---|
@@ -18,7 +18,7 @@ from engine.planner.placement_state import UNBOUNDED, PlacementState
 
 
 class TargetRule(Enum):
-    """What a verb may do to the counts of brokers."""
+    """The changes that a verb may make to the counts of brokers."""
 
     ALL_LEVEL = "all level"
     ADDED_RISE = "added rise"

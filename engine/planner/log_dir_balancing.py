@@ -29,7 +29,7 @@ class _Replica(NamedTuple):
 
 
 class _Directories:
-    """What the directories of one broker hold, and what moves between them."""
+    """Contents of the directories of one broker, and moves between them."""
 
     def __init__(self, broker: BrokerModel) -> None:
         self._broker = broker

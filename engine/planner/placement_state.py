@@ -14,8 +14,8 @@ bisection.
 
 A replica whose directory failed does not come back either: it would be as offline as before.
 
-Invariants: a partition has no two replicas on one broker; `on_broker` and `held_bytes` say what
-`replicas` says, but for brokers between `shift` and `settle`.
+Invariants: a partition has no two replicas on one broker; `on_broker` and `held_bytes` agree with
+`replicas`, but for brokers between `shift` and `settle`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNBOUNDED: Final = 1 << 62
 
 
 class PlacementState:
-    """Where replicas stand in a search; see the module."""
+    """The placement of replicas in a search; see the module."""
 
     def __init__(
         self,

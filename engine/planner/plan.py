@@ -1,4 +1,4 @@
-"""What comes out: which partitions change, in what order, and what that does to each broker."""
+"""The plan: changed partitions, their order, and figures of each broker before and after."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PartitionChange(NamedTuple):
 
 
 class LoadFigures(NamedTuple):
-    """What a broker holds."""
+    """The load of a broker."""
 
     replica_count: int = 0
     leader_count: int = 0
@@ -83,7 +83,7 @@ class LoadFigures(NamedTuple):
 
 
 class BrokerFigures(NamedTuple):
-    """What a broker holds before and after, and what it copies in between."""
+    """The load of a broker before and after a plan, and the bytes that it copies."""
 
     broker_id: int
     rack: str | None
@@ -98,7 +98,7 @@ class BrokerFigures(NamedTuple):
 
 
 class LevelFigures(NamedTuple):
-    """How level a cluster is, over the brokers that may hold replicas."""
+    """The evenness of a cluster, over the brokers that may hold replicas."""
 
     #: Most minus fewest replicas within a rack, the worst rack; and over all brokers.
     count_spread_in_rack: int
@@ -117,7 +117,7 @@ class LevelFigures(NamedTuple):
 
 
 class UnmetGoal(NamedTuple):
-    """What a plan could not reach, for whom, and why."""
+    """A goal that a plan did not reach, with the broker or partition and the reason."""
 
     goal: str
     subject: str

@@ -1,4 +1,4 @@
-"""From what a search ended with to a plan: changes, their order, and figures before and after."""
+"""Build a plan from the result of a search: changes, their order, and figures before and after."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.planner.plan import (
 
 
 class PlanFindings:
-    """What a verb found out beside the replicas themselves."""
+    """Findings of a verb besides the placement of replicas."""
 
     def __init__(self, verb: str) -> None:
         self.verb = verb
@@ -115,7 +115,7 @@ def assemble(
 
 
 class _Loads:
-    """What brokers hold, given where everything is."""
+    """Loads of brokers under a placement."""
 
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]

@@ -1,4 +1,4 @@
-"""What no plan may do: checked for our own plans in tests, for files of others before use.
+"""Rules that no plan may break: checked for our own plans in tests, for others before use.
 
 | rule | broken when |
 |---|---|
@@ -24,7 +24,7 @@ from engine.planner.rack_limits import RackLimits, fault_count, rack_groups
 
 
 class BrokenRule(NamedTuple):
-    """A rule of the table, whom it is about, and what would happen."""
+    """A rule of the table, the broker or partition that breaks it, and the effect."""
 
     rule: str
     subject: str

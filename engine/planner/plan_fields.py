@@ -17,7 +17,7 @@ _SHOWN_CHARS: Final = 60
 
 
 class BadPlanFile(EngineError):
-    """A file is no plan; `place` says where in it, `reason` what is wrong."""
+    """A file is not a valid plan: `place` is the position in it, `reason` the fault."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place

@@ -8,7 +8,7 @@
 ```
 
 Kafka's tool takes `version` and `partitions` and passes over `kctl`; rows of both lists go along
-with each other. A file without `kctl` is one of Kafka's: what it starts from is looked up in the
+with each other. A file without `kctl` is one of Kafka's: the present replicas are looked up in the
 cluster by `changes_from_targets`.
 
 Source: ReassignPartitionsCommand.parsePartitionReassignmentData of 3.9.1.
@@ -54,7 +54,7 @@ class TargetRow(NamedTuple):
 
 
 class PlanFile(NamedTuple):
-    """What a file holds: Kafka's rows, and the whole plan where kctl wrote it.
+    """The content of a plan file: Kafka's rows, and the whole plan if kctl wrote it.
 
     `cluster_id` is of the cluster that the plan was made for, `rates` are the samples that it was
     made by; None if the file does not say.

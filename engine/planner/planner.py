@@ -1,4 +1,4 @@
-"""The verbs: what an operator wants done, made into a plan.
+"""The verbs: make plans from an operator's wishes such as spread, drain, balance or repair.
 
 | verb | must move | may move besides |
 |---|---|---|
@@ -10,7 +10,7 @@
 | balance | nothing | anything, for level counts, then for level bytes |
 | demote | no replica; leadership of the demoted brokers | nothing |
 
-What must move goes where counts become level, and of all ways to do so, to where bytes do.
+Replicas that must move go where counts become level, and of all such places, to one where bytes do.
 Excluded brokers, and dead ones unless they are repaired or drained, take no part.
 """
 

@@ -1,7 +1,7 @@
-"""How many replicas of a partition a rack may hold.
+"""Largest number of replicas of a partition in one rack.
 
 The limit is the least number with which all replicas find a place: ⌈replicas / racks⌉, more where
-racks are smaller than that. What a rack holds above it is a rack fault.
+racks are smaller than that. Each replica above the limit is a rack fault.
 
 | brokers by rack | replicas | limit |
 |---|---|---|

@@ -1,9 +1,9 @@
 """Balancing of the bytes that brokers take in: the search of `byte_balancing`, by rates.
 
 Each replica takes in the bytes that producers write to its partition, the leader's from them, a
-follower's from the leader. So rates are placed as sizes are, and one search does for both. What it
-may not do is undo the levels that come before: an exchange leaves counts as they are, and leaves no
-broker more bytes than it may hold, or than it holds already.
+follower's from the leader. So rates are placed as sizes are, and one search does for both. It must
+not undo the levels that come before: an exchange leaves counts as they are, and leaves no broker
+more bytes than it may hold, or than it holds already.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ a and b change leadership of p and s, and of q and nothing, ...: the pair that l
 
 Two brokers exchange leadership of a partition each, so that each leads as many as before; where the
 count of leaders is no goal, or one leads more than the other, one is handed over alone. No replica
-moves. What consumers fetch is not counted: no request tells it.
+moves. Fetches of consumers are not counted: no request tells it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _EXCHANGES_MAX: Final = 200
 
 
 class LeaderExchange(NamedTuple):
-    """A leadership that goes from one broker to another, and one that comes back, if any."""
+    """A leadership that moves from one broker to another, and one that moves back, if any."""
 
     there: int
     heavy: int

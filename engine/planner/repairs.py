@@ -1,4 +1,4 @@
-"""Which replicas a repair moves, and which go or come when a replication factor changes."""
+"""Choose replicas to move in a repair, and to add or remove for a new replication factor."""
 
 from __future__ import annotations
 

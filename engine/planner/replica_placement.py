@@ -17,7 +17,7 @@ from engine.planner.placement_state import PlacementState
 
 
 class ReplicaToPlace(NamedTuple):
-    """A replica to be placed: of a partition, from a broker, None for one that is new."""
+    """A replica of a partition to place; its present broker, None for a new replica."""
 
     partition: int
     source: int | None
@@ -26,14 +26,14 @@ class ReplicaToPlace(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What became of the homeless: who found no place, and who one against the racks' limit."""
+    """The result: replicas without a place, and replicas placed against the racks' limit."""
 
     left: list[ReplicaToPlace]
     against_racks: list[int]
 
 
 class _RackCare(Enum):
-    """What a place may do to racks, best first."""
+    """The effect that a place may have on racks, best first."""
 
     NO_FAULT = "no fault"
     NOT_WORSE = "not worse"

@@ -1,4 +1,4 @@
-"""What verbs are made of: balancing, and finding places, within what may be moved."""
+"""Steps that verbs share: balance brokers, find places for replicas, within a budget of moves."""
 
 from __future__ import annotations
 

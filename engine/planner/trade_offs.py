@@ -1,4 +1,4 @@
-"""What fewer moves or bytes would bring: plans of which none is better than another in all.
+"""Plans with fewer moves or bytes, of which none is better than another in every respect.
 
 Each row is a plan under a budget: a share of the moves of the whole plan, or of its bytes. Under a
 budget of bytes the smallest replicas move first, so counts become level at the price of bytes.
@@ -16,7 +16,7 @@ _SHARES: Final = (0.1, 0.25, 0.5, 0.75)
 
 
 class TradeOff(NamedTuple):
-    """One plan of many: under which budget, what it moves, and how level things are after it."""
+    """One plan: its budget, its moves and bytes, and the levels after it."""
 
     max_moves: int | None
     max_bytes_moved: int | None

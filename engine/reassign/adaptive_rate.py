@@ -26,7 +26,7 @@ _SLOWER_MS: Final = 20
 
 
 class RateObservation(NamedTuple):
-    """What is seen of a cluster; `answer_ms` is the slowest answer, `left_count` adds up."""
+    """Observed load of a cluster: `answer_ms` is the slowest answer, `left_count` adds up."""
 
     now_ms: int
     copied_bytes: int
@@ -35,7 +35,7 @@ class RateObservation(NamedTuple):
 
 
 class AdaptiveRate(NamedTuple):
-    """A rate, what it was judged by last, and how long answers took before the first move."""
+    """A rate, the last observation, and the response time before the first move."""
 
     rate: int
     last: RateObservation

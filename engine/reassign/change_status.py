@@ -1,4 +1,4 @@
-"""What an execution sees of its plan at one time."""
+"""Observed status of a plan's changes at one time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.reassign.phases import ENDED, MovePhase
 
 
 class ChangeStatus(NamedTuple):
-    """Where one change stands."""
+    """The status of one change."""
 
     change: PartitionChange
     phase: MovePhase

@@ -4,17 +4,17 @@
 2. In turn, until every change has ended: look; note what has ended; begin what may begin, noted
    before it is asked for. Nothing begins while partitions newly are under min.insync.replicas.
 3. Preferred leaders are elected for the partitions of the plan.
-4. The throttles are brought back to what they were.
+4. The throttles get their former values.
 5. The end is noted.
 
-Each step may be done twice: one that comes after a death does again what is not known to be done.
-A cancel takes back what is at work, begins nothing, and goes on with 4. Another process asks for
+Each step may be done twice: one after a death repeats each step that is not known to be done. A
+cancel reverts the moves in progress, begins no others, and goes on with 4. Another process asks for
 one by a line in the journal, which each round reads; in the same way for another throttle, another
 number of moves at once, or a pause.
 
 A reassignment that the controller accepted, and that is gone before it was complete, was taken back
-by somebody else. Nothing begins after that: what is at work is followed to its end, the throttles
-are brought back, and the journal stays open, for a resume that an operator asks for.
+by somebody else. Nothing begins after that: moves in progress are followed to their end, the
+throttles are brought back, and the journal stays open, for a resume that an operator asks for.
 
 Source: KIP-455, KIP-73; RSN-6.
 """
@@ -106,7 +106,7 @@ class StalePlan(EngineError):
 
 
 class ExecutionEnd(NamedTuple):
-    """How an execution ended; `left_throttles` are ours that are still there, with the reason.
+    """The end of an execution; `left_throttles` are ours that remain, with the reason.
 
     `taken_back` are partitions whose moves somebody else took back, after which it stopped;
     `cancelled_by` is the process that asked for a cancel; `still_moving` is what nobody could take
@@ -132,7 +132,7 @@ class ExecutionEnd(NamedTuple):
 
 
 class Execution:
-    """One plan on one cluster, with its journal. `state` is what an earlier life has done."""
+    """Executes one plan with its journal; `state` has the progress of an earlier process."""
 
     def __init__(
         self,

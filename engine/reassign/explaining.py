@@ -1,4 +1,4 @@
-"""What the controller will do with a change: the steps, what clients notice, what may fail.
+"""Explain a change: the controller's steps, their effect on clients, and possible failures.
 
 Pure. The steps are those of RSN-2 and of Kafka's walk (U, A, B), for one partition.
 
@@ -13,7 +13,7 @@ from engine.planner.plan import PartitionChange
 
 
 class MoveStep(NamedTuple):
-    """One step: what is done, the sets then, what clients notice, what a failure does."""
+    """One step: its action, the sets after it, the effect on clients and of a failure."""
 
     letter: str
     what: str

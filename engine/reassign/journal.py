@@ -1,4 +1,4 @@
-"""What an execution has done, on disk before the next step: a resume after a death goes on there.
+"""Journal of an execution: each step on disk before it is done, so that it can be resumed.
 
 A file of JSON lines; each is synced before what it announces is done, and none is ever changed: a
 second execution of the same plan begins again behind the first. One process writes it, which holds
@@ -49,7 +49,7 @@ from engine.reassign.throttles import ThrottleSetting
 
 
 class JournalExists(EngineError):
-    """An execution would write over the journal of another one that is not over."""
+    """The journal's file has an execution that is not over, and would be overwritten."""
 
     def __init__(self, path: str) -> None:
         self.path = path

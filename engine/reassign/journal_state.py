@@ -1,4 +1,4 @@
-"""The content of a journal: the plan, what was done of it, requests of other processes.
+"""The content of a journal: the plan, its progress, and requests of other processes.
 
 A line that cannot be read is passed over and reported, but for the begin: all others say again what
 the cluster shows, or what is asked for again. The steps are those of `journal.py`. Pure.
@@ -25,7 +25,7 @@ STEP_START = b'{"step":'
 
 
 class ReadFiles(Protocol):
-    """Where journals are read."""
+    """The file system that journals are read from."""
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole file; raises FileMissing."""
@@ -50,7 +50,7 @@ class UnreadableJournal(EngineError):
 
 
 class ExecutionSettings(NamedTuple):
-    """How a plan is executed; `is_adaptive` raises and lowers the rate as the cluster bears it.
+    """Settings of an execution; `is_adaptive` adjusts the rate to the cluster's load.
 
     `latency_topic` is written to then, to see what a producer waits.
     """

@@ -24,7 +24,7 @@ _SUFFIX = ".path.json"
 
 
 class KnownMove(NamedTuple):
-    """Whose a move is: the journal, and the process at work by it; None if there is none now."""
+    """The journal that a move belongs to, and the process that executes it, None without one."""
 
     journal: str
     process: ProcessIdentity | None

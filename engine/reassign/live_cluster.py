@@ -58,7 +58,7 @@ class ObservedCluster(NamedTuple):
 
 
 class MovedCluster(Protocol):
-    """What an execution needs of a cluster; every call may raise EngineError."""
+    """Interface of an execution to its cluster; every call may raise EngineError."""
 
     def read(self) -> ObservedCluster:
         """Return how things are."""

@@ -1,4 +1,4 @@
-"""Where a change stands, as far as it shows from outside: phases of the controller's walk. Pure.
+"""Phase of a change as observed from outside, by the steps of the controller. Pure.
 
 | shows | phase | what goes on |
 |---|---|---|
@@ -30,7 +30,7 @@ from engine.planner.plan import PartitionChange
 
 
 class MovePhase(Enum):
-    """Where a change stands."""
+    """The phase of a change."""
 
     WAITING = "waiting"
     A1_ORDERED = "A1"

@@ -1,4 +1,4 @@
-"""Changes that no planner made: what moves now, what undoes a plan. What a plan wants. Pure."""
+"""Ongoing changes of a cluster, changes that undo a plan, and the order of a plan's. Pure."""
 
 from __future__ import annotations
 

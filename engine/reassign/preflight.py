@@ -1,4 +1,4 @@
-"""Whether a plan can be executed: what is found before anything moves. Pure.
+"""Check before any move if a plan can be executed. Pure.
 
 | refused | |
 |---|---|
@@ -18,8 +18,8 @@ Free bytes are those of KIP-827, as brokers from 3.3 on tell them. Directories o
 figures are the same lie on one disk. A directory that is not named is the broker's choice: all of
 its disks together must have room then, and one of them for the largest replica.
 
-A plan whose batches wait for each other needs room for a batch at a time: what leaves with it is
-deleted before the next one begins.
+A plan whose batches wait for each other needs room for a batch at a time: replicas that it removes
+are deleted before the next one begins.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SAME_DISK_BYTES: Final = 1 << 20
 
 
 class PlanFault(NamedTuple):
-    """Why a plan cannot be executed, or something to know before; of a partition or a broker."""
+    """A reason against a plan, or a warning, about a partition or a broker."""
 
     subject: str
     reason: str
@@ -79,7 +79,7 @@ class PlanTarget(NamedTuple):
 
 
 class DiskRoom(NamedTuple):
-    """What comes to a disk of a broker, or to all of them, and what is free there.
+    """Bytes to be copied to a disk of a broker, or to all of them, and the free bytes there.
 
     `short_bytes` lack at the worst moment, `lasting_short_bytes` also once all that leaves is gone.
     """
@@ -93,7 +93,7 @@ class DiskRoom(NamedTuple):
 
 
 class Preflight(NamedTuple):
-    """What is known of a plan before it is executed."""
+    """Faults, warnings and disk room of a plan before its execution."""
 
     faults: Sequence[PlanFault]
     warnings: Sequence[PlanFault]

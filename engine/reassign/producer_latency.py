@@ -1,4 +1,4 @@
-"""How long a producer waits that wants every replica in sync to have its records."""
+"""Latency of a producer with acks=all, measured during an execution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KEY = b"kctl-latency"
 
 
 class ProducerLatency:
-    """Writes to a topic that was named for it, a record to each partition at the same time."""
+    """Writes to a topic named for it, one record to each partition at the same time."""
 
     def __init__(self, client: KafkaClient, topic: str) -> None:
         """Find the topic. Errors: ApiError if it is not there."""

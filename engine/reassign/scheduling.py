@@ -1,9 +1,9 @@
-"""Which changes of a plan may begin now. Pure.
+"""Choose the changes of a plan that may begin now. Pure.
 
 A change begins when each broker that it adds a replica to takes in fewer than the bound, and the
-broker that they read from, the leader, gives to fewer than the bound. Changes are looked at in the
-plan's order; one that does not fit now holds up nobody behind it. A batch waits for the batches
-before it only if brokers have capacities: then what is deleted first makes the room.
+broker that they read from, the leader, gives to fewer than the bound. Changes are checked in the
+plan's order; one that does not fit now does not hold up later ones. A batch waits for the batches
+before it only if brokers have capacities: then the deletions of earlier batches make the room.
 
 Source: facts of executors (at most k moves per broker in and out).
 """

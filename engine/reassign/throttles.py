@@ -1,4 +1,4 @@
-"""Which throttles a plan wants, and how what was there before comes back. Pure.
+"""Throttles that a plan needs, and the return to the former values. Pure.
 
 | setting | value while a plan runs |
 |---|---|
@@ -8,9 +8,9 @@
 | replica.alter.log.dirs.io.max.bytes.per.second of a broker | the rate, where directories change |
 
 A list that holds all replicas (`*`) stays. Only values that somebody has set on this topic or
-broker count as there before: a default of all brokers, or one of a file, shows again by itself
-once ours is taken away. What somebody else changed meanwhile is left alone, but that of a list our
-replicas are taken out.
+broker count as there before: a default of all brokers, or one of a file, shows again by itself once
+ours is taken away. A value that somebody else changed meanwhile is left alone, but our replicas are
+removed from a list.
 
 Source: REPL-17, KIP-73; kafka-reassign-partitions.
 Differs: Kafka's tool removes all throttles in the end, those of others too.
@@ -58,7 +58,7 @@ class ThrottleRates(NamedTuple):
 
 
 class ThrottleReturn(NamedTuple):
-    """What to set, None to take away, so that all is as it was; and what others changed."""
+    """Values that restore the former state, None to delete one; and values changed by others."""
 
     values: dict[ThrottleSetting, str | None]
     foreign: list[ThrottleSetting]

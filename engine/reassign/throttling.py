@@ -1,8 +1,8 @@
 """The throttles of one execution: set before anything moves, changed on the way, brought back.
 
-1. What is there is read, and noted in the journal before anything is set.
-2. What is about to be set is noted, then set.
-3. In the end every value that was ever ours becomes what was there before.
+1. The present values are read, and noted in the journal before any is set.
+2. A value is noted, then set.
+3. In the end every value that was ever ours gets its former value.
 
 Source: KIP-73, REPL-17; which values is said in `throttles.py`.
 """
@@ -45,7 +45,7 @@ class ThrottleNotSet(EngineError):
 
 
 class ThrottleOfAnotherMove(EngineError):
-    """A throttle would replace one that a move by somebody else needs: nothing has been moved.
+    """A throttle would replace one that another execution needs: nothing has been moved.
 
     Each of two executions takes the rates of the other for what was there before: the one that
     ends last would bring back a rate that nobody removes.
@@ -68,7 +68,7 @@ class ThrottleOfAnotherMove(EngineError):
 
 
 class Throttling:
-    """The throttles of an execution; `state` is what an earlier process has done with them."""
+    """The throttles of an execution; `state` has those that an earlier process set."""
 
     def __init__(self, cluster: MovedCluster, journal: MoveJournal, state: JournalState) -> None:
         self._cluster = cluster

@@ -69,7 +69,7 @@ class BatchRefused(EngineError):
 
 
 class BatchSettings(NamedTuple):
-    """What a batch's header says besides its records.
+    """Fields of a batch's header that do not come from its records.
 
     `level` None is the codec's default. `append_time_ms` counts only for append time.
     """

@@ -1,4 +1,4 @@
-"""The codecs of record batches: their numbers, names and levels, and what can go wrong."""
+"""The codecs of record batches: their numbers, names, levels and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.errors import ConfigError, CorruptRecord
 
 
 class Codec(IntEnum):
-    """How the records of a batch are compressed: bits 0–2 of its attributes."""
+    """Compression of a batch's records: bits 0–2 of its attributes."""
 
     NONE = 0
     GZIP = 1

@@ -1,4 +1,4 @@
-"""Control records: the ends of transactions, and what KRaft writes into its log.
+"""Control records: transaction markers, and the control records of KRaft.
 
 ```
 key                  int16 version 0 | int16 type
@@ -35,7 +35,7 @@ _VERSION = 0
 
 
 class ControlType(IntEnum):
-    """What a control record says."""
+    """Types of control records."""
 
     UNKNOWN = -1
     ABORT = 0

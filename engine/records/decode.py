@@ -19,8 +19,8 @@ what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIt
 Where records are copied as they lie, `record_spans.py` reads the same layout up to their values:
 change both, `tests/property/test_cleaner_model.py` holds them together.
 
-A third one, `skim_records`, passes over keys, values and headers, and is less strict: what a
-record's length says is not looked at. Source: `DefaultRecord.readPartiallyFrom`.
+A third one, `skim_records`, passes over keys, values and headers, and is less strict: a record's
+length is not checked. Source: `DefaultRecord.readPartiallyFrom`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _INT64_MASK = (1 << 64) - 1
 
 
 class Origin(NamedTuple):
-    """What a batch's header adds to its records, and where they lie.
+    """Header fields of a batch that apply to its records, and the position of the records.
 
     `append_time_ms` replaces all their times if not None. `place` is the position of the
     records' first byte in the surrounding buffer, for errors; when `is_decompressed`,

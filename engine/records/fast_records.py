@@ -1,6 +1,6 @@
 """Many records at once, as bytes: those of one time, with values, and with the same headers.
 
-What stands between the contents of two records depends on a few sizes only, so it is made once for
+The bytes between the contents of two records depend on a few sizes only, so they are made once for
 each size and looked up; the rest is one `join`.
 
 ```
@@ -44,6 +44,7 @@ class _BySize(dict[int, T]):
     """A value per size, made at its first use; only so many are kept."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
+        """`make` returns the value of a size."""
         self._make = make
 
     def __missing__(self, size: int) -> T:
@@ -126,7 +127,7 @@ def encode_fast(
 
 
 class _Bounds(NamedTuple):
-    """How many bytes records take at least and at most."""
+    """The least and the largest size of records."""
 
     least_bytes: int
     most_bytes: int

@@ -7,8 +7,8 @@ body      deflate
 trailer   uint32 little-endian CRC-32 of the content | uint32 its size mod 2^32
 ```
 
-Written: no flags, no time, operating system ff. After a member, what is too short to be
-another one or has no member's header is ignored. Source: `GZIPInputStream`, RFC 1952.
+Written: no flags, no time, operating system ff. After a member, bytes that are too short for
+another one or have no member's header are ignored. Source: `GZIPInputStream`, RFC 1952.
 """
 
 from __future__ import annotations

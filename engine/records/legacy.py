@@ -251,7 +251,7 @@ class LegacyMessage:
 
 
 class LegacyBatch(LegacyMessage):
-    """A message of a log taken as a batch: itself, or what it wraps.
+    """A message of a log, or the messages that it wraps, taken as a batch.
 
     It has the fields of a `BatchView`, with those that came with magic 2 at their nothing.
     """

@@ -25,7 +25,7 @@ _CRC_BYTES = 4
 
 
 class LegacySettings(NamedTuple):
-    """How messages are written.
+    """Settings for building messages.
 
     `base_offset` is what the inner offsets of a magic 1 wrapper count from; `append_time_ms`
     counts only for append time, which magic 0 does not have.

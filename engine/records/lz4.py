@@ -49,7 +49,7 @@ _FLAG_RESERVED = 0x03
 
 
 class _Frame(NamedTuple):
-    """What a frame's header says about its blocks."""
+    """Block size and checksums from a frame's header."""
 
     first_block: int
     block_bytes_max: int

@@ -5,8 +5,8 @@ OFFSET · LENGTH · LEADER EPOCH · magic · CRC | no attributes, one record · 
                                              | SIZE · no attributes, no deltas · key · value · no headers
 ```
 
-What coordinators write are such batches: the log that takes one gives it its place, and nothing in
-it needs a check.
+Coordinators write such batches: the log that takes one gives it its place, and nothing in it needs
+a check.
 
 Source: `MemoryRecordsBuilder`, `DefaultRecord.writeTo`.
 """  # noqa: E501 - prose

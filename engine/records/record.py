@@ -13,7 +13,7 @@ Header: TypeAlias = tuple[str, bytes | None]
 
 
 class TimestampType(IntEnum):
-    """Who set a record's time: its producer, the broker on append, or nobody (magic 0)."""
+    """Origin of a record's time: its producer, the broker on append, or none (magic 0)."""
 
     NONE = -1
     CREATE_TIME = 0

@@ -1,4 +1,4 @@
-"""Records of one batch as columns: what is printed, counted and filtered by the thousand.
+"""Records of one batch as columns, for printing, counting and filtering in bulk.
 
 A `Record` of each costs more than all that a command then does with it. Columns are made of
 records, or cut out of a batch's bytes at once where compiled code can
@@ -35,7 +35,7 @@ _SIZE_END: Final = 1 << 31
 class RecordRun(NamedTuple):
     """Records in the order of their offsets, as columns of one length.
 
-    What all of them share stands first; `leader_epoch` is −1 where the format has none.
+    Fields that all of them share stand first; `leader_epoch` is −1 where the format has none.
     """
 
     leader_epoch: int

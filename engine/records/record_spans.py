@@ -1,4 +1,4 @@
-"""Where the records of a magic 2 batch lie, for who copies most of them as they are.
+"""Positions of the records in a magic 2 batch, for copying most of them unchanged.
 
 ```
 │ length · attributes · timestampDelta │ offsetDelta · key · value · headers │
@@ -6,9 +6,10 @@ start                                  after_time                            end
 ```
 
 The layout is that of `decode.py`. This is a loop of its own because a call for each number, or a
-`Record` for each record, takes three times as long: it reads only what a cleaning decides by, none
-of the value and of what follows it. Records on the fast path alone, else None, and `decode_records`
-reads them. The batch's checksum was right, and its validation at append has looked into it.
+`Record` for each record, takes three times as long: it reads only the fields that a cleaning needs,
+not the value and the fields behind it. Records on the fast path alone, else None, and
+`decode_records` reads them. The batch's checksum was right, and its validation at append has looked
+into it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from engine.records.fast_records import varint_bytes
 
 
 class RecordSpan(NamedTuple):
-    """One record in a block: its places, and what a cleaning decides by; `end` is exclusive."""
+    """Positions of one record in a block, and the fields for a cleaning; `end` is exclusive."""
 
     start: int
     after_time: int

@@ -1,7 +1,7 @@
-"""What a copy has of a cluster, to try a plan on: all but most of its data. Pure.
+"""Design a small copy of a cluster, to try a plan on: all but most of its data. Pure.
 
-Brokers of the copy are numbered from 1; the cluster's ids come back in what is told. Sizes are
-scaled so that all replicas together have a number of bytes; what has data keeps a little.
+Brokers of the copy are numbered from 1; reports have the cluster's ids again. Sizes are scaled so
+that all replicas together have a number of bytes; a partition with data keeps a little.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which acknowledged records are gone after a rehearsal, by offsets. Pure.
+"""Acknowledged records lost in a rehearsal, found by offsets. Pure.
 
-The copy keeps its records for good: it has no retention of its own and a key for each record. So
-what was acknowledged and lies outside the log of its partition is lost, at the end (truncated)
-or at its start (a replica that began later became the leader). Bytes say nothing: replicas of one
-partition differ in them. A partition that cannot be read may hold everything: it is no loss.
+The copy keeps its records for good: it has no retention of its own and a key for each record. So an
+acknowledged record outside the log of its partition is lost, at the end (truncated) or at its start
+(a replica that began later became the leader). Bytes say nothing: replicas of one partition differ
+in them. A partition that cannot be read may hold everything: it is no loss.
 """
 
 from __future__ import annotations

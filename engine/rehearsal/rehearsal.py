@@ -1,4 +1,4 @@
-"""Makes a copy of a cluster, executes a plan there, and reports what happened meanwhile.
+"""Rehearse a plan: copy a cluster, execute the plan on the copy, and report the events.
 
 1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
 2. An embedded cluster of as many brokers starts in a folder of its own.
@@ -73,7 +73,7 @@ class SeenStep(NamedTuple):
 
 
 class RehearsalEnd(NamedTuple):
-    """How a rehearsal ended; `lost` are acknowledged records that are gone."""
+    """The end of a rehearsal; `lost` are acknowledged records that are gone."""
 
     end: ExecutionEnd
     took_ms: int
@@ -94,7 +94,7 @@ class RecordsNotWritten(EngineError):
 
 
 class RehearsalPorts(NamedTuple):
-    """What a rehearsal needs of the machine; `connect` makes a client of a list of servers."""
+    """Ports of a rehearsal; `connect` makes a client from a list of servers."""
 
     files: RealHeldFiles
     clock: Clock

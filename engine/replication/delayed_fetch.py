@@ -88,7 +88,10 @@ class DelayedFetch(DelayedOperation):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """`is_throttled` returns whether a throttle leaves a partition out for a replica."""
+        """`is_throttled` returns whether a throttle leaves a partition out for a replica.
+
+        `find` returns a partition of this broker, or raises an ApiError.
+        """
         super().__init__(deadline_ms)
         self.params = params
         self.waiting = waiting

@@ -28,7 +28,7 @@ from engine.model import TopicPartition
 
 
 class UnknownTopicOrPartition(ApiError):
-    """No such partition is on this broker."""
+    """No replica of the requested partition is on this broker."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         super().__init__(UNKNOWN_TOPIC_OR_PARTITION, f"{topic_partition} is not on this broker")
@@ -64,7 +64,7 @@ class InvalidTopic(ApiError):
 
 
 class NotEnoughReplicas(ApiError):
-    """The in-sync set is too small to take a write that all of it has to have."""
+    """The in-sync set is smaller than `min.insync.replicas`: a write with acks=all is refused."""
 
     def __init__(
         self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int

@@ -30,7 +30,7 @@ Respond: TypeAlias = "Callable[[Partition, bytes | FetchSlice], bool]"
 
 
 class LocalEncoder(FollowerEncoder):
-    """That of a follower of the same process, which takes an answer with each turn."""
+    """Encoder of a follower in the same process, which gets a response in each turn of the loop."""
 
     __slots__ = ("_fetch", "_give", "_given")
 

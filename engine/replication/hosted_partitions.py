@@ -33,6 +33,7 @@ class HostedPartitions:
         is_known: Callable[[TopicPartition], bool],
         on_log_dir_offline: Callable[[LogDirOffline], None],
     ) -> None:
+        """`on_log_dir_offline` is called with the failure of a partition's log directory."""
         self._is_known = is_known
         self._on_log_dir_offline = on_log_dir_offline
         self._partitions: dict[TopicPartition, Partition] = {}

@@ -41,7 +41,7 @@ NEVER_MS = -(1 << 62)
 
 
 class InSyncSet(NamedTuple):
-    """The committed set and the one that was proposed and not decided yet."""
+    """The committed in-sync set, and the proposed one while the controller has not decided."""
 
     committed: tuple[int, ...]
     pending: tuple[int, ...] | None = None

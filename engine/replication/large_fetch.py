@@ -51,6 +51,7 @@ class LargeDelayedFetch(DelayedFetch):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
+        """`find` and `is_throttled` are those of `DelayedFetch`."""
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
         # The bytes of the partitions that were checked.

@@ -88,6 +88,7 @@ class Leadership:
         config_of: Callable[[str], ReplicationConfig],
         is_alive: Callable[[int], bool],
     ) -> None:
+        """`config_of` returns a topic's settings; `is_alive` whether a broker is in the cluster."""
         self.broker_id = broker_id
         self._clock = clock
         self._replicas = replicas

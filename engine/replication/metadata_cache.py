@@ -32,7 +32,7 @@ _ORDERED_TOPICS_MAX = 8
 
 
 class Endpoint(NamedTuple):
-    """Where a broker is reached by one listener; the protocol is Kafka's number."""
+    """Address of a broker's listener; the protocol is Kafka's number."""
 
     listener: str
     host: str

@@ -52,7 +52,7 @@ def nearest_replica(
 
 
 class NearestReplica:
-    """The rule of replica.selector.class, where it is the rack-aware one."""
+    """The rack-aware rule of `replica.selector.class`."""
 
     def __init__(self, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._metadata_cache = metadata_cache

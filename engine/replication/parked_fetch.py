@@ -49,7 +49,7 @@ class LeaderSide(NamedTuple):
 
 
 class FollowerEncoder(ABC):
-    """How records and answers come to a follower: by its transport."""
+    """Sends records and responses to a follower by its transport."""
 
     __slots__ = ()
 

@@ -75,14 +75,14 @@ class FetchSpec(NamedTuple):
 
 
 class FetchClient(NamedTuple):
-    """Where a consumer is, and the listener that it came by."""
+    """The rack of a consumer, and the listener of its connection."""
 
     rack_id: str
     listener: str
 
 
 class FetchParams(NamedTuple):
-    """How a whole fetch reads. `replica_id` below 0 is a consumer.
+    """Parameters of a whole fetch; `replica_id` below 0 is a consumer.
 
     `is_leader_required` is False for consumers that may read from followers (KIP-392).
     `is_max_bytes_hard` is set below version 3: a first batch that is larger is truncated.
@@ -146,7 +146,7 @@ class NewestBatch(NamedTuple):
 
 
 class EnoughReplicas(NamedTuple):
-    """Whether the in-sync set has an offset, and whether it is still large enough."""
+    """Result of a check for acks=all: all in-sync replicas have the offset, and are enough."""
 
     is_reached: bool
     isr_count: int
@@ -154,7 +154,7 @@ class EnoughReplicas(NamedTuple):
 
 
 class DeletedRecords(NamedTuple):
-    """Where a leader's log starts now, and the least start among the live replicas (HW-18)."""
+    """The start of a leader's log after a deletion, and the least among live replicas (HW-18)."""
 
     requested_offset: int
     low_watermark: int

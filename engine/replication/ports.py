@@ -60,7 +60,7 @@ class ReplicaManagerPorts(NamedTuple):
 
 
 class ReplicaManagerConfig(NamedTuple):
-    """When purgatories are swept, with the defaults of Kafka 3.9 (PUR-3)."""
+    """Purge intervals of the purgatories, with the defaults of Kafka 3.9 (PUR-3)."""
 
     fetch_purgatory_purge_interval_requests: int = 1000
     producer_purgatory_purge_interval_requests: int = 1000

@@ -37,7 +37,7 @@ from engine.timing.purgatory import PurgatoryCount
 
 
 class IsrCounts:
-    """How often in-sync sets grew and shrank, and could not. Source: AlterPartitionListener."""
+    """Counts of ISR expansions, shrinks and failed updates. Source: AlterPartitionListener."""
 
     def __init__(self) -> None:
         self.expands = 0

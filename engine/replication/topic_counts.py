@@ -1,4 +1,4 @@
-"""What a broker counts of each topic's traffic; the rates are made of it elsewhere.
+"""Counters of each topic's traffic in a broker; the rates are made of them elsewhere.
 
 | count | counted |
 |---|---|

@@ -19,7 +19,7 @@ REPORT_FORMAT: Final = 1
 
 
 class CertificateExpiry(NamedTuple):
-    """When the certificate of a broker's listener expires; None where it is not shown, and why."""
+    """Expiry of the certificate of a broker's listener; None if unknown, with the reason."""
 
     broker_id: int
     expires_at_ms: int | None
@@ -42,7 +42,7 @@ class BrokerOverrides(NamedTuple):
 
 
 class ClusterReport(NamedTuple):
-    """All of a report. `controller_id` is None with KRaft, whose brokers do not say it.
+    """A whole report. `controller_id` is None with KRaft, whose brokers do not return it.
 
     Rates are of writes within `interval_ms`, None where no sample has them.
     """

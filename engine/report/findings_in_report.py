@@ -31,7 +31,7 @@ _LATER_DAYS: Final = 30
 
 
 class ReportFinding(NamedTuple):
-    """A finding with what it means for the users of the cluster, and the command to go on with."""
+    """A finding with its meaning for the users of the cluster, and a command for it."""
 
     severity: str
     finding: str
@@ -42,7 +42,7 @@ class ReportFinding(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """What a kind of finding means, and a command; {} is the finding's topic, broker or group."""
+    """Meaning of a kind of finding, and a command; {} is the finding's topic, broker or group."""
 
     meaning: str
     command: str

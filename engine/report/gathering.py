@@ -1,12 +1,12 @@
 """The requests of a report.
 
-1. What `kctl check` asks for: facts of the cluster, and of what holds up readers.
+1. The facts of `kctl check`: about the cluster, and about causes that hold up readers.
 2. Samples of the exporter, an interval apart, for rates and for verdicts on groups.
 3. Settings of all brokers and topics.
 4. Offsets at times of topics that retention deletes from, for its forecast.
 5. The certificates that brokers show, where connections have them.
 
-What is not answered is left out, and is a row of what is not known.
+A failed request leaves its facts out, and is listed among the unknown ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Configs = Mapping[str, "Sequence[ConfigEntry] | EngineError"]
 
 
 class ReportOptions(NamedTuple):
-    """How a report is made: in so many samples within an interval, each step for so long.
+    """Options of a report: the interval, the samples within it, the timeout of each step.
 
     With five a commit each 5 s is seen between two of them.
     """
@@ -102,7 +102,7 @@ def gather_report(
 
 
 class _Gathering:
-    """The steps, and what none of them could learn."""
+    """The steps of gathering, and the facts that they could not get."""
 
     def __init__(self, client: KafkaClient, options: ReportOptions) -> None:
         self._client = client

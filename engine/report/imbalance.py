@@ -1,4 +1,4 @@
-"""How evenly brokers share leaders, bytes and writes. Pure.
+"""Skew of leaders, bytes and writes over brokers. Pure.
 
 The skew of a measure is the largest share by the mean: 1.0 is even, 2.0 is a broker with twice the
 mean. A measure that is nothing everywhere has none.

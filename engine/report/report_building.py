@@ -1,4 +1,4 @@
-"""A report, made of what was gathered. Pure."""
+"""Build a report from the gathered facts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has changed between an earlier report and the one of now. Pure.
+"""Changes between an earlier report and the present one. Pure.
 
 | change | subject | before, after |
 |---|---|---|

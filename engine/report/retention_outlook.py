@@ -1,4 +1,4 @@
-"""What retention deletes of topics, and when. Pure.
+"""Deletions of topics' data by retention, and their times. Pure.
 
 Forecasts are those of `engine/forecast`: of any cluster estimates, by offsets at times.
 """

@@ -1,6 +1,6 @@
 """An earlier report as the next one is compared with it: read from its JSON, or the one of now.
 
-Only what is compared is read, and each value is checked: anybody may have written the file.
+Only the compared values are read, and each is checked: anybody may have written the file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ReportedGroup(NamedTuple):
 
 
 class SavedReport(NamedTuple):
-    """What two reports are compared by; settings are by the name of a broker or topic."""
+    """The facts by which two reports are compared; settings are by broker or topic name."""
 
     made_at_ms: int
     cluster_id: str | None

@@ -1,4 +1,4 @@
-"""Topics whose records are at risk, or not served. Pure.
+"""Topics whose records are at risk, or not available. Pure.
 
 | risk | partitions |
 |---|---|

@@ -1,1 +1,1 @@
-"""Values that only their schema can read: where schemas come from, and what they make of bytes."""
+"""Values with schemas: the sources of schemas, and decoding by them."""

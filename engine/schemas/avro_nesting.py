@@ -1,6 +1,6 @@
-"""How deeply Avro values are nested, found before they are read.
+"""Check the nesting depth of Avro values before they are decoded.
 
-fastavro goes down a value by calls of compiled code, which nobody counts: some thousand levels take
+fastavro descends into a value by calls of compiled code without a limit: some thousand levels take
 the stack of the process, and it ends. Only a schema with a record within itself has such values;
 one byte may be a level. They are walked through here without calls.
 
@@ -21,7 +21,7 @@ _FIXED_BYTES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class _Blocks(NamedTuple):
-    """What is left of an array or a map: items of the block, and the blocks behind it."""
+    """The rest of an array or a map: items of the block, and the blocks behind it."""
 
     item: object
     has_keys: bool

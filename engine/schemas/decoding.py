@@ -1,4 +1,4 @@
-"""From a record's key or value to what it says, by the schema that it names.
+"""Decode a record's key or value by the schema that it names.
 
 | bytes | become |
 |---|---|
@@ -22,7 +22,7 @@ _PACKAGES = {SchemaKind.AVRO: "fastavro", SchemaKind.PROTOBUF: "grpc_tools"}
 
 
 class SchemaPackageMissing(EngineError):
-    """What reads a kind of schema is not installed."""
+    """The package that reads a kind of schema is not installed."""
 
     hint = "pip install 'kctl-kafka[schemas]'"
 

@@ -1,4 +1,4 @@
-"""The envelope around a value whose schema a registry keeps.
+"""The envelope of a value whose schema is in a registry.
 
 ```
 0          at 0   int8    always 0

@@ -17,7 +17,7 @@ _KINDS = {".avsc": SchemaKind.AVRO, ".proto": SchemaKind.PROTOBUF, ".json": Sche
 
 
 class SchemaFolder:
-    """A folder whose files are named by the ids of their schemas."""
+    """Schemas in a folder: each file has the id of its schema as its name."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files

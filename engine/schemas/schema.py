@@ -1,4 +1,4 @@
-"""What a schema is, and where schemas come from."""
+"""Schemas, and the interface of their sources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SchemaKind(Enum):
 
 
 class Schema(NamedTuple):
-    """A schema's text, and those that it refers to by a name, each before the ones that need it.
+    """A schema's text, and the schemas that it refers to by name, in order of dependency.
 
     `message` is the full name of a protobuf message, where something else than the value says it.
     `descriptors` are what Protobuf's compiler made of the text, for where there is no compiler.
@@ -49,7 +49,7 @@ class UnusableSchema(EngineError):
 
 
 class SchemaSource(Protocol):
-    """Where schemas come from."""
+    """A source of schemas."""
 
     def schema(self, schema_id: int) -> Schema:
         """Return a schema; raises NoSuchSchema, UnusableSchema, HttpUnreachable."""

@@ -7,8 +7,8 @@
 | TEXT, LONG, DOUBLE, BOOLEAN | that | of that kind; a LONG also as text (Protobuf) |
 | JSON | the text of any JSON | anything |
 
-Several schemas make one shape: of objects all fields, of what differs JSON. A value that does not
-fit is a ValueError and never cut to fit.
+Several schemas make one shape: of objects all fields, of differing types JSON. A value that does
+not fit is a ValueError and never cut to fit.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class _Fields:
 
 
 class _Around(NamedTuple):
-    """What is around a type: records by name, and how deeply types may still be nested in it."""
+    """The context of a type: records by name, and the levels of nesting left for it."""
 
     fields: _Fields
     levels: int

@@ -34,7 +34,7 @@ from engine.security.acls import (
 
 
 class AclResult(Enum):
-    """Whether something is allowed; UNKNOWN where an unknown setting decides."""
+    """Result of a decision; UNKNOWN where an unknown setting decides."""
 
     ALLOWED = "allowed"
     DENIED = "denied"

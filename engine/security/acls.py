@@ -62,7 +62,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a pattern's name is compared; MATCH is of filters alone."""
+    """Types of resource patterns; MATCH is of filters alone."""
 
     UNKNOWN = 0
     ANY = 1
@@ -72,7 +72,7 @@ class PatternType(IntEnum):
 
 
 class AclPermission(IntEnum):
-    """Whether an entry allows or denies."""
+    """Permission of an entry: allow or deny."""
 
     UNKNOWN = 0
     ANY = 1
@@ -140,7 +140,7 @@ class AclBinding(NamedTuple):
 
 
 class PatternFilter(NamedTuple):
-    """Which patterns are meant."""
+    """A filter of resource patterns."""
 
     kind: AclResource
     name: str | None
@@ -175,7 +175,7 @@ class PatternFilter(NamedTuple):
 
 
 class EntryFilter(NamedTuple):
-    """Which entries are meant."""
+    """A filter of access control entries."""
 
     principal: str | None
     host: str | None
@@ -193,7 +193,7 @@ class EntryFilter(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which rules are meant."""
+    """A filter of ACLs: by pattern and by entry."""
 
     patterns: PatternFilter
     entries: EntryFilter

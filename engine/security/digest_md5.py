@@ -42,7 +42,7 @@ class DigestRefused(EngineError):
 
 
 class DigestLogin(NamedTuple):
-    """Who logs in where; the password never shows in a repr."""
+    """User name, password and URI of a login; the password never shows in a repr."""
 
     username: str
     password: str
@@ -54,7 +54,7 @@ class DigestLogin(NamedTuple):
 
 
 class DigestAnswer(NamedTuple):
-    """A client's response, and what the server must show in return."""
+    """A client's response, and the proof that the server must return."""
 
     message: bytes
     rspauth: bytes
@@ -113,7 +113,7 @@ def check_answer(
 
 
 class _Exchange(NamedTuple):
-    """What both sides have agreed on but for the password."""
+    """The parameters of an exchange, except for the password."""
 
     username: str
     realm: str

@@ -1,4 +1,4 @@
-r"""Whom a certificate names, as Java prints it.
+r"""Subject of a certificate, as Java prints it.
 
 ```
 CN=alice,O=Ex\, Inc.,C=DE          the last part of the name first

@@ -33,7 +33,10 @@ class OAuthBearerServer:
     """One authentication."""
 
     def __init__(self, token_of: Callable[[str], AccessToken], wall_ms: Callable[[], int]) -> None:
-        """Begin; `token_of` returns a verified token, or raises TokenRefused."""
+        """Begin; `token_of` returns a verified token, or raises TokenRefused.
+
+        `wall_ms` returns the time by which tokens expire.
+        """
         self.user: str | None = None
         self.is_token = False
         self.lifetime_ms: int | None = None

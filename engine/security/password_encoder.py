@@ -55,7 +55,7 @@ class NoCipher(EngineError):
 
 
 class EncoderSettings(NamedTuple):
-    """How passwords are encrypted from now on: `password.encoder.*`; secrets show in no repr."""
+    """Encryption of new passwords: `password.encoder.*`; secrets show in no repr."""
 
     secret: str
     cipher: str = _CIPHER

@@ -1,4 +1,4 @@
-"""The quotas of clients, and the one that applies to a client.
+"""Quotas of clients, and the choice of the quota that applies to a client.
 
 | | node | counted together |
 |---|---|---|
@@ -38,7 +38,7 @@ class QuotaKind(Enum):
 
 
 class QuotaOwner(NamedTuple):
-    """A user and a client id, sanitized; NONE for one that is not named."""
+    """A user and a client id, sanitized; NONE for an absent one."""
 
     user: str
     client: str

@@ -1,4 +1,4 @@
-"""Bit rot: bits of one batch that a disk returns wrongly, and what follows from that.
+"""Bit rot: wrong bits in one batch of one replica, and the rules for reads and recovery with it.
 
 ```
 begin ─ one batch of one replica ─┬─ reads of it are damaged ──────────────> the disk is put right
@@ -7,8 +7,8 @@ begin ─ one batch of one replica ─┬─ reads of it are damaged ───�
 ```
 
 One replica of a partition has it at a time, while another member of the in-sync set is whole. A
-leader gives the batch as it reads it: consumers and followers find the checksum wrong, and nobody
-takes it. A process that ends may find that its log ends before the batch: that replica has lost
+leader gives the batch as it reads it: consumers and followers find the checksum wrong, and refuse
+the batch. Recovery at the next start may truncate the log before the batch: that replica has lost
 writes then (`losses.py`), from the batch on and nothing before it.
 """
 

@@ -1,4 +1,4 @@
-"""Many seeds, one after the other or in several processes."""
+"""Run the simulation for many seeds, one after the other or in several processes."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""L7 after each cleaning: what a replica has left is what it may leave of what is committed.
+"""Rule L7, checked after each cleaning: the cleaned log has all that compaction has to keep.
 
 ```
 look     broker 2 has cleaned t-0 since the last look: its log up to its watermark is held to all
          that was ever committed there
 ```
 
-Only of members of the in-sync set, and up to the watermark of the replica: what it has beyond may
-be another leader's, and is cut.
+Only of members of the in-sync set, and up to the watermark of the replica: records beyond may be
+another leader's, and are truncated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Broke = Callable[[str, str, TopicPartition], None]
 
 
 class CleaningRules:
-    """Checks replicas that were cleaned."""
+    """Checks the logs of replicas after cleanings."""
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class CleaningRules:
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._histories = histories
         self._topics = topics

@@ -38,7 +38,7 @@ class BrokenRules(Protocol):
 
 
 class _Throttled(NamedTuple):
-    """A connection, what was sent before its client knew of the throttle, and until when it is."""
+    """A throttled connection: requests sent before its client knew, and the end of the throttle."""
 
     connection_number: int
     #: How many requests were sent by then: a time does not order what is of one millisecond.
@@ -47,7 +47,7 @@ class _Throttled(NamedTuple):
 
 
 class _Measured:
-    """What a broker took of a client since a quota is set there."""
+    """Bytes that a broker accepted from a client since the quota was set there."""
 
     def __init__(self, bytes_per_s: float, life: int, since_ms: int) -> None:
         self.bytes_per_s = bytes_per_s
@@ -57,7 +57,7 @@ class _Measured:
 
 
 class QuotaRules:
-    """What the clients of a run see of quotas."""
+    """Checks throttle times and produce quotas by the requests and responses of all clients."""
 
     def __init__(self, broken: BrokenRules) -> None:
         self._broken = broken

@@ -1,4 +1,4 @@
-"""Producers of the simulated cluster, and what they share with its other clients.
+"""Producers of the simulated cluster, and the requests and metadata that all its clients share.
 
 ```
 producer   due ──> a batch in the queue of a partition ──> the first few unanswered are sent
@@ -46,7 +46,7 @@ BACKOFF_MS = 150
 
 
 class ClientEvents(Protocol):
-    """Receives what clients see."""
+    """Receives the events of clients: acknowledged batches, records read, damage, broken rules."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""
@@ -148,7 +148,7 @@ class SentBatch:
 
 
 class ClusterRequests:
-    """The connections of one client, and what it knows of leaders."""
+    """The connections of one client, and its metadata of leaders."""
 
     def __init__(
         self,
@@ -289,7 +289,7 @@ class ClusterRequests:
 
 
 class ProducerKind(NamedTuple):
-    """How a producer works; `window` is how many batches of a partition are in flight.
+    """Settings of a producer; `window` is the number of unanswered batches per partition.
 
     Without ids it is 1: a batch that is sent again would come behind those that were accepted
     meanwhile, in Kafka too.

@@ -1,4 +1,4 @@
-"""How far the wall clocks of a simulation's machines were apart, and when.
+"""The largest difference between the wall clocks of the simulated machines, over time.
 
 ```
 clock    b1 ────────┐+60 s        ┌────── back

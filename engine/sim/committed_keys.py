@@ -1,4 +1,4 @@
-"""L7: what cleaning may leave of the committed records of one partition, and what not.
+"""Rule L7: the committed records of one compacted partition that a cleaning may remove.
 
 ```
 committed     a=1  b=1  a=2  a=   b=3  c=1          a= is a tombstone
@@ -7,12 +7,13 @@ may be left             a=2  a=   b=3  c=1
                                   b=3  c=1
 ```
 
-A batch of a log is what was committed, or has some of its records, at their offsets and in their
-order. The last record of each key is there; a tombstone may go in its time, with every earlier
-record of its key.
+A batch of a log has the committed records or some of them, at their offsets and in their order. The
+last record of each key is there; a tombstone may go in its time, with every earlier record of its
+key.
 
-A replica that joins the in-sync set when a tombstone may have gone never saw it, perhaps, and keeps
-what it was to hide: a limit that Kafka has too (`delete.retention.ms`). So does one that lost it.
+A replica that joins the in-sync set after a tombstone was cleaned away may never have had it, and
+keeps the records that it deletes: a limit that Kafka has too (`delete.retention.ms`). So does one
+that lost it.
 
 Source: L7; CMP-1, CMP-4. Differs: where clocks jump, tombstones may go earlier by as much as any
 two brokers were apart since they were committed (`clocks.py`).

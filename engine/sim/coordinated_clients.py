@@ -29,7 +29,7 @@ GROUP, COPIERS = "g", "copies"
 
 
 class RunContext(Protocol):
-    """What a run has for its clients."""
+    """The parts of a run that its clients share: nodes, partitions, randomness, client events."""
 
     nodes: dict[int, SimulatedBroker]
 
@@ -48,7 +48,7 @@ class RunContext(Protocol):
 
 
 class CoordinatedClients:
-    """Transactional producers with a reader of what they commit, a group, and copiers."""
+    """Starts, checks and ends transactional producers, their reader, group members and copiers."""
 
     def __init__(
         self, plan: Plan, world: RunContext, invariants: Invariants, ledger: Ledger

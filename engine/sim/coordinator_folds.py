@@ -1,12 +1,13 @@
-"""What a partition of the coordinators' topics says, record by record (G3).
+"""Group and transaction state by the records of one partition of a coordinator's topic (G3).
 
 ```
  0 ──────────── start of the leader's epoch ──────────── end of its log
    loaded: the last record of each key counts    written since: each of them may count by now
 ```
 
-What a coordinator knows comes from the last record of a key before its time, or from a later one: a
-write that failed may be in the log, and its coordinator goes on with what was before, in Kafka too.
+The state in a coordinator comes from the last record of a key before its epoch, or from a later
+one: a write that failed may be in the log while its coordinator goes on with the former state, in
+Kafka too.
 
 Source: GroupMetadataManager.doLoadGroupsAndOffsets, TransactionStateManager.loadTransactionMetadata
 of 3.9.1.

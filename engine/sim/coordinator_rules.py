@@ -1,4 +1,4 @@
-"""G3: a coordinator that has loaded a partition knows what its log says.
+"""Rule G3: the state of a coordinator that has loaded a partition agrees with the partition's log.
 
 ```
 look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up to where its epoch
@@ -6,9 +6,9 @@ look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up t
 ```
 
 It is a coordinator's log that counts here, not those of others: one that was deposed and does not
-know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, and so
-what has failed of their commits: they are held against the log as they were loaded. Transactional
-ids are loaded again in each epoch.
+know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, with the
+effects of failed commits: they are held against the log as they were loaded. Transactional ids are
+loaded again in each epoch.
 """
 
 from __future__ import annotations
@@ -96,13 +96,14 @@ def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> Epoc
 
 
 class CoordinatorRules:
-    """Checks what brokers know of groups and of transactions."""
+    """Compares the groups and transactions in each coordinator with those in its log."""
 
     def __init__(
         self,
         broke: Callable[[str, str, TopicPartition | None], None],
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._readings: dict[_Led, _Reading] = {}

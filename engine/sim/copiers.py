@@ -7,7 +7,7 @@ InitProducerId ──> JoinGroup, SyncGroup ──> OffsetFetch (stable) ──>
       └── fenced, crashed ───────────────────────── AddOffsetsToTxn, TxnOffsetCommit, EndTxn
 ```
 
-1. A copier goes on from what its group has committed, once no open transaction may change it.
+1. A copier goes on from its group's committed offset, once no open transaction may change it.
 2. Each transaction copies records of one partition that plain producers wrote, one for one, to
    another partition or two, and commits the offset behind them, as its member and generation.
 3. One that is out of its generation aborts, and joins again: another may copy the same by now.
@@ -63,7 +63,7 @@ _FETCH_BY_NAME_HIGHEST = 12
 
 
 class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
-    """Receives what copiers see."""
+    """Receives the events of copiers: the offsets from which they go on."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return what a copier has to find committed that asks now, by partition."""
@@ -89,7 +89,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
 
 
 class _Place:
-    """How far a partition is copied: what is committed, and where to read on."""
+    """A copier's position in a partition: the committed offset, and the next one to read."""
 
     __slots__ = ("committed", "position")
 
@@ -98,7 +98,7 @@ class _Place:
 
 
 class _Fetched(NamedTuple):
-    """Records of plain producers that are to be copied, and the offset behind what was read."""
+    """Records of plain producers that are to be copied, and the offset behind the last one read."""
 
     record_count: int
     next_offset: int

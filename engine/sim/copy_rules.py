@@ -1,7 +1,7 @@
-"""What copies of a group were promised: each record of a partition counts exactly once (X1).
+"""Rule X1: copies by a group have each record of a source partition exactly once.
 
-A transaction copies what a partition has from the offset that the group had committed, and commits
-the offset behind it (KIP-447). So the transactions that are committed follow each other:
+A transaction copies the records of a partition from the group's committed offset on, and commits
+the offset behind them (KIP-447). So the transactions that are committed follow each other:
 
 ```
         0 ──────> 7 ──────> 12 ──────> 20        committed for the group at rest: 20
@@ -36,13 +36,14 @@ _MAY_COUNT = frozenset((SentOutcome.COMMITTED, SentOutcome.UNKNOWN))
 
 
 class CopyRules:
-    """All that was copied in a run."""
+    """Checks all copies of a run."""
 
     def __init__(
         self,
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self._copies: dict[tuple[str, TopicPartition], list[tuple[Copied, SentTransaction]]] = {}

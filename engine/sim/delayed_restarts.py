@@ -1,4 +1,4 @@
-"""Delayed restarts: a broker that lost writes in a power cut waits until a controller saw it go.
+"""Delayed restarts: after a power cut with losses, a broker waits until a controller saw it go.
 
 ```
 power cut ──> away ──> out of its in-sync sets, or without a leader ──> starts
@@ -6,8 +6,8 @@ power cut ──> away ──> out of its in-sync sets, or without a leader ─�
                 └──> nobody has looked after a while ──────────────────┘
 ```
 
-One that comes back before leads on without what it lost, in Kafka too (`losses.py`): such seeds are
-few, as what they lose is excused.
+A broker that returns earlier leads on without the lost records, in Kafka too (`losses.py`): such
+seeds are few, as their losses are excused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AWAY_MS_MAX = 20_000
 
 
 class Losses(Protocol):
-    """Who knows what was lost."""
+    """Answers whether a broker's loss was not seen by any controller yet."""
 
     def is_unseen(self, broker_id: int) -> bool:
         """Return whether a broker lost writes, and no controller that lives has seen that."""
@@ -27,7 +27,7 @@ class Losses(Protocol):
 
 
 class DelayedRestarts:
-    """Knows which brokers have to stay away, for nobody has seen their losses."""
+    """Selects the brokers that must stay away until a controller has seen their losses."""
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses

@@ -1,4 +1,4 @@
-"""L6: why records below a log's start are gone, for every replica that begins later than before.
+"""Rule L6: each rise of a replica's log start has a reason that permits it.
 
 | reason | a committed batch may go if |
 |---|---|
@@ -7,9 +7,10 @@
 | time | it is older than `retention.ms` by the clock of the broker |
 | size | what the log has behind it is at least `retention.bytes` |
 
-What a log of an epoch before a loss deletes behind that loss is what it alone had: others are
-committed there by now. A log that begins where it did before has deleted nothing, though after a
-loss others begin before it again; what it is given behind its start lacks what is committed before.
+A log of an epoch before a loss may delete offsets behind that loss: no other replica had those
+records, and other records are committed there by now. A log that begins where it did before has
+deleted nothing, though after a loss others begin before it again; records appended behind its start
+lack those committed before.
 
 `retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
 its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by
@@ -41,10 +42,13 @@ class Moment(NamedTuple):
 
 
 class DeletionRules:
-    """Knows what was to be deleted, and sees what is."""
+    """Keeps the reasons for deletions, and checks each replica's log start against them."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
-        """`retention` has the default `retention.ms` and `retention.bytes` of topics."""
+        """`retention` has the default `retention.ms` and `retention.bytes` of topics.
+
+        `broke` reports a violation with its rule, text and partition.
+        """
         self._broke = broke
         #: The values that each key of each topic ever had.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}

@@ -1,4 +1,4 @@
-"""What a disk has after its machine went down, and what it refuses meanwhile.
+"""Simulated disk: its contents after a crash or power cut, and the operations that fail meanwhile.
 
 | end | what is left |
 |---|---|

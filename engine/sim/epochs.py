@@ -1,4 +1,4 @@
-"""What counts in which epoch, as observed from outside.
+"""Rules R6, R11 and C2 about leader and controller epochs, as observed from outside the brokers.
 
 | rule | checked when | claim |
 |---|---|---|
@@ -21,7 +21,7 @@ Broke = Callable[[str, str, TopicPartition | None], None]
 
 
 class _ReceivedEpochs:
-    """What one life of a broker has heard of partitions."""
+    """The epochs of controllers and partitions that one life of a broker has received."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -32,7 +32,7 @@ class _ReceivedEpochs:
 
 
 class EpochRules:
-    """Sees which broker has heard of which epochs."""
+    """Checks the epochs that brokers have received."""
 
     def __init__(
         self,
@@ -40,6 +40,7 @@ class EpochRules:
         nodes: Mapping[int, SimulatedBroker],
         histories: Mapping[TopicPartition, History],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._histories = histories

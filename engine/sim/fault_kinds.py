@@ -1,7 +1,7 @@
-"""What can happen to a cluster: kinds of faults and of an operator's work, and how long each lasts.
+"""Kinds of faults and of an operator's work in a simulated cluster, with their durations.
 
-Some kinds find what they can find only together, and one after the other within a few seconds.
-`THEMES` has those; the other seeds draw their kinds one by one.
+Some bugs show only when several kinds follow each other within a few seconds. `THEMES` has such
+combinations; the other seeds draw their kinds one by one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class FaultKind(Enum):
-    """What can happen to a cluster."""
+    """Kinds of faults and of an operator's work."""
 
     KILL = "kill"
     POWER_CUT = "power-cut"
@@ -56,7 +56,7 @@ class FaultKind(Enum):
 
 
 class Direction(Enum):
-    """Which way of a link is cut."""
+    """The direction of a link in which a fault blocks frames."""
 
     BOTH = "both ways"
     IN = "inwards"

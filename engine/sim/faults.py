@@ -1,4 +1,4 @@
-"""Makes faults happen, and takes them back when their time is over."""
+"""Inject faults into the simulated cluster, and end them when their time is over."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _READS_MAX = 20
 
 
 class OperatorPort(Protocol):
-    """Who does an operator's work among the faults."""
+    """Performs an operator's work during the faults: orders, the end of limits and throttles."""
 
     def perform(self, fault: Fault) -> None:
         """Give one order."""

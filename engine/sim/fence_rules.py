@@ -1,11 +1,11 @@
-"""What instances of a transactional id are promised that others have fenced (T8).
+"""Rule T8: requests of a producer fail once a newer instance of its transactional id has begun.
 
-Once InitProducerId was answered to a newer instance, nothing that an earlier one sends from then
-on succeeds: its epoch is over for the coordinator, and leaders ask the coordinator about each
+Once a newer instance has the response to its InitProducerId, each later request of an earlier
+instance fails: the coordinator refuses its epoch, and leaders verify with the coordinator each
 partition that has no transaction of the producer open (KIP-890).
 
-A broker that leads the partition no more may say yes to what it knows to be there: that changes
-nothing. So may one that lost records. At this level of Kafka a late request of an earlier
+Exceptions: a former leader, or a leader that lost records, may accept a request about a batch that
+its log has already, for that changes nothing. At this level of Kafka a late request of an earlier
 transaction of the *same* epoch is taken for one of the transaction that is open.
 """
 
@@ -18,7 +18,7 @@ from engine.sim.sent_transactions import Fence, Ids
 
 
 class FenceRules:
-    """The latest instance of each transactional id."""
+    """Keeps the latest instance of each transactional id, and checks requests of earlier ones."""
 
     def __init__(
         self,
@@ -34,6 +34,8 @@ class FenceRules:
         a
 
         partition are not checked, since it lost records by a fault.
+
+        `leader_epoch` returns the epoch of a partition's leader.
         """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused

@@ -1,4 +1,4 @@
-"""Which life of a group a generation belongs to, by the committed records of `__consumer_offsets`.
+"""Map each generation of a group to a life of the group, by the records of `__consumer_offsets`.
 
 ```
 generation 1 {a}   generation 2 {}   tombstone   generation 1 {b}

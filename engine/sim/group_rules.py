@@ -1,4 +1,4 @@
-"""What groups of consumers were promised, and whether it was kept.
+"""Rules about the generations, members and committed offsets of consumer groups.
 
 | rule | checked | claim |
 |---|---|---|
@@ -36,13 +36,14 @@ _REFUSED = frozenset(
 
 
 class GroupRules:
-    """All groups of a run."""
+    """Checks all groups of a run."""
 
     def __init__(
         self,
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self.lives = GroupLives()

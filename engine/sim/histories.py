@@ -1,6 +1,7 @@
-"""What is true of each partition, as nobody in the cluster can know it: the simulation's own view.
+"""History of each partition: committed batches, losses and forks, as known to the simulation alone.
 
-`committed` is what any leader's watermark has ever covered; everything else is held to it.
+`committed` are the batches that any leader's watermark has ever covered; all logs are compared with
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from engine.znode.values import PartitionStateNode
 
 
 class CommittedBatch(NamedTuple):
-    """When a batch was made, by the clock of its producer, and how large it is."""
+    """A committed batch: its time by the producer's clock, and its size."""
 
     base_offset: int
     timestamp_ms: int
@@ -36,7 +37,7 @@ class Fork(NamedTuple):
 
     A leader that lost writes has gone on in its epoch: nothing tells its new records from those
     that others have there. Or one leads that still has what an earlier leader lost, and members
-    have truncated. What lies behind is the same in all of them.
+    have truncated. Records behind the fork are the same in all of them.
     """
 
     first: int
@@ -44,7 +45,7 @@ class Fork(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """Why the next leader may lack records; it ends as the leader of the stored epoch begins."""
+    """The reason why the next leader may lack records, until that leader begins."""
 
     reason: str
     #: Whether that leader goes on in the epoch in which it had what it lost.
@@ -54,7 +55,7 @@ class Awaited(NamedTuple):
 
 
 class LossyReplica(NamedTuple):
-    """A replica whose disk lost what was not synced, and how far it reached and reaches."""
+    """A replica whose disk lost unsynced writes: the ends of its log before and after that."""
 
     #: The epoch of the controller that saw it go; -1 if none did.
     controller_epoch: int

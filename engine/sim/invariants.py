@@ -23,8 +23,8 @@
 | Z2 | a transaction | ephemeral nodes go with their sessions (`sessions.py`) |
 | T5 | a response to a producer | no sequence is missing |
 
-Where a loss is awaited (`losses.py`) nothing is asked of a partition until its leader begins; what
-that one lacks is lost then, and everything else is asked for as before.
+Where a loss is awaited (`losses.py`) a partition is not checked until its leader begins; records
+that the leader lacks are lost then, and all others are checked as before.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def has_risen(before: _Seen | None, now: _Seen) -> bool:
 
 
 class Invariants:
-    """Sees everything and keeps the first violation."""
+    """Checks the rules at each event, and keeps the first violation."""
 
     def __init__(
         self,

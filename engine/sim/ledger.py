@@ -1,4 +1,4 @@
-"""What clients were promised, and whether it was kept.
+"""Ledger of the clients' batches: each acknowledged record must be committed and readable.
 
 | rule | checked | claim |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What is read of a replica's log from outside."""
+"""Read the epochs, batches and file ends of a replica's log from outside the broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who lost writes with the power, and where records may be lost for it.
+"""Records that may be lost because replicas lost unsynced writes in a power cut.
 
 ```
 power cut ──> lossy: where its log ended ──> seen again: where it ends now
@@ -7,10 +7,10 @@ all in sync are lossy, or the leader is unseen, or an unclean election
                  └──> a loss is awaited ──> that leader begins: what it lacks is lost, or nothing is
 ```
 
-A loss is awaited once every member of the in-sync set has lost what was not synced, or the leader
-has and no controller could see that: it was back before one looked which brokers there are. It
-ends as the leader begins: the offsets that its log lacks are lost, and all others are held to what
-is committed as before, and so is all that is written from then on.
+A loss is awaited in two cases: every member of the in-sync set has lost unsynced writes, or the
+leader has and restarted before a controller noticed that it was away. The wait ends as the leader
+begins: committed offsets that its log lacks are lost. All other offsets, and all later writes, have
+to agree with the committed records as before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_CONTROLLER = -1
 
 
 class Rules(NamedTuple):
-    """What a plan promises."""
+    """The limits of a plan for losses: ISR size, unclean elections, syncs, retention."""
 
     min_isr: int
     is_unclean_allowed: bool
@@ -45,7 +45,7 @@ class Rules(NamedTuple):
 
 
 class ReplicaEnd(NamedTuple):
-    """How far a replica reached as its process ended."""
+    """The ends of a replica's log as its process ended: written, synced, recovered."""
 
     log_end_offset: int
     #: Below this everything is synced: the end of the last records there, or behind it.
@@ -55,7 +55,7 @@ class ReplicaEnd(NamedTuple):
 
 
 class LossRules:
-    """Notifies histories of what disks have lost."""
+    """Reports to the histories which records the disks have lost."""
 
     def __init__(
         self,
@@ -68,7 +68,10 @@ class LossRules:
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
-        """`end_of` returns how far a broker's replica reached, of any life."""
+        """`end_of` returns how far a broker's replica reached, of any life.
+
+        `broke` reports a violation with its rule, text and partition.
+        """
         self._broke = broke
         self._end_of = end_of
         #: Called with each loss.

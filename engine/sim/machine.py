@@ -6,8 +6,9 @@ start ──> running ──pause──> standing still: what is due waits ─�
              └──────> down ── start ──> the next life
 ```
 
-A callback belongs to the life that asked for it. What comes for a process that stands still runs
-when it goes on, in its order: to the process it all happens at once, as after a SIGCONT.
+A callback belongs to the life that asked for it. Callbacks that become due while a process is
+paused run when it goes on, in their order: to the process it all happens at once, as after a
+SIGCONT.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ link (from one machine to another)            blocked: frames wait until it is h
 orders (of a controller, within a link)       blocked alone: all else passes
 ```
 
-A blocked link loses nothing of a connection that lives on, for TCP sends again: what was on its
-way arrives when the link is healed, unless an end has given up by then. Loss for good is a
-connection that breaks (`SimulatedNetwork.reset`). Frames of different connections overtake.
+A blocked link loses nothing of a connection that lives on, for TCP sends again: frames on their way
+arrive when the link is healed, unless an end has given up by then. Loss for good is a connection
+that breaks (`SimulatedNetwork.reset`). Frames of different connections overtake.
 """
 
 from __future__ import annotations

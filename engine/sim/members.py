@@ -1,8 +1,8 @@
 """Members of a group in the simulated cluster that commit offsets.
 
-A member consumes nothing: what it commits is a number that rises over all commits of the run, so
-that each committed offset names the commit that it comes from. One that stands still may be out of
-its group as it goes on, and commit for a generation that is over.
+A member consumes nothing: each committed offset is a number that rises over all commits of the run,
+so that it identifies its commit. One that stands still may be out of its group as it goes on, and
+commit for a generation that is over.
 
 Source: ConsumerCoordinator of 3.9.1; `memberships.py` has how they join and leave.
 """
@@ -54,7 +54,7 @@ class Commit:
 
 
 class MemberEvents(MembershipEvents, Protocol):
-    """Receives what members see."""
+    """Receives the commits of group members."""
 
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str

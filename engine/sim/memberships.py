@@ -48,7 +48,7 @@ REJOINS: Final = frozenset((REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_M
 
 
 class MembershipEvents(Protocol):
-    """Receives what members see of their group."""
+    """Receives the events of members in their group: assignments and broken rules."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""

@@ -4,8 +4,9 @@
 order ── who is the controller? ──> the request ──> its outcome in the trace
 ```
 
-What an order is about is chosen from the cluster as it is then and from the number of its fault
-alone, so that faults can be left out before it. An order that fails is not given again.
+The broker, topic or partition of an order depends only on the state of the cluster at that time and
+on the number of its fault, so that earlier faults can be left out. An order that fails is not given
+again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""C3: partitions and replicas of a controller go from phase to phase as the tables say.
+"""Rule C3: partitions and replicas of a controller change phases only as the tables permit.
 
-What a controller finds when it takes over it may note as it is: online, offline, not deletable.
+When a controller takes over, the phases that it finds may be noted as they are: online, offline,
+not deletable.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class WatchedPhases(dict[K, P]):
         first: Iterable[P],
         broke: Callable[[str, str], None],
     ) -> None:
+        """`broke` reports a violation with its rule and text."""
         super().__init__(content)
         self._comes_from = comes_from
         self._first = frozenset(first)

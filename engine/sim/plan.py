@@ -1,4 +1,4 @@
-"""What a seed stands for: a cluster, its load, and faults with their times.
+"""The plan that a seed determines: a cluster, its load, and faults with their times.
 
 Everything is drawn before anything runs, so that a plan can be printed, replayed and made smaller.
 Each seed picks some kinds of faults and how often they come (swarm testing): a fault that hides
@@ -112,7 +112,7 @@ _TOMBSTONES_MS = "log.cleaner.delete.retention.ms"
 
 
 class Plan(NamedTuple):
-    """A whole run."""
+    """A run as drawn from a seed: cluster, load and faults."""
 
     seed: int
     broker_count: int

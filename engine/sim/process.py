@@ -56,7 +56,7 @@ class ProcessMember(Protocol):
 
 
 class BrokerProcess:
-    """Brokers that begin and end together."""
+    """A process: its brokers begin and end together."""
 
     def __init__(self, *, encodes_local_messages: bool = False) -> None:
         """With `encodes_local_messages` calls between the brokers go through their bytes."""

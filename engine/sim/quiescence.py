@@ -1,4 +1,4 @@
-"""Whether a cluster is quiescent: all brokers up and agreeing, every replica in sync and equal.
+"""Check that a cluster is quiescent: all brokers up and agreeing, every replica in sync and equal.
 
 | who | says the same as the store about |
 |---|---|

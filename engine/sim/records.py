@@ -1,9 +1,9 @@
-"""What producers of a simulation send, and how it is known again.
+"""Encode the records of simulated producers, and identify their batches in logs.
 
 A record's value is `producer:number`; the numbers of one producer and partition rise by one. Where
-topics are compacted its key is one of some that all producers share, and a tombstone says in a
-header what others say in their value. A batch in a log is known by where it stands, its leader's
-epoch and its checksum.
+topics are compacted its key is one of some that all producers share, and a tombstone has
+`producer:number` in a header. A batch in a log is known by where it stands, its leader's epoch and
+its checksum.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BatchId(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """Who a producer is to brokers; without an id it is not idempotent."""
+    """A producer's name, id and epoch; without an id it is not idempotent."""
 
     name: str
     producer_id: int = -1

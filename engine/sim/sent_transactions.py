@@ -1,4 +1,4 @@
-"""Transactions as their producers know them, and the rules that they are reported to."""
+"""Transactions as known to their producers, and the rules that receive their events."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from engine.model import TopicPartition
 
 
 class Ids(NamedTuple):
-    """What an instance of a transactional id is known by."""
+    """The producer id and epoch of an instance of a transactional id."""
 
     producer_id: int
     producer_epoch: int
 
 
 class Fence(NamedTuple):
-    """A partition that serves no earlier instance, and its leader's epoch as it is asked."""
+    """A partition that refuses earlier instances, with its leader's epoch at that time."""
 
     partition: TopicPartition
     leader_epoch: int
 
 
 class SentOutcome(Enum):
-    """How a transaction ended, as far as its producer knows."""
+    """The outcome of a transaction as its producer knows it."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -33,7 +33,7 @@ class SentOutcome(Enum):
 
 
 class Copied(NamedTuple):
-    """What a transaction has copied of a partition: it commits the offset behind it for a group."""
+    """Offsets of a partition that a transaction copied; it commits `next_offset` for the group."""
 
     group_id: str
     partition: TopicPartition
@@ -43,7 +43,7 @@ class Copied(NamedTuple):
 
 
 class SentTransaction:
-    """What one transaction sent."""
+    """One transaction: its batches, commits and outcome."""
 
     __slots__ = ("accepted", "copied", "name", "outcome", "producer_epoch", "producer_id", "sent")
 
@@ -62,7 +62,7 @@ class SentTransaction:
 
 
 class TransactorEvents(Protocol):
-    """Receives what transactional producers see."""
+    """Receives the events of transactional producers: transactions, fences, broken rules."""
 
     def record(self, subject: str, text: str) -> None:
         """Take note of something that a reader of the trace wants to know."""

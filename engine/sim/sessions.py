@@ -1,4 +1,4 @@
-"""Z2: an ephemeral node is there while its session lives, and goes with it in one transaction."""
+"""Rule Z2: an ephemeral node exists while its session lives, and both end in one transaction."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from engine.znode.tree import Node
 
 
 class SessionRules:
-    """The sessions of the store and the nodes that they own."""
+    """Checks the ephemeral nodes of sessions in the store."""
 
     def __init__(self, broke: Callable[[str, str], None]) -> None:
+        """`broke` reports a violation with its rule and text."""
         self._broke = broke
         self._live: set[int] = set()
         self._owners: dict[str, int] = {}

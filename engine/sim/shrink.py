@@ -1,11 +1,11 @@
-"""Makes a failing plan smaller: faults are left out while the same rule still breaks.
+"""Shrink a failing plan: faults are left out while the same rule still breaks.
 
 ```
 all faults ── without the first half? still fails ──> go on with that
            ── without this quarter? passes ──> keep it     ... down to single faults
 ```
 
-What is left is not the least there is, but nothing of it can be left out alone.
+The result may not be the smallest failing plan, but no single fault of it can be left out.
 
 Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
 """

@@ -1,12 +1,12 @@
-"""L8: a small file reads as before or as after it was replaced, whenever the power is cut.
+"""Rule L8: after a power cut a replaced small file has its old or its new content.
 
 | file | reads |
 |---|---|
 | `meta.properties`, `partition.metadata` | with what it must have |
 | `leader-epoch-checkpoint`, `*-offset-checkpoint` | with as many lines as it says |
 
-A checkpoint is empty until it is replaced for the first time, the other files never.
-Brokers mend what they can of others: that would hide who broke them.
+A checkpoint is empty until it is replaced for the first time, the other files never. Brokers repair
+some of the other files, which would hide the cause of damage.
 
 Source: L8; the four steps of `engine/host/replace.py`.
 """

@@ -67,7 +67,7 @@ _COLLECTIONS = 3
 
 
 class RunResult(NamedTuple):
-    """What came of a run: `violation` is None if every rule held."""
+    """The result of a run: `violation` is None if every rule held."""
 
     plan: Plan
     violation: Violation | None
@@ -83,7 +83,7 @@ class RunResult(NamedTuple):
 
 
 class Simulation:
-    """The world of one plan."""
+    """Runs one plan: machines, brokers, store, clients and faults on virtual time."""
 
     def __init__(self, plan: Plan, *, is_traced: bool = False) -> None:
         self.plan = plan

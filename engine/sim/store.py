@@ -35,7 +35,7 @@ _OPERATOR_MS = 1 << 30
 
 
 class StoreObserver(Protocol):
-    """Who is shown each transaction of the store."""
+    """Receives each committed transaction of the store."""
 
     def committed(
         self,
@@ -49,7 +49,7 @@ class StoreObserver(Protocol):
 
 
 class WatchedJournal:
-    """A journal that shows what is committed; see `engine.znode.journal.Journal`."""
+    """A journal that reports each commit; see `engine.znode.journal.Journal`."""
 
     def __init__(self, observer: StoreObserver) -> None:
         self.writer = ""
@@ -92,7 +92,7 @@ class StoreConnection:
 
 
 class StoreServer:
-    """The store and who is connected to it."""
+    """The metadata store and its sessions."""
 
     def __init__(self, machine: Machine, links: MachineLinks, journal: WatchedJournal) -> None:
         self.machine = machine

@@ -1,4 +1,4 @@
-"""Rollback of the metadata store to an earlier state: which one, and what differs then.
+"""Roll the metadata store back to an earlier state, except for producer ids and leader epochs.
 
 ```
 commits ── each is kept as a snapshot ──> one of some seconds before is put back
@@ -7,10 +7,10 @@ commits ── each is kept as a snapshot ──> one of some seconds before is 
                                             └─ all else: as it was, with the sessions of that time
 ```
 
-That is what an operator does who restores an ensemble from an older snapshot while all brokers are
-down. Logs have epochs that the older data do not know. A leader of a lower epoch would write
-records of epochs that were there before, and no follower takes what its leader has of later
-epochs: so the operator raises those epochs, as `kctl cluster repair` takes them from the logs.
+An operator does that by restoring an ensemble from an older snapshot while all brokers are down.
+Logs have epochs that the older data do not know. A leader of a lower epoch would write records of
+epochs that were there before, and no follower accepts its leader's records of later epochs: so the
+operator raises those epochs, as `kctl cluster repair` takes them from the logs.
 
 Transaction ids go on: a restored ZooKeeper begins a new epoch of its own.
 """
@@ -47,7 +47,7 @@ AGE_MS_MAX = 10_000
 
 
 class Snapshots:
-    """What the store held after each of its last transactions."""
+    """The contents of the store after each of its last transactions."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, Stored]] = []
@@ -67,7 +67,7 @@ class Snapshots:
 
 
 class StoredTopics(NamedTuple):
-    """What the nodes say of brokers, topics and partitions."""
+    """The brokers, topics and partitions in the nodes of the store."""
 
     controller_epoch: int
     broker_ids: frozenset[int]

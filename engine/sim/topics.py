@@ -1,4 +1,4 @@
-"""What the store has of topics, and the rules of their ids, their moves and their end.
+"""Topics as the store has them, and rules C6 and C8 about their ids, moves and deletion.
 
 | rule | checked when | claim |
 |---|---|---|
@@ -40,7 +40,7 @@ class _Move:
 
 
 class Topics:
-    """All topics that there are."""
+    """The topics of the store, checked at each change of their nodes."""
 
     def __init__(
         self,
@@ -49,7 +49,10 @@ class Topics:
         *,
         has_files: Callable[[int, TopicPartition], bool],
     ) -> None:
-        """`has_files` returns whether a broker's disk has a replica."""
+        """`has_files` returns whether a broker's disk has a replica.
+
+        `broke` reports a violation with its rule and text.
+        """
         self.by_name: dict[str, TopicAssignment] = {}
         self.rows: dict[TopicPartition, PartitionAssignment] = {}
         #: Told of each topic when its partitions have changed.

@@ -1,4 +1,4 @@
-"""What happened, for a person: lines with the virtual time, who, and what was seen."""
+"""Trace of a run for people: lines with the virtual time, the broker or client, and the event."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Trace:
 
 
 class _Lines(logging.Handler):
-    """Puts what the engine logs into a trace."""
+    """Writes the log lines of the engine into a trace."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(logging.INFO)

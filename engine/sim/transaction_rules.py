@@ -1,4 +1,4 @@
-"""What logs must have of transactions, once a cluster is at rest.
+"""Rules T1 to T7: the records and markers of transactions in logs, once a cluster is at rest.
 
 | rule | claim |
 |---|---|
@@ -11,7 +11,7 @@
 | T7 | at rest nothing is open: the last stable offset is the high watermark |
 
 Nothing is asked of partitions that lost records where Kafka does, nor of any transaction once the
-coordinator's own log has. Of those whose old records may be deleted, what is there is looked at.
+coordinator's own log has. Of partitions whose old records may be deleted, the rest is checked.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class MarkedLog:
 
 
 class TransactionRules:
-    """All transactions of a run."""
+    """Checks all transactions of a run."""
 
     def __init__(
         self,
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self._transactions: list[SentTransaction] = []

@@ -168,7 +168,7 @@ class Transactor:
 
 
 class NextInstance:
-    """One more instance of a transactional id, which ends what those before have left open (5)."""
+    """Starts another instance of a transactional id, which ends the transactions left open (5)."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""HW-10: a follower's watermark lags by a round of fetching, and not longer.
+"""Rule HW-10: a follower's watermark lags by at most one fetch cycle.
 
 ```
 look     broker 2 has less of t-0 committed than its log and its leader could tell: noted, with the
@@ -7,9 +7,9 @@ look     broker 2 has less of t-0 committed than its log and its leader could te
 look     it still has less than its leader had then: nobody will tell it
 ```
 
-A session tells a watermark once. A follower that does not take what it was told, and goes on with
-the session, hears of it with the next record, or never. One that asks below its leader's log is
-told that alone, and learns the watermark once it has begun its log again.
+A session tells a watermark once. A follower that ignores a watermark and goes on with the session
+gets it again with the next record, or never. One that asks below its leader's log is told that
+alone, and learns the watermark once it has begun its log again.
 
 Source: HW-8, HW-10, FET-7.
 """
@@ -67,6 +67,7 @@ class WatermarkRules:
     """Checks all followers periodically."""
 
     def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
+        """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}

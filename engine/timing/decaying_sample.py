@@ -1,4 +1,4 @@
-"""A sample of what happens, in which newer events are likelier than older ones.
+"""Sample of events in which newer ones are likelier than older ones.
 
 ```
  priority = e^(α age of the sample in s) / random        the highest 1,028 are kept
@@ -6,8 +6,8 @@
 
 An event of now is twice as likely to be kept as one of 46 seconds ago, so that the sample is of the
 last minutes. Events of one second have the same chance: they are offered together, and random
-numbers say how many of them are passed over before the next that is taken. What is kept costs
-something, what is passed over nothing.
+numbers say how many of them are passed over before the next that is taken. Only an event that is
+kept costs time.
 
 Source: ExponentiallyDecayingSample of metrics-core 2.2.0 (Cormode, Shkapenyuk, Srivastava, Xu:
 "Forward decay"). Differs: random numbers are a sequence of this module's own: nothing depends on

@@ -1,4 +1,4 @@
-"""How values are spread: their count, ends, mean and deviation, and quantiles of a sample.
+"""Distribution of values: count, ends, mean and deviation, and quantiles of a sample.
 
 | figure | of |
 |---|---|
@@ -23,7 +23,7 @@ QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
 class HistogramReading(NamedTuple):
-    """How values are spread; zeros without any."""
+    """Distribution of values at one time; zeros without any."""
 
     event_count: int
     lowest: float
@@ -53,7 +53,7 @@ class HistogramReading(NamedTuple):
 
 
 class TimerReading(NamedTuple):
-    """How often something happens, and how long it takes in milliseconds."""
+    """Rate of an event, and its duration in milliseconds."""
 
     meter: MeterReading
     times: HistogramReading

@@ -1,4 +1,4 @@
-"""How often something happens: a count, and its rates over the last one, five and fifteen minutes.
+"""Meter of an event: its count, and rates over the last one, five and fifteen minutes.
 
 ```
  events since the last tick ──┐ every 5 s

@@ -18,7 +18,7 @@ logs and write to sockets, are built by the caller from what the operation hands
 
 Completing through one key, or by the deadline, leaves dead entries under the others. They are not
 looked for at once; when there may be more than the purge interval of them, all lists are swept
-(PUR-3). A dead entry is small: what its operation held was dropped when it completed.
+(PUR-3). A dead entry is small: the objects that its operation held were dropped when it completed.
 
 Source: PUR-1 ... PUR-3; Kafka's DelayedOperation and DelayedOperationPurgatory.
 Differs: the sweep is also started by watching and not only by a thread every 200 ms. Entries are
@@ -91,7 +91,7 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 
 class PurgatoryCount(NamedTuple):
-    """How many operations wait, and how many entries there are, dead ones among them."""
+    """Counts of waiting operations, and of entries, dead ones included."""
 
     delayed_count: int
     watched_count: int

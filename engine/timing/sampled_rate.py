@@ -1,4 +1,4 @@
-"""How often something happens, over the last windows of time, and what keeps it below a bound.
+"""Rate over the last windows of time, and the throttle time that keeps it below a bound.
 
 ```
  windows of quota.window.size.seconds, quota.window.num of them; the last one is not full
@@ -96,7 +96,7 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """The same, without windows that have not been yet: a first burst counts in full.
+    """A `SampledRate` from the first event's window on: an early burst counts in full.
 
     Source: org.apache.kafka.common.metrics.stats.SimpleRate.
     """

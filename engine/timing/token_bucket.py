@@ -1,11 +1,11 @@
-"""Tokens that are used up by what is done and come back at a rate.
+"""Token bucket: operations use up tokens, which come back at a rate.
 
 ```
 tokens = min(burst, tokens + rate x seconds since the last look) − what is done now
 burst  = windows x seconds of a window x rate
 ```
 
-What is done may take more tokens than there are: then they are below zero, and nothing more may be
+An operation may take more tokens than there are: then they are below zero, and nothing more may be
 done until they are not.
 
 Source: org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599.

@@ -12,7 +12,7 @@ to bucket 1, which the clock has left behind and which now stands for 21.
   for
 ```
 
-What lies beyond the span goes to an overflow wheel, whose tick is the span of the wheel below:
+A deadline beyond the span goes to an overflow wheel, whose tick is the span of the wheel below:
 
 ```
   level 1   tick   1 ms   span   20 ms

@@ -1,4 +1,4 @@
-"""The coordinator of the transactional ids whose partition of `__transaction_state` is led here.
+"""The transaction coordinator: ids whose partition of `__transaction_state` this broker leads.
 
 ```
  Producers ─ InitProducerId ──────────────┐

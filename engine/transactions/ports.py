@@ -67,7 +67,7 @@ MarkerCodes: TypeAlias = dict[TopicPartition, int]
 
 
 class MarkerChannels(Protocol):
-    """The way to the leaders of partitions."""
+    """Finds the leaders of partitions, and sends them transaction markers to write."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         """Return the leader, −1 if no broker leads now; None if the partition is deleted."""

@@ -1,4 +1,4 @@
-"""InitProducerId of a transactional id: a producer begins, and all earlier ones are fenced.
+"""InitProducerId of a transactional id: an instance gets an epoch, and fences all earlier ones.
 
 | state | result |
 |---|---|
@@ -61,7 +61,7 @@ class InitResult(NamedTuple):
 
 
 class Producers:
-    """Serves producers that begin."""
+    """Serves InitProducerId of transactional ids."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The states of a transactional id, their numbers in the log, and which one may follow which.
+"""The states of a transactional id, their numbers in the log, and the valid transitions.
 
 ```
  Empty ── first partition ──> Ongoing ── EndTxn ──> PrepareCommit ── markers ──> CompleteCommit ─┐

@@ -1,4 +1,4 @@
-"""Partitions are added to a transaction, and leaders verify that one is in it.
+"""Add partitions to a transaction, and verify for leaders that a partition is in it.
 
 | state | AddPartitionsToTxn |
 |---|---|

@@ -1,4 +1,4 @@
-"""A cluster as it changes from sample to sample: rates, lags, what is in trouble.
+"""A cluster from sample to sample: rates, lags, troubles.
 
 | module | content |
 |---|---|

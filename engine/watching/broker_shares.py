@@ -1,4 +1,4 @@
-"""What each broker holds, leads and is written to. Pure."""
+"""Each broker's share of replicas, leaders and writes. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 
 
 class BrokerShare(NamedTuple):
-    """What one broker holds and takes; bytes and rate are None where it does not say them.
+    """The share of one broker; bytes and rate are None where it does not return them.
 
     The rate is of what producers write to the partitions that it leads.
     """

@@ -1,4 +1,4 @@
-"""How far groups are behind, and whether they keep up, by samples of a cluster. Pure.
+"""Lags of groups, and verdicts about them, by samples of a cluster. Pure.
 
 Members commit each `auto.commit.interval.ms`, 5 s by default: within that time the offset of a
 group that keeps up stands still, and its lag grows. A partition with a member is judged STALL or

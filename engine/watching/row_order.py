@@ -1,4 +1,4 @@
-"""Which rows are shown, and in which order. Pure."""
+"""Selection and order of the shown rows. Pure."""
 
 from __future__ import annotations
 

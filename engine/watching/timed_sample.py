@@ -28,7 +28,7 @@ class TimedSample(NamedTuple):
 
 
 class RateSum(NamedTuple):
-    """What is written to several partitions; None where no rate of any is known."""
+    """Write rates of several partitions, added up; None where no rate of any is known."""
 
     bytes_per_s: int | None
     records_per_s: float | None

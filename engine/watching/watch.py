@@ -47,7 +47,7 @@ SILENT_LEADER = "silent-leader"
 
 
 class Watch:
-    """What is known of a cluster; a sample must be taken before rows are requested."""
+    """State of a cluster over samples; a sample must be taken before rows are requested."""
 
     def __init__(self) -> None:
         self._samples: deque[TimedSample] = deque(maxlen=WATCH_SAMPLES_KEPT)

@@ -39,7 +39,7 @@ class WatchedPartition(NamedTuple):
 
 
 class WatchedTopic(NamedTuple):
-    """A topic: bytes at its leaders, and what is written to it."""
+    """A topic with its size at the leaders and its write rates."""
 
     topic: str
     partition_count: int

@@ -1,4 +1,4 @@
-"""The way in: a message's codec for one version, cheap to make and quick once it is busy.
+"""Codec of a message for one version: it walks its layout at first, and is compiled once busy.
 
     codec = message_codec("MetadataRequest", 12)
     frame = codec.encode(message_class("MetadataRequest")(topics=None))

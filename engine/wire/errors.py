@@ -1,4 +1,4 @@
-"""What can be wrong with a message, on the way in and on the way out.
+"""Errors of messages that cannot be decoded or encoded.
 
 ```
 WireError

@@ -1,4 +1,4 @@
-"""OffsetCommit of one partition by hand, and its record: what the commits of a consumer share.
+"""Fast path of OffsetCommit with one partition, and its record, by bytes that commits share.
 
 A consumer that commits sends the same bytes each time but for a correlation id and the commit:
 

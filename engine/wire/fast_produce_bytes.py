@@ -1,4 +1,4 @@
-"""What the requests of one producer have in common, read once and remembered.
+"""Fast path of Produce: the bytes that all requests of one producer share are read only once.
 
 A producer sends the same bytes in front of each batch but for a correlation id and a length, and
 its responses differ in few numbers:

@@ -6,9 +6,9 @@ response   header · no throttling, no error · session · 1 topic, 1 partition:
 ```
 
 Both are one struct in front of the parts of variable size, read and written whole. The request is
-that of versions 15 to 17, where a follower says in a tag who it is; nothing is forgotten and no
-rack named. Every other form goes to `fetch_bytes` and the table codec, which say how the
-bytes are laid out and stay the judges of them.
+that of versions 15 to 17, where a tag has the follower's id; nothing is forgotten and no rack
+named. Every other form goes to `fetch_bytes` and the table codec, which say how the bytes are laid
+out and stay the judges of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TAGS_BYTES: Final = len(TAGS_AFTER_RECORDS)
 
 
 class ReplicaLimits(NamedTuple):
-    """What all requests of a follower's session have in common."""
+    """Fields that all requests of a follower's session have in common."""
 
     version: int
     max_wait_ms: int

@@ -1,4 +1,4 @@
-"""What stands in front of every request and response, and which API a key means.
+"""Headers of requests and responses, and the table of APIs by key.
 
 ```
 request    int16 api key · int16 api version · int32 correlation id

@@ -2,7 +2,7 @@
 
     json_text(json_node(message, 3))
 
-The nodes between are plain: dict, list, str, int, float, bool, None, and bytes for what becomes
+The nodes between are plain: dict, list, str, int, float, bool, None, and bytes, which become
 base64. A caller may replace some before they become text.
 
 | value | text |

@@ -118,7 +118,7 @@ AnsweredTopic: TypeAlias = tuple[str, list[ProducedPartition]]
 
 
 class NodeEndpoint(NamedTuple):
-    """Where a leader that a response names is reached."""
+    """Address of a leader that a response names."""
 
     node_id: int
     host: str

@@ -1,4 +1,4 @@
-"""What the compiled decoders call for the less common turns: long varints, nulls, tags to skip.
+"""Functions that compiled decoders call for rare cases: long varints, nulls, skipped tags.
 
 Each takes the buffer, the position, and what was read last, and returns the value and the new
 position. They refuse without saying where: see `read_source`.

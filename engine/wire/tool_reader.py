@@ -1,6 +1,6 @@
 """Reads bytes the way Kafka's generated Java readers do, leniency and error texts included.
 
-For printing what Kafka's dump tool prints of a damaged record. It differs from `Reader`:
+For the output of Kafka's dump tool about a damaged record. It differs from `Reader`:
 
 | bytes | Reader | here, as in Java |
 |---|---|---|

@@ -1,7 +1,7 @@
 """Writes a message field by field, naming the field that cannot be written.
 
-The twin of `reader` on the way out: used for the first few messages of a kind, and to explain what
-a compiled encoder refused. A property test holds the two to the same bytes.
+The twin of `reader` on the way out: used for the first few messages of a kind, and to explain the
+refusal of a compiled encoder. A property test holds the two to the same bytes.
 """
 
 from __future__ import annotations

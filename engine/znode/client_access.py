@@ -1,4 +1,4 @@
-"""What a client of our store has shown that it is, for as long as its connection lasts.
+"""Identities that a client of the embedded store has proved on its connection.
 
 ```
 AUTH  digest, user:password      it is digest:<user>:<hash>, by any password

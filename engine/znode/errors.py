@@ -101,7 +101,7 @@ class NoAuth(NodeError):
 
 
 class InvalidAcl(NodeError):
-    """An ACL has no entry, or one that no client could ever be."""
+    """An ACL has no entry, or one that no client can match."""
 
     code = -114
 

@@ -1,4 +1,4 @@
-r"""JSON as Kafka writes it into znodes, and as strictly as needed when it is read.
+r"""JSON as Kafka writes it into znodes, and a reader that is as strict as needed.
 
 No spaces; letters beyond ASCII as they are; control characters as \b \t \n \f \r or \u00XX
 with capital digits. The keys of an object come in the order of the map that Kafka's writer

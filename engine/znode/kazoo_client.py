@@ -106,7 +106,7 @@ class InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
 
 class ZookeeperAddress:
-    """Where an ensemble is: `host:port,…`, and the node that is the root for us."""
+    """Addresses of an ensemble, `host:port,…`, and the node that is the root of the cluster."""
 
     def __init__(self, connect: str) -> None:
         """Parse a `zookeeper.connect`; raises ConfigError."""
@@ -129,7 +129,7 @@ def _ignore(event: SessionEvent) -> None:
 
 
 class ZookeeperSecurity(NamedTuple):
-    """How a client logs in, and whether it protects the nodes that it creates."""
+    """Login of a client, and if it protects the nodes that it creates."""
 
     entropy: Entropy
     login: ZookeeperLogin | None = None

@@ -31,7 +31,7 @@ _CNONCE_BYTES: Final = 24
 
 
 class _Token(SASL):  # type: ignore[misc]
-    """A message of SASL, which kazoo's log shows without what it proves."""
+    """A message of SASL; kazoo's log shows it without its proof."""
 
     def __repr__(self) -> str:
         return "SASL"

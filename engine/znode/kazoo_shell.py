@@ -70,6 +70,7 @@ class _ShellHandler(QuietHandler):
     """Kazoo's threads, with a function of ours between attempts to connect."""
 
     def __init__(self, pause: Callable[[float], None]) -> None:
+        """`pause` is called between attempts, with the seconds to wait."""
         super().__init__()
         self.sleep_func = pause
 

@@ -1,4 +1,4 @@
-"""How a client logs in to ZooKeeper, and whom our own store knows: Java's settings for both.
+"""Logins to ZooKeeper, and users of the embedded store: Java's settings for both.
 
 | system property of Java | what |
 |---|---|

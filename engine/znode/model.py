@@ -1,4 +1,4 @@
-"""The values that go into a store and come out of it: stats, operations, events."""
+"""Values that go into a store and come out of it: stats, operations, events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ANY_VERSION = -1
 
 
 class NodeAclEntry(NamedTuple):
-    """What one identity may do with a node; `permissions` are bits (read 1 ... admin 16)."""
+    """Permissions of one identity on a node, as bits (read 1 ... admin 16)."""
 
     permissions: int
     scheme: str

@@ -1,4 +1,4 @@
-"""Which paths a node may have.
+"""Check the path of a node, and split it.
 
 ```
 /                    the root

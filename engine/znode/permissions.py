@@ -1,4 +1,4 @@
-"""What ACLs of nodes let a client do: our store as a ZooKeeper. Pure.
+"""Decide by the ACLs of nodes if a client may do an operation, as ZooKeeper does. Pure.
 
 | scheme | a client is it | comes from |
 |---|---|---|
@@ -39,7 +39,7 @@ _PROVEN: Final = (DIGEST, SASL)
 
 
 class Permission(IntFlag):
-    """What may be allowed; the numbers are ZooKeeper's."""
+    """Permissions on a node; the numbers are ZooKeeper's."""
 
     READ = 1
     WRITE = 2

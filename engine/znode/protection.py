@@ -1,4 +1,4 @@
-"""Who may do what with the nodes of a protected cluster (`zookeeper.set.acl`).
+"""ACLs for the nodes of a protected cluster (`zookeeper.set.acl`).
 
 | node | its creator | everybody |
 |---|---|---|

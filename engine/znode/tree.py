@@ -18,7 +18,7 @@ refusals          removal: version before children; creation: existence before e
 ACLs              creation and removal by that of the parent, before anything about the node
 ```
 
-Who may do anything, as clients of this process may, has no identities but None.
+A client with all permissions, such as one of this process, has None in place of identities.
 
 Source: ZooKeeper's PrepRequestProcessor, DataTree and DataNode.copyStat; invariant Z1.
 """

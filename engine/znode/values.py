@@ -53,7 +53,7 @@ _LOG_DIR_FAILURE = 1
 
 
 class BrokerRegistration(NamedTuple):
-    """Where a broker listens; `endpoints` are texts such as `PLAINTEXT://host:9092`."""
+    """Listeners of a broker; `endpoints` are texts such as `PLAINTEXT://host:9092`."""
 
     endpoints: tuple[str, ...]
     #: Security protocol by listener name.

@@ -15,8 +15,8 @@ reconfig                         refused: RECONFIGDISABLED (−123), ZooKeeper's
 | existence | reported: created | set |
 | children | reported if its pzxid is newer | reported: deleted |
 
-What a client is, it is for its connection: `ClientAccess`. The store checks changes by ACLs, the
-responses reads.
+A client's identities are those of its connection: `ClientAccess`. The store checks changes by ACLs,
+the responses reads.
 
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
 Differs: a watch for existence that was set while the node was there reports, of missed changes,

@@ -132,7 +132,7 @@ class WatchedRead(NamedTuple):
 
 
 class CreateRequest(NamedTuple):
-    """A creation, refused when it is carried out if there is a `refusal`."""
+    """A creation; with a `refusal` it fails when it is carried out."""
 
     operation: Create
     refusal: RequestRefused | None

@@ -1,4 +1,4 @@
-"""The entities whose settings a call of `kafka-configs` concerns.
+"""The entities in the arguments of `kafka-configs`.
 
 Source: ConfigCommandOptions.entityTypes, entityNames of 3.9.1 and 4.3.0.
 """

@@ -147,7 +147,7 @@ def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
 
 
 class _Limits(NamedTuple):
-    """When to end; −1 for never."""
+    """Limits after which a run ends; −1 for none."""
 
     max_messages: int
     timeout_ms: int

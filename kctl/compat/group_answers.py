@@ -41,7 +41,7 @@ _TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
 
 
 class Waits(Enum):
-    """How often a failure is wrapped on its way out of the tool."""
+    """The number of wrappers around a failure when the tool reports it."""
 
     ONCE = "once"
     TWICE = "twice"

@@ -21,7 +21,7 @@ _REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning",
 
 
 class OffsetRow(NamedTuple):
-    """A partition that a group reads or has read, as it is printed."""
+    """A printed row: a partition that a group reads or has read."""
 
     group: str
     topic: str

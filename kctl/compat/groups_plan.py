@@ -40,7 +40,7 @@ _WIDTH_MIN: Final = 15
 
 
 class _RecordKind(NamedTuple):
-    """The fields of a line, as Kafka's class of it names them."""
+    """The fields of a line, by their names in Kafka's class."""
 
     class_name: str
     fields: tuple[str, ...]

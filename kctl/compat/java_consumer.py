@@ -49,7 +49,7 @@ _METADATA_MAX_AGE_MS: Final = 300_000
 
 
 class ConsumerSettings(NamedTuple):
-    """How records are read; `reset` is None where offsets are never reset."""
+    """Settings of reading; `reset` is None where offsets are never reset."""
 
     reset: int | None
     fetch: FetchOptions
@@ -99,7 +99,7 @@ def _check_heartbeat(member: MemberSettings) -> None:
 
 
 class Source(Protocol):
-    """Where records come from."""
+    """A source of records."""
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return records that have come. Errors: ToolFailure, ApiError, Unreachable."""
@@ -185,7 +185,7 @@ def _is_topic_name(name: str) -> bool:
 
 
 class GroupSource:
-    """Records of topics, or of those whose names fit a pattern, as a member of a group."""
+    """Records of topics, or of all topics that match a pattern, read as a member of a group."""
 
     def __init__(
         self,

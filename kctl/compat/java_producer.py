@@ -42,7 +42,7 @@ _DEFAULTS: Final = {
 
 
 class ProducerTimes(NamedTuple):
-    """How long a producer waits: for a topic to exist, and for a batch to be stored."""
+    """Timeouts of a producer: for a topic to exist, and for a batch to be stored."""
 
     max_block_ms: int
     delivery_ms: int
@@ -129,6 +129,7 @@ class JavaProducer:
         on_stored: OnStored | None = None,
         transaction: OpenTransaction | None = None,
     ) -> None:
+        """`on_stored` is called with each stored record, `on_failure` with each failed one."""
         self._client = client
         self._producer = Producer(client, options, transaction=transaction)
         self._max_block_ms = max_block_ms

@@ -30,7 +30,7 @@ _DISTINCT = (
 
 
 class LineFormat(NamedTuple):
-    """How lines are split; `null_marker` None if no text means null."""
+    """Separators of a line; `null_marker` None if no text means null."""
 
     has_key: bool = False
     has_headers: bool = False

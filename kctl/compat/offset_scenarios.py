@@ -48,6 +48,7 @@ class OffsetScenarios:
         *,
         committed: CommittedOf,
     ) -> None:
+        """`committed` returns the committed offsets of a group."""
         self._client = client
         self._given = given
         self._files = files

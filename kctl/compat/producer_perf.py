@@ -235,7 +235,7 @@ class _Stats:
 
 
 class _Pace(NamedTuple):
-    """How fast records are sent, and when their transactions are committed."""
+    """The throttle of records, and the transaction with its duration."""
 
     throttle: Throttle
     transaction: TransactionSession | None

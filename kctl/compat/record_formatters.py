@@ -1,4 +1,4 @@
-"""How Kafka's console consumer prints a record: its formatters.
+"""Formatters of Kafka's console consumer, which print records.
 
 ```
 CreateTime:1  Partition:0  Offset:7  [Epoch:0]  h1:a,h2:b  key  value
@@ -27,7 +27,7 @@ _DESERIALIZERS: Final = ("key.deserializer", "value.deserializer", "headers.dese
 
 
 class PrintedRecord(NamedTuple):
-    """A record and where it is."""
+    """A record with its topic and partition."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""How the tools run that follow several releases: help, version, refusals, failures.
+"""Run a tool that follows several releases of Kafka: help, version, refusals, failures.
 
 A module of such a tool has `SUMMARY` and
 

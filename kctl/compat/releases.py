@@ -1,4 +1,4 @@
-"""The releases of Kafka whose tools are followed, and how a call names one.
+"""The releases of Kafka whose tools are followed, and their names in a call.
 
 Source: the tools of 3.9.1 and 4.3.0.
 """

@@ -43,7 +43,7 @@ _EPOCH_WIDTH: Final = 25
 
 
 class _Lag(NamedTuple):
-    """How far a group is in a partition; None for what is not committed or not known."""
+    """A group's position and lag in a partition; None for unknown or uncommitted values."""
 
     offset: int | None
     leader_epoch: int | None

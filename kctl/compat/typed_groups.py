@@ -1,4 +1,4 @@
-"""Groups of one type, for the tools of share and of streams groups: the list, who may be deleted.
+"""Groups of one type, for the tools of share and streams groups: the list, refused deletions.
 
 Source: listGroups, deleteShareGroups, preAdminCallChecks of 4.3.0's ShareGroupCommand and
 StreamsGroupCommand.

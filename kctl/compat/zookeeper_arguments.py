@@ -33,7 +33,7 @@ class ShellAbort(EngineError):
 
 
 class CommandSyntax(NamedTuple):
-    """How a command is called: its usage, the flags and those of them with a value."""
+    """Syntax of a command: its usage, the flags and those of them with a value."""
 
     usage: str
     flags: str = ""

@@ -95,6 +95,7 @@ class NodeCommands:
     """Runs commands on the nodes of a session, which is opened when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        """`session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err

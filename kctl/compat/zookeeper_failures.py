@@ -1,4 +1,4 @@
-"""How ZooKeeper's shell words the errors of a store.
+"""Texts of the store's errors in ZooKeeper's shell.
 
 Source: CliWrapperException and KeeperException of ZooKeeper 3.8.
 """

@@ -5,8 +5,8 @@
 /zookeeper/quota/<path>/zookeeper_stats    count=1,bytes=4        counted by the server
 ```
 
-−1 is no limit. A server logs what exceeds a soft limit (`count`, `bytes`), and refuses what exceeds
-a hard one if it is started so.
+−1 is no limit. A server logs changes beyond a soft limit (`count`, `bytes`), and refuses those
+beyond a hard one if it is started so.
 
 Source: SetQuotaCommand, ListQuotaCommand, DelQuotaCommand, StatsTrack and Quotas of ZooKeeper 3.8.
 """
@@ -47,6 +47,7 @@ class QuotaCommands:
     """Sets, lists and deletes quotas."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        """`session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err

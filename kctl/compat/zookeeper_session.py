@@ -38,9 +38,10 @@ _WHOLE: Final = ("file", "members")
 
 
 class SessionCommands:
-    """Runs them on a session, which is opened when a command needs it."""
+    """Runs commands about the session, which is opened when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        """`session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err

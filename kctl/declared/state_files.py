@@ -1,4 +1,4 @@
-"""Which files, and which of their documents, count for a cluster.
+"""Select the files, and the documents in them, that apply to a cluster.
 
 A folder counts with all its files that end in .yaml, .yml or .json, at any depth, hidden ones and
 those in hidden folders left out. A document with `contexts` counts only for these.

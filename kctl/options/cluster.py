@@ -73,6 +73,7 @@ class _OnCluster:
     """A command on a cluster; its options are only made if Typer asks for them."""
 
     def __init__(self, command: Callable[..., int]) -> None:
+        """`command` is the function of the command, and returns its exit code."""
         self._command = command
         self.__name__ = command.__name__
         self.__doc__ = command.__doc__

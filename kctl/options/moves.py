@@ -61,7 +61,7 @@ IgnoreFreeSpace = Annotated[
 
 
 class MoveOptions(NamedTuple):
-    """How moves are made."""
+    """Options for moves."""
 
     throttle: Throttle = None
     log_dirs_throttle: LogDirsThrottle = None
@@ -76,7 +76,7 @@ class MoveOptions(NamedTuple):
 
 
 class JobOptions(NamedTuple):
-    """How the moves of a whole job are made."""
+    """Options for the moves of a whole job."""
 
     throttle: Throttle = None
     latency_topic: LatencyTopic = None

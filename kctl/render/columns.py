@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """One column: its key in rows, its heading, and where it is shown.
+    """One column: its key in rows, its heading, and its display.
 
     `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
     `beneath` is printed below its row. The column that `is_name`, else the first, is the name of a

@@ -209,7 +209,7 @@ def _write_beneath(columns: Sequence[Column], row: Mapping[str, object], stream:
 
 
 class StreamedTable:
-    """A table whose rows are shown as they come: its columns are as wide as the first rows need.
+    """A table printed row by row, with columns as wide as the first rows need.
 
     A longer cell later pushes the rest of its line to the right.
     """

@@ -39,6 +39,7 @@ class VisibleStream:
     """Passes bytes on to a terminal as `visible_lines` converts them, however they are split."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
+        """`write` gets the converted bytes."""
         self._write = write
         self._partial_line = b""
 

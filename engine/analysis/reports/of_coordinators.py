@@ -1,4 +1,4 @@
-"""Reports over what coordinators wrote: groups, their offsets, transactional ids, transactions."""
+"""Reports over coordinators' records: groups, their offsets, transactional ids, transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report is: one query in Spark's SQL over the views, and what its rows mean."""
+"""Report: one query in Spark's SQL over the views, and the meaning of its rows."""
 
 from __future__ import annotations
 

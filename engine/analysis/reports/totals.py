@@ -1,4 +1,4 @@
-"""Sums over records by group: what a report needs of the records before it adds up further.
+"""Sums over records by group, computed in each task before the query of a report adds them up.
 
 | engine | `record_totals` in the report's query |
 |---|---|

@@ -59,7 +59,7 @@ class CleanableLog(NamedTuple):
 
 
 class CheckpointFault(Enum):
-    """Why a checkpoint does not count."""
+    """The reason why a cleaner checkpoint does not count."""
 
     BELOW_START = "below the log start offset"
     ABOVE_END = "above the log end offset"

@@ -1,4 +1,4 @@
-"""Which neighbouring segments become one when a log is cleaned. Pure.
+"""Group neighbouring segments that a cleaning merges into one. Pure.
 
 Segments are taken together while, by their sizes before cleaning,
 

@@ -247,7 +247,7 @@ def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
 
 
 class CleanedSegmentTooLarge(StorageError):
-    """The kept records of a group do not fit into one segment, whose positions are int32.
+    """The kept records of a group do not fit into one segment: positions are int32.
 
     Source: FileRecords.append, whose exception makes the partition uncleanable.
     """

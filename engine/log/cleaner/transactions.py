@@ -1,4 +1,4 @@
-"""Which batches of a log belong to aborted transactions, as the cleaner walks over them. Pure.
+"""Aborted transactions of a log, found while the cleaner reads its batches in order. Pure.
 
 ```
 aborted transactions of the .txnindex  ─ reached by offset ─>  open, aborted   ─ ABORT  ─> marker

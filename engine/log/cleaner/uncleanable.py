@@ -1,4 +1,4 @@
-"""Which logs a broker's cleaner leaves alone, per log directory, and why.
+"""Uncleanable logs of a broker, per log directory, with the error of their last cleaning.
 
 A log stays here until the broker starts again. One that is deleted, or that another directory has
 taken over, is another log: it begins without a mark.
@@ -17,7 +17,7 @@ from engine.model import TopicPartition
 
 
 class UncleanableCount(NamedTuple):
-    """How much of one log directory is not cleaned any more."""
+    """Number and size of the uncleanable logs in one log directory."""
 
     partitions: int
     size_bytes: int

@@ -26,7 +26,7 @@ class _Idle(NamedTuple):
 
 
 class WorkProcesses:
-    """Gives processes to cleanings; as many as there are cleanings at the same time."""
+    """Provides processes for cleanings; as many as there are cleanings at the same time."""
 
     def __init__(self, start: StartProcess | None) -> None:
         self._start = start

@@ -14,6 +14,7 @@ class DirectoryGuard:
     __slots__ = ("_path", "_take_offline")
 
     def __init__(self, take_offline: Callable[[str, StorageError], None], path: str) -> None:
+        """`take_offline` is called with the directory and the error of the host."""
         self._take_offline = take_offline
         self._path = path
 

@@ -1,4 +1,4 @@
-"""Copies of files, durable before they count."""
+"""Copy files durably, before the copies count."""
 
 from __future__ import annotations
 

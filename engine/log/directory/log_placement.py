@@ -1,4 +1,4 @@
-"""Where a new log is made: its log directory, and the name of its folder.
+"""Choose the log directory of a new log, and the name of its folder.
 
 | log directory | when |
 |---|---|

@@ -1,4 +1,4 @@
-"""Why the logs of a broker are not opened, or one of them is not."""
+"""Errors that keep a broker from opening its logs, or one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KafkaStorageError(ApiError):
 
 
 class DuplicateLog(StorageError):
-    """Two directories have a live copy of one partition; it is unknown which is the right one."""
+    """Two log directories have a live copy of one partition, and nothing shows the right one."""
 
     hint = (
         "remove the partition's directory below the log directory that failed most recently; if "

@@ -1,4 +1,4 @@
-"""`meta.properties`: whose log directory this is.
+"""`meta.properties`: the cluster, broker and id that a log directory belongs to.
 
 ```
 version=0                 ZooKeeper mode          version=1                 KRaft

@@ -122,7 +122,7 @@ def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[Local
 
 
 class _Pass(Enum):
-    """Why a segment is read through.
+    """The reason why a segment is read through.
 
     UNFLUSHED: a crash may have damaged it; if it is truncated, later segments are deleted.
     LOST_INDEX: Kafka, too, has to build its indexes. BAD_INDEX: Kafka does not check for it, so

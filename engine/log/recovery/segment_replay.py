@@ -43,7 +43,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class SegmentOffsetOverflow(StorageError):
-    """A batch has offsets that cannot be in its segment; such a log cannot be used."""
+    """A batch has offsets beyond the range of its segment; the log cannot be used."""
 
     hint = "kctl logs repair cuts the log there"
 

@@ -55,6 +55,7 @@ class FetchSessionHandler:
     def __init__(
         self, replica_id: int, replica_epoch: Callable[[], int], config: ReplicaFetcherConfig
     ) -> None:
+        """`replica_epoch` returns the broker epoch for the next request."""
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
         self._config = config

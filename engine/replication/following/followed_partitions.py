@@ -52,7 +52,7 @@ _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 
 class ReplicaFetcherConfig(NamedTuple):
-    """How replicas fetch, with the defaults of Kafka 3.9 (FET-1)."""
+    """Sizes, wait and back-off of replica fetches, with the defaults of Kafka 3.9 (FET-1)."""
 
     backoff_ms: int = 1000
     partition_max_bytes: int = 1 << 20
@@ -62,7 +62,7 @@ class ReplicaFetcherConfig(NamedTuple):
 
 
 class LeaderEnds(NamedTuple):
-    """Where a leader's log starts and ends, or the error that it answered with."""
+    """The start and end of a leader's log, or the error of its response."""
 
     error_code: int
     start_offset: int = -1

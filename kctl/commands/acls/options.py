@@ -63,7 +63,7 @@ class ResourceOptions(NamedTuple):
 
 
 class FilterOptions(NamedTuple):
-    """Which rules options mean; without any, all."""
+    """Options that select access rules; without any, all."""
 
     principal: Annotated[
         list[str] | None,

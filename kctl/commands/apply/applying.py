@@ -66,7 +66,7 @@ class DeletionNotAllowed(EngineError):
 
 
 class TooManyDeletions(EngineError):
-    """More would be deleted than may be."""
+    """The plan deletes more than the limit allows."""
 
     exit_code = exits.USAGE
 

@@ -32,7 +32,7 @@ INTERRUPTED: Final = "interrupted"
 
 
 class StepResult(NamedTuple):
-    """How a step ended."""
+    """The result of a step."""
 
     result: str
     error: EngineError | None = None

@@ -62,7 +62,7 @@ class ConsumeRequest(NamedTuple):
 
 
 class Sink(Protocol):
-    """Where records go."""
+    """The destination of records."""
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
         """Print records of a partition, with the values that their schemas decode."""

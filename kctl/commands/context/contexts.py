@@ -72,7 +72,7 @@ def _row(name: str, profiles: Profiles) -> dict[str, object]:
 
 
 class ContextChange(NamedTuple):
-    """The options of `kctl context set`: None leaves a part as it is, an empty text forgets it."""
+    """The options of `kctl context set`: None changes nothing, an empty text removes a part."""
 
     bootstrap: str | None
     command_config: str | None

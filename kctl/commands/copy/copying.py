@@ -84,7 +84,7 @@ class _Job(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """How this process ended with a copy."""
+    """The end of this process's work on a copy."""
 
     positions: Mapping[TopicPartition, int]
     run: CopyingRun | None

@@ -1,4 +1,4 @@
-"""The cluster of a demo: the one that is named, or a temporary one."""
+"""The cluster of a demo: a named one, or a temporary one."""
 
 from __future__ import annotations
 

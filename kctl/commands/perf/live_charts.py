@@ -6,7 +6,7 @@ records/s ▅▆▇█▇▆▁▁▆▇ 41,000, at most 43,120
 p99 ms    ▂▂▂▂▂▂  █▂ 12.5, at most 310
 ```
 
-On a terminal only, and cleared at the end. Charts scale from 0 to the largest of what they show.
+On a terminal only, and cleared at the end. Charts scale from 0 to their largest value.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class RunDisplay:
     """Draws a run of so many records a few times a second; silent where stderr is no terminal."""
 
     def __init__(self, record_count: int, now_ns: Callable[[], int], *, has_charts: bool) -> None:
+        """`now_ns` returns a monotonic time."""
         self._record_count = record_count
         self._now_ns = now_ns
         self._has_charts = has_charts

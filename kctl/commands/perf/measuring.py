@@ -57,7 +57,7 @@ class PerfRequest(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """How a run ended: `interrupt` is the signal that ended it."""
+    """The end of a run: `interrupt` is the signal that ended it."""
 
     measurement: Measurement
     error: EngineError | None

@@ -67,7 +67,7 @@ class TopicOptions(NamedTuple):
 
 
 class SendOptions(NamedTuple):
-    """How records are sent; None where an option was not given."""
+    """Options for sending records; None where an option was not given."""
 
     acks: Annotated[
         str | None, typer.Option("--acks", metavar="ACKS", help="all, 1 (leader) or 0 (no answer).")

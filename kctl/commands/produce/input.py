@@ -126,7 +126,7 @@ def _header(text: str) -> Header:
 
 
 class _FromLine:
-    """Passes over the lines before one."""
+    """Skips the lines before a given one."""
 
     def __init__(self, source: RecordSource, from_line: int) -> None:
         self._source = source

@@ -40,6 +40,7 @@ class ProduceReport:
         rate_line: RateLine | None = None,
         limits: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """`limits` returns the topic's limits as text for an error message."""
         self._writer = None
         if request.output is not None:
             check_format(request.output)

@@ -21,7 +21,7 @@ from kctl.commands.produce.request import ProduceRequest, producer_options
 
 
 class TransactionOptions(NamedTuple):
-    """How the input is split; `per_transaction` None makes one transaction of all of it."""
+    """Transactions of the input; `per_transaction` None makes one of all of it."""
 
     transactional_id: str
     per_transaction: int | None

@@ -1,4 +1,4 @@
-"""Options of `kctl quotas`: for whom a quota is."""
+"""Options of `kctl quotas` that select the entity of a quota."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT: Final = "<default>"
 
 
 class EntityOptions(NamedTuple):
-    """For whom a quota is."""
+    """The entity of a quota."""
 
     user: Annotated[
         str | None, typer.Option("--user", metavar="NAME", help="A user, without User:.")

@@ -49,7 +49,10 @@ class ShellSession:
         fail: Callable[[EngineError], None],
         print_help: Callable[[str], None],
     ) -> None:
-        """`answer` runs a statement and shows its rows; `fail` reports an error."""
+        """`answer` runs a statement and shows its rows; `fail` reports an error.
+
+        `print_help` prints the help of a command.
+        """
         self._answer = answer
         self._fail = fail
         self._print_help = print_help

@@ -69,7 +69,7 @@ _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class NoSuchToken(EngineError):
-    """No token has this id, or none that the client may see."""
+    """No token that the client may see has this id."""
 
     hint = "`kctl tokens list` shows those that you see"
 

@@ -15,7 +15,7 @@ _JOIN_S = 0.3
 
 
 class SamplingThread:
-    """Hands on each sample, or the error in place of it, until it is stopped.
+    """Passes each sample, or the error in its place, to callbacks until it is stopped.
 
     Its callbacks run in the thread. The client is the thread's alone from `start` on.
     """
@@ -29,6 +29,7 @@ class SamplingThread:
         on_sample: Callable[[TimedSample], None],
         on_error: Callable[[Exception], None],
     ) -> None:
+        """`on_sample` gets each sample, `on_error` the error in place of one."""
         self._client = client
         self._stopped, self._going = Event(), Event()
         self._going.set()

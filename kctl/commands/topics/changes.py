@@ -102,7 +102,7 @@ class DeleteRequest(NamedTuple):
 
 
 class ContradictoryOptions(EngineError):
-    """Options that contradict each other, or none that has an effect."""
+    """Options contradict each other, or none has an effect."""
 
     exit_code = exits.USAGE
 
