@@ -165,20 +165,29 @@ class LogCleaner:
     """Cleans the compacted logs of a broker."""
 
     def __init__(self, logs: CleanedLogs, ports: CleanerPorts, config: CleanerConfig) -> None:
+        """Begin without cleanings; `logs` follows the partitions of the broker."""
         self._logs = logs
         self._ports = ports
         self._config = config
+        #: Limits the I/O of all cleanings together to log.cleaner.io.max.bytes.per.second.
         self._throttle = CleanerThrottle(ports.clock, config.io_bytes_per_second)
+        #: Idle worker processes, which later cleanings reuse.
         self._processes = WorkProcesses(ports.start_process)
+        #: Running cleanings; aborted ones too until their worker has stopped.
         self._in_progress: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
+        #: Whether a pass over the logs runs; a check requested meanwhile sets the next flag, so
+        #: that another pass follows.
         self._is_checking = False
         self._is_check_pending = False
         #: The offsets up to which logs are to be cleaned at any dirty ratio, as requested.
         self.wanted: dict[TopicPartition, int] = {}
+        #: Logs that are left out of cleaning after an error, while this broker has them.
         self._uncleanable = UncleanableLogs()
-        # Logs whose cleaning has failed since the last pass: the others come first.
+        #: Logs whose cleaning has failed since the last pass. Other logs are chosen before them.
         self._passed_over: dict[TopicPartition, LocalLog] = {}
+        #: The last successful cleaning of each log, for reports; dropped when the log leaves this
+        #: broker.
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
 
     @property
