@@ -40,13 +40,16 @@ class JwksKeys:
     """The keys of one address."""
 
     def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
-        """Read them; raises ConfigError."""
+        """Read the keys once with `read`; raises ConfigError if that fails."""
         self.url = url
         self._read = read
         self._clock = clock
+        #: Whether a read on a worker thread is under way.
         self._is_reading = False
+        #: When the keys were last read (monotonic), for the refresh interval.
         self._read_ms = clock.monotonic_ms()
-        #: Reads on a worker thread, once there is one.
+        #: Runs the first function on a worker thread, then the second on the loop. None until the
+        #: broker sets it: the keys are not read again before.
         self.offload: Callable[[Callable[[], None], Callable[[], None]], None] | None = None
         try:
             self._keys = read(url)

@@ -41,7 +41,10 @@ class BrokerSession:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin; `begin` runs at the start of each session, and may be repeated."""
+        """Begin.
+
+        `on_expired` is called when the session has expired, then `begin` until it succeeds.
+        """
         self._znodes = znodes
         self._timers = timers
         self._clock = clock
@@ -50,7 +53,9 @@ class BrokerSession:
         #: How many sessions have expired.
         self.expired_count = 0
         self._is_stopped = False
+        #: The run of `begin` that is under way, None without one.
         self._work: Promise[None] | None = None
+        #: Cancels the timer of the next try.
         self._cancel: Callable[[], None] = lambda: None
 
     def start(self) -> None:
