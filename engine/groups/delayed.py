@@ -36,7 +36,10 @@ class GroupOperation(DelayedOperation):
         can_complete: Callable[[], bool],
         completed: Callable[[bool], None],
     ) -> None:
-        """`completed` is called once, with whether the deadline passed."""
+        """`can_complete` is checked at events of the group.
+
+        `completed` is called once, with True if the deadline passed.
+        """
         super().__init__(deadline_ms)
         self._can_complete = can_complete
         self._completed = completed
