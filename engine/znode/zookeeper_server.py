@@ -70,10 +70,11 @@ class ZookeeperServer:
         self.store = store
         self._entropy = entropy
         self._users = {} if users is None else users
+        #: Key from which the passwords of sessions are derived: they hold after a restart.
         self._secret = store.session_secret(entropy)
-        #: The connection that each session is on now.
+        #: The connection that each session uses now.
         self._peers: dict[int, _Peer] = {}
-        # All connections, in the order they came.
+        #: All connections in the order in which they came, those without a session too.
         self._connected: dict[_Peer, None] = {}
         self._listeners: list[Listener] = []
 
