@@ -64,6 +64,7 @@ class JournalHeld(EngineError):
     """Another process is at work by a journal."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
+        """`writer` is None if the journal does not name its process."""
         self.path = path
         self.writer = writer
         self.hint = (
