@@ -120,13 +120,16 @@ class _Loads:
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]
     ) -> None:
+        """Sum over `places`: each partition with the broker ids of its replicas."""
         self._state = state
         count = len(state.brokers)
+        #: By broker index: replicas, leaders, bytes, and bytes per second in and out.
         self.counts = [0] * count
         self.leads = [0] * count
         self.sizes = [0] * count
         self.rates_in = [0] * count
         self.rates_out = [0] * count
+        #: Rack faults of all partitions, and replicas that are offline.
         self.faults = 0
         self.offline = 0
         index_of = state.index_of
