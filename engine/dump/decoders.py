@@ -110,6 +110,7 @@ class PairDecoder:
 
     def __init__(self, key: str, value: str, kafka_version: str) -> None:
         """Take the decoders' names; `open` looks them up, and raises for unknown ones."""
+        #: How many keys and values could not be decoded.
         self.undecodable_count = 0
         #: The value's decoder is looked up first, as in Kafka: its error or notice comes first.
         self._names = (value, key)
