@@ -54,7 +54,7 @@ class ThrottleOfAnotherMove(EngineError):
     def __init__(
         self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
     ) -> None:
-        """`settings` are the throttles in question, `partitions` those that the other move moves."""
+        """`settings` are the throttles in question, `partitions` those of the other move."""
         self.settings = tuple(settings)
         self.partitions = tuple(partitions)
         self.hint = (

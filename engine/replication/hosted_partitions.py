@@ -33,10 +33,13 @@ class HostedPartitions:
         is_known: Callable[[TopicPartition], bool],
         on_log_dir_offline: Callable[[LogDirOffline], None],
     ) -> None:
+        """`on_log_dir_offline` is called with the failure when a look-up meets one."""
         self._is_known = is_known
         self._on_log_dir_offline = on_log_dir_offline
         self._partitions: dict[TopicPartition, Partition] = {}
+        #: Partitions whose log directory has failed.
         self._offline: set[TopicPartition] = set()
+        #: Counts by topic, which the partitions share.
         self.topic_counts = BrokerTopicCounts()
 
     @property

@@ -51,12 +51,13 @@ class LargeDelayedFetch(DelayedFetch):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
+        """Takes what `DelayedFetch` takes."""
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
-        # The bytes of the partitions that were checked.
+        #: Bytes that each checked partition has, and their sum, which is compared with min_bytes.
         self._available: dict[TopicPartition, int] = {}
         self._total_bytes = 0
-        #: No request waits for it any more.
+        #: Whether no request waits for the result any more.
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:

@@ -52,6 +52,7 @@ class PartitionReader:
         hosted: HostedPartitions,
         ports: ReplicaManagerPorts,
     ) -> None:
+        """Take the parts of the broker's replica manager, which creates this object."""
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._counts_of = hosted.topic_counts.of
