@@ -48,6 +48,7 @@ class OffsetScenarios:
         *,
         committed: CommittedOf,
     ) -> None:
+        """`committed` returns the committed offsets of a group, for scenarios that begin with them."""
         self._client = client
         self._given = given
         self._files = files

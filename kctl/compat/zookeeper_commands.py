@@ -95,10 +95,11 @@ class NodeCommands:
     """Runs commands on the nodes of a session, which is opened when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
+        """`session` returns the open session, or opens one."""
         self._session = session
         self._out = out
         self._err = err
-        #: Paths of the ephemeral nodes that this session created.
+        #: Paths of ephemeral nodes that this session created, for getEphemerals.
         self.ephemerals: set[str] = set()
         quotas = QuotaCommands(session, out, err)
         of_session = SessionCommands(session, out, err)
