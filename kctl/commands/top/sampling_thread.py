@@ -29,7 +29,9 @@ class SamplingThread:
         on_sample: Callable[[TimedSample], None],
         on_error: Callable[[Exception], None],
     ) -> None:
+        """Create the thread; `start` starts it."""
         self._client = client
+        #: Set to end the thread; the other is cleared during a pause.
         self._stopped, self._going = Event(), Event()
         self._going.set()
         self._on_sample = on_sample
