@@ -34,10 +34,12 @@ class CleaningRules:
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
+        """`broke` reports a violation."""
         self._broke = broke
         self._histories = histories
         self._topics = topics
         self._nodes = nodes
+        #: The last cleaning of each replica that was checked.
         self._seen: dict[tuple[int, TopicPartition], LastCleaning] = {}
 
     def check(self, now_ms: int) -> None:

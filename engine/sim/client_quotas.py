@@ -60,14 +60,18 @@ class QuotaRules:
     """What the clients of a run see of quotas."""
 
     def __init__(self, broken: BrokenRules) -> None:
+        """`broken` gets the violations."""
         self._broken = broken
+        #: The throttle time that each client last got from each broker.
         self._throttled: dict[tuple[str, Address], _Throttled] = {}
+        #: Number of the last request of any client.
         self._sent_count = 0
+        #: Bytes that each client and broker exchanged since the quota was set.
         self._measured: dict[tuple[str, str], _Measured] = {}
         #: Bytes of Produce requests without a response, now and at most, by client and broker.
         self._open_bytes: dict[tuple[str, str], int] = {}
         self._open_bytes_max: dict[tuple[str, str], int] = {}
-        #: Clients that wait for each throttle time: only these are checked for Q2.
+        #: Clients that wait for the end of each throttle time: only these are checked for rule Q2.
         self._waiting_clients: set[str] = set()
 
     def check_quota_of(self, client: str) -> None:

@@ -43,10 +43,12 @@ class CopyRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
+        """`broke` reports a violation."""
         self._histories = histories
         self._broke = broke
+        #: Copied ranges of each group and source partition, with their transactions.
         self._copies: dict[tuple[str, TopicPartition], list[tuple[Copied, SentTransaction]]] = {}
-        #: Groups that were told offsets by a broker that led their partition no more.
+        #: Groups that got committed offsets from a broker that no longer led their partition.
         self._misled: set[str] = set()
 
     @property

@@ -40,17 +40,19 @@ class EpochRules:
         nodes: Mapping[int, SimulatedBroker],
         histories: Mapping[TopicPartition, History],
     ) -> None:
+        """`broke` reports a violation."""
         self._broke = broke
         self._nodes = nodes
         self._histories = histories
-        #: The latest epoch of each replica; restarts of its process do not clear it.
+        #: Latest leader epoch of each replica: a restart of its process must not lower it.
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
-        #: Where the log of each leader ended as its epoch began for it.
+        #: Log end offset of each leader when its epoch began.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
-        #: Since which epoch each leader leads, without an epoch that it missed.
+        #: Epoch since which each leader has led without a gap.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
+        #: Epochs that each broker's metadata has shown.
         self._heard: dict[int, _ReceivedEpochs] = {}
-        #: The epochs in which each broker was the controller, by its name, rising.
+        #: Controller epochs of each broker, by name, ascending.
         self._controllers: dict[str, list[int]] = {}
 
     def controller_began(self, name: str, epoch: int) -> None:

@@ -32,8 +32,10 @@ class MachineLinks:
         self.loop = loop
         self._random = random
         self._delay_ms_max = delay_ms_max
+        #: How many faults block each direction; frames are held until none does.
         self._blocked: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], list[Callable[[], None]]] = {}
+        #: Highest delay of directions that a fault has slowed down.
         self._slow_ms: dict[tuple[str, str], int] = {}
 
     def channel(self, source: str, target: str) -> Channel:

@@ -134,7 +134,7 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self.name = requests.name
         self.group_id = requests.group_id
-        #: Empty while it is no member.
+        #: Empty while the client is no member.
         self.member_id = ""
         self.generation_id = -1
         self._requests = requests

@@ -173,8 +173,10 @@ class _ClientConnection(MemoryConnection):
         channel: Channel,
         carry: Carry,
     ) -> None:
+        """`channel` learns whether the connection carries orders of a controller."""
         super().__init__(timers, peer, carry=carry)
         self._channel = channel
+        #: Whether no request but ApiVersions was sent yet, which shows the kind of connection.
         self._is_undecided = True
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:

@@ -42,6 +42,7 @@ class WatchedPhases(dict[K, P]):
         first: Iterable[P],
         broke: Callable[[str, str], None],
     ) -> None:
+        """`comes_from` has the valid previous phases, `first` those without one."""
         super().__init__(content)
         self._comes_from = comes_from
         self._first = frozenset(first)

@@ -95,16 +95,18 @@ class StoreServer:
     """The store and who is connected to it."""
 
     def __init__(self, machine: Machine, links: MachineLinks, journal: WatchedJournal) -> None:
+        """Open the store on `journal`, and serve it."""
         self.machine = machine
         self.links = links
         self._journal = journal
-        #: The connection that each session is on.
+        #: The connection that each session uses now.
         self._attached: dict[int, StoreConnection] = {}
-        #: What tells the client of each connection that the server has closed it.
+        #: Notifies the client of each connection that the server has closed it.
         self._closers: dict[StoreConnection, Callable[[], None]] = {}
+        #: Session of the operator's changes, opened again when it has expired.
         self._operator_session = 0
         self._snapshots = Snapshots()
-        #: Sessions before whose next watch of `/controller` somebody deletes the node.
+        #: Sessions whose next watch of `/controller` is preceded by a deletion of that znode.
         self._deleted_before_watch_of: set[int] = set()
         self.start()
 
