@@ -101,7 +101,7 @@ class _Run:
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        """`interrupts` are held while records are sent, so that an interrupt ends the run in order."""
+        """`interrupts` are held while records are sent, to end the run in order."""
         self._producer = producer
         self._source = source
         self._report = report

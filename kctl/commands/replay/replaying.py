@@ -144,7 +144,7 @@ class _Run:
         report: _Report,
         interrupts: HeldInterrupts,
     ) -> None:
-        """`interrupts` are held while records are sent, so that an interrupt ends the run in order."""
+        """`interrupts` are held while records are sent, to end the run in order."""
         self._clock = client.clock
         self._producer = producer
         self._request = request
