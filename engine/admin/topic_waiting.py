@@ -39,9 +39,13 @@ class _DelayedTopics(DelayedOperation):
         topics: Iterable[str],
         is_done: Callable[[str], bool],
     ) -> None:
+        """`is_done` is asked for each topic until it returns True."""
         super().__init__(deadline_ms)
+        #: Topics that are not done, the next one to check last.
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
+        #: Kept with the topics that were not done in time; deleted then, so that nothing is
+        #: referenced in a circle.
         self.late_topics: Promise[list[str]] = Promise()
         self.late_topics.source = self
 
@@ -82,6 +86,7 @@ class TopicWaiting:
     def __init__(
         self, metadata_cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
     ) -> None:
+        """Begin without waiting requests; `advance` completes those whose time is over."""
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._on_waiting = on_waiting

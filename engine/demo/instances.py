@@ -219,9 +219,12 @@ class CopyRun:
         self._strikes = strikes
         self._stalled_ms = stalled_ms
         self._instances: list[_Instance] = []
+        #: Kills that are still due, by the number of copied records.
         self._left = (
             [] if strikes is None else strike_points(plan, has_brokers=strikes.brokers is not None)
         )
+        #: The killed broker, until it is started again at `_broker_back_ms` (monotonic). None: all
+        #: run.
         self._dead_broker: int | None = None
         self._broker_back_ms = 0
 

@@ -34,11 +34,15 @@ class OAuthBearerServer:
 
     def __init__(self, token_of: Callable[[str], AccessToken], wall_ms: Callable[[], int]) -> None:
         """Begin; `token_of` returns a verified token, or raises TokenRefused."""
+        #: Principal of the token; None until it is verified.
         self.user: str | None = None
         self.is_token = False
+        #: For how long the token is valid from then on.
         self.lifetime_ms: int | None = None
         self._token_of = token_of
         self._wall_ms = wall_ms
+        #: Why the token was refused. The error is raised at the client's next message, as the
+        #: protocol has it. None without one.
         self._failure: str | None = None
 
     def response_to(self, token: bytes) -> bytes:
