@@ -68,6 +68,7 @@ class FastFollowerFetch:
     def __init__(
         self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
     ) -> None:
+        """Begin without parked fetches."""
         self._is_known = metadata_cache.is_known
         self._sessions = sessions
         self._clock = clock

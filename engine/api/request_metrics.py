@@ -197,10 +197,12 @@ class _Figures:
     __slots__ = ("_frequent", "_sample", "_sizes", "_times")
 
     def __init__(self, now_s: int) -> None:
+        """Begin without requests at `now_s`, monotonic seconds."""
+        #: Sums over all requests; percentiles come from `_sample`, which favours recent requests.
         self._sizes = Moments()
         self._times = tuple(Moments() for _ in TIME_NAMES)
         self._sample: DecayingSample[_Value] = DecayingSample(now_s)
-        # Values that are in the sample many times, so that they are one object.
+        #: Values that are in the sample many times, to have one object for all.
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:

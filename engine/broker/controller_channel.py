@@ -145,6 +145,7 @@ class ControllerChannel:
     """Queues to brokers; see `engine.controller.ports.PeerChannel`."""
 
     def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
+        """Begin without queues; one is opened for each live broker."""
         self._peers = peers
         self._timers = timers
         self._clock = clock

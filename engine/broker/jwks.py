@@ -92,10 +92,13 @@ class JwksCache:
     """The keys of all addresses that listeners name."""
 
     def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
+        """Begin without keys; `http` is None for a broker that reaches no web server."""
         self._files = files
         self._http = http
         self._clock = clock
+        #: Keys by address: several listeners may name the same.
         self._by_url: dict[str, JwksKeys] = {}
+        #: Refreshes the keys from time to time. None before the broker's tasks exist.
         self._tasks: LoopTasks | None = None
 
     def run_on(self, tasks: LoopTasks) -> None:

@@ -29,10 +29,15 @@ class _Lines:
     """A bounded number of lines a period."""
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
+        """Write with `log`.
+
+        `left_out` is the line for the number of lines that were not written.
+        """
         self._clock = clock
         self._log = log
         self._left_out = left_out
         self._period_began_ms = clock.monotonic_ms()
+        #: Lines of the present period that were written, and those that were left out.
         self._line_count = 0
         self._dropped_count = 0
 

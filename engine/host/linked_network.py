@@ -47,6 +47,7 @@ class LinkedNetwork:
     """The network between two places; see `engine.host.ports.Network`."""
 
     def __init__(self, network: Network, links: PlaceLinks, own: str, other: str) -> None:
+        """Connections go from the place `own` to `other`."""
         self._network = network
         self._links = links
         self._own = own

@@ -51,6 +51,7 @@ class MemoryHeldFile:
     """A held file in memory."""
 
     def __init__(self, files: MemoryHeldFiles, path: str, on_close: Callable[[], object]) -> None:
+        """`on_close` is called once, at the close."""
         self.path = path
         self._files = files
         self._on_close = on_close

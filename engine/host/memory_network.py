@@ -40,9 +40,10 @@ class MemoryTimers:
     """Callbacks for later, run by the test; timers follow a ManualClock."""
 
     def __init__(self, clock: ManualClock) -> None:
+        """Begin without callbacks; nothing runs by itself."""
         self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
-        # Due time and number of each timer; a cancelled one has no callback.
+        #: Due time and number of each timer; a cancelled one has no entry in `_callbacks`.
         self._due: list[tuple[int, int]] = []
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._number = 0

@@ -37,10 +37,14 @@ class PlaceLinks:
     """All links with an end in this process."""
 
     def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
+        """Begin without faults."""
         self.timers = timers
         self.clock = clock
         self.entropy = entropy
+        #: Faults now in force; replaced as a whole by `set`.
         self.faults = LinkFaults()
+        #: Open channels, which are refreshed at a change of the faults; below, functions that are
+        #: called after it.
         self._channels: dict[LinkChannel, None] = {}
         self._listeners: dict[Callable[[], None], None] = {}
 

@@ -315,9 +315,13 @@ class RealStreams:
     """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
+        """Begin without streams; `wakeable` makes one that other threads can wake."""
+        #: Refuses calls in a forked child process, which shares the sockets.
         self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()
+        #: Events that the next wait returns first.
         self._events: list[StreamEvent] = []
+        #: Ends a wait from another thread; None unless made by `wakeable`.
         self._waker: _Waker | None = None
 
     @classmethod

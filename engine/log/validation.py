@@ -125,7 +125,8 @@ class RecordsRefused(ApiError):
         super().__init__(code, reason)
         self.reason = reason
         self.record_errors = tuple(record_errors)
-        #: Of the records, those without a key that have to have one, and those of another magic.
+        #: How many records lack the key that compaction needs, and how many have another magic: for
+        #: meters.
         self.missing_keys = 0
         self.invalid_magics = 0
 

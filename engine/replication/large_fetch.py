@@ -104,7 +104,9 @@ class Reading:
     __slots__ = ("_all", "_is_over", "results")
 
     def __init__(self, all_readings: dict[Reading, None]) -> None:
+        """Register in `all_readings` until the end."""
         self.results: FetchResults = []
+        #: Whether the fetch has ended: slices read later are released.
         self._is_over = False
         self._all = all_readings
         all_readings[self] = None
@@ -134,10 +136,12 @@ class LargeFetches:
     """The fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
+        """Take the parts of the broker's replica manager."""
         self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find
         self._perform = performer.perform
         self._reader = reader
+        #: Fetches that are being read, so that their files can be closed at the stop.
         self._readings: dict[Reading, None] = {}
         self._is_stopped = False
 

@@ -88,8 +88,10 @@ class KeptWatches:
     def __init__(self, arm: Arm) -> None:
         self._arm = arm
         self._watches: dict[_Key, _Watch] = {}
-        #: The promise that reads wait for while the connection is lost.
+        #: Kept when lost watches are set again: reads wait for it after a lost connection. None:
+        #: nothing is lost.
         self._until_set_again: Promise[None] | None = None
+        #: Counts lost connections: a response from before a loss is not believed.
         self._loss_count = 0
 
     def connection_lost(self) -> None:

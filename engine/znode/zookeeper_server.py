@@ -173,11 +173,15 @@ class _Peer:
     """One connection."""
 
     def __init__(self, server: ZookeeperServer, connection: Connection) -> None:
+        """Take the frames of `connection`; the first is a session's request."""
         self._server = server
         self._store = server.store
         self._connection = connection
         self._session_id = 0
+        #: Responds in the session; None before the session has begun.
         self._responses: ZookeeperResponses | None = None
+        #: Whether the connection is closed, or will be after the last response: no more frames are
+        #: served.
         self._is_ending = False
 
     def start(self) -> None:

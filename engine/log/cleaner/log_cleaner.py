@@ -149,10 +149,13 @@ class _Cleaning:
     """
 
     def __init__(self, run: CleaningRun, process: SideProcess | None, began_ms: int) -> None:
+        """Begin without steps; `began_ms` is monotonic."""
         self.run = run
         self.process = process
         self.began_ms = began_ms
+        #: The part that runs now, on a worker thread. None between two parts.
         self.steps: WorkSteps | None = None
+        #: Base offsets of the segments of each group that is not rewritten yet.
         self.groups: Sequence[Sequence[int]] = ()
 
     @property
