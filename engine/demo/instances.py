@@ -140,10 +140,13 @@ class _Instance:
     """One instance with its present process, None while it is dead."""
 
     def __init__(self, number: int, process: InstanceProcess) -> None:
+        """Begin with a live process."""
         self.number = number
         self.process: InstanceProcess | None = process
         self.kills = 0
+        #: When the killed process is started again (monotonic).
         self.back_ms = 0
+        #: Counts of the dead processes of this instance, and of the present one.
         self._before = CopyCounts()
         self._now = CopyCounts()
 

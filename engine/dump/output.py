@@ -16,7 +16,9 @@ class Output:
     """
 
     def __init__(self, write: Callable[[memoryview], object]) -> None:
+        """`write` gets the collected bytes."""
         self._write = write
+        #: Memory for output; the bytes up to `end` are filled.
         self.arena = bytearray(2 * _BLOCK_BYTES)
         self._view = memoryview(self.arena)
         self.end = 0

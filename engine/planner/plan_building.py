@@ -22,11 +22,13 @@ class PlanFindings:
     """What a verb found out beside the replicas themselves."""
 
     def __init__(self, verb: str) -> None:
+        """`verb` is the planning command, as the plan names it."""
         self.verb = verb
+        #: The fewest moves by which the goal can be reached.
         self.bound_moves = 0
         self.warnings: list[str] = []
         self.unmet: list[UnmetGoal] = []
-        #: Partitions that another leader is elected for though their replicas stay, by number.
+        #: Numbers of partitions that get another leader while their replicas stay.
         self.elections: set[int] = set()
 
 

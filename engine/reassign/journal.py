@@ -87,9 +87,11 @@ class MoveJournal:
     """The journal of one execution, held by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
+        """`held` is the journal's file, locked by this process."""
         self._files = files
         self._held = held
         self.path = held.path
+        #: Size of the file when requests were last read: an unchanged file is not read again.
         self._read_bytes = -1
 
     @classmethod

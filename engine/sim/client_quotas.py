@@ -50,6 +50,7 @@ class _Measured:
     """What a broker took of a client since a quota is set there."""
 
     def __init__(self, bytes_per_s: float, life: int, since_ms: int) -> None:
+        """Begin to count; `life` is that of the broker's process."""
         self.bytes_per_s = bytes_per_s
         self.life = life
         self.since_ms = since_ms

@@ -150,9 +150,12 @@ class TransactionFold:
     """One partition of `__transaction_state`."""
 
     def __init__(self) -> None:
-        #: The state of each id as the leader begins.
+        """Begin before the first record of the partition."""
+        #: State of each transactional id when the present leader began.
         self.states: dict[str, _State] = {}
+        #: States that may have been written since, None for a deletion.
         self._later: dict[str, set[_State | None]] = {}
+        #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
     def leader_began(self) -> None:

@@ -24,10 +24,13 @@ class _ReceivedEpochs:
     """What one life of a broker has heard of partitions."""
 
     def __init__(self, broker: Broker) -> None:
+        """Begin a life of `broker`, which has no metadata yet."""
         self.broker = broker
+        #: Version of the metadata cache at the last look, −1 before.
         self.version = -1
-        #: At least the epoch of the controller that was heard last.
+        #: Lower bound of the epoch of the last controller that sent metadata.
         self.controller_epoch = 0
+        #: Leader epochs of the cache, by partition and topic id: none may fall.
         self.epochs: dict[tuple[TopicPartition, bytes], int] = {}
 
 

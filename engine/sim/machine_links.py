@@ -85,9 +85,13 @@ class Channel:
     """One direction of one connection: what is sent first arrives first."""
 
     def __init__(self, links: MachineLinks, source: str, target: str) -> None:
+        """Begin without frames."""
         self._links = links
         self._key = source, target
+        #: The direction of a controller's requests, which faults may block alone. None for other
+        #: connections.
         self._orders: tuple[str, str] | None = None
+        #: When the last frame arrives: a later one must not overtake it.
         self._last_ms = 0
 
     def carry_orders(self) -> None:

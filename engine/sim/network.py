@@ -38,10 +38,13 @@ class SimulatedNetwork:
     """All listeners and connections of a simulation."""
 
     def __init__(self, links: MachineLinks) -> None:
+        """Begin without machines."""
         self.links = links
         self.machines: dict[str, Machine] = {}
+        #: Listener by host and port, with the life of the process that opened it: it ends with that
+        #: life.
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
-        #: What is wrong with the look-ups that a machine makes, by its name.
+        #: Faults of host look-ups, by the name of the machine that makes them.
         self.lookup_faults: dict[str, LookupFault] = {}
 
     def port_of(self, timers: MachineTimers) -> MachineNetwork:

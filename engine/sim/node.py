@@ -336,6 +336,7 @@ class SlowWorkers:
     """Work on a worker thread that takes a while; see `engine.host.ports.Workers`."""
 
     def __init__(self, timers: MachineTimers, random: Random) -> None:
+        """Work takes a random time of the machine's clock."""
         self._timers = timers
         self._random = random
         self._waiting: dict[int, Callable[[], None]] = {}

@@ -52,8 +52,10 @@ class WatchedJournal:
     """A journal that shows what is committed; see `engine.znode.journal.Journal`."""
 
     def __init__(self, observer: StoreObserver) -> None:
+        """`observer` is shown each transaction."""
+        #: Name of the machine whose request is being committed.
         self.writer = ""
-        #: Told of all that each transaction leaves, where somebody keeps it.
+        #: Called with the whole content after each transaction. None: nobody keeps it.
         self.on_commit: Callable[[Stored], None] | None = None
         self._journal = MemoryJournal()
         self._observer = observer

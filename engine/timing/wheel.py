@@ -94,9 +94,11 @@ class _Level:
     __slots__ = ("buckets", "end", "span", "tick")
 
     def __init__(self, tick: int, size: int, clock: int) -> None:
+        """Begin at `clock`; `size` buckets of `tick` each."""
         self.tick = tick
         self.span = tick * size
         self.buckets = [_Bucket() for _ in range(size)]
+        #: Deadlines from here on (exclusive end, in ticks) belong to a coarser level.
         self.end = 0
         self.set_clock(clock)
 

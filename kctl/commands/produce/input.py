@@ -206,10 +206,13 @@ class _Rows:
     """A record a row, as `kctl consume -o ndjson` prints them; empty lines are none."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        """Read the fixed headers and partition of `request`."""
+        #: Places of lines without a record.
         self.skipped = InputPlaces()
         self._topic = request.topic
         self._partition = request.partition
         self._headers = _headers(request)
+        #: Which fields of a row are kept: partitions, timestamps.
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
