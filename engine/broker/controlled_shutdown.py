@@ -44,7 +44,7 @@ class ShutdownRequests:
         self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
         clock: Clock,
     ) -> None:  # fmt: skip
-        """Nothing is sent before `request` is awaited."""
+        """Nothing is sent before `run` is awaited."""
         self._config = config
         self._metadata_cache = metadata_cache
         self._peers = peers
