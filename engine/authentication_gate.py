@@ -87,6 +87,7 @@ class CertificateGate:
         self._client = client
         self._session = session
         self._principal_of = principal_of
+        #: Whether the client's principal has been set, by the first frame.
         self._is_known = False
         connection.on_frame = self._on_frame
 
@@ -123,7 +124,7 @@ class AuthenticationGate:
         self._client = client
         self._authenticator = authenticator
         self._authentication = authentication
-        # What is to happen later: the deadline, or the end behind a delay.
+        #: Cancels the timer of the deadline, or of the delayed close after a failure.
         self._cancel: Callable[[], None] = _nothing
         connection.on_frame = self._on_frame
         self._begin()

@@ -91,6 +91,7 @@ class CorruptFile(StorageError):
     def __init__(
         self, path: str, expected: str, got: object, *, position: int | None = None
     ) -> None:
+        """`position` is the byte in the file at which it is wrong, None for the file as a whole."""
         self.path = path
         self.position = position
         self.expected = expected

@@ -115,8 +115,11 @@ class RequestServer:
         self.events = events
         self.api_versions = ApiVersions(table)
         self._network = network
+        #: Open connections, in the order in which they came.
         self._clients: dict[ClientConnection, None] = {}
         self._listeners: list[Listener] = []
+        #: Whether connections are accepted without reading their requests, until the broker is
+        #: ready.
         self._is_held = False
 
     def hold(self) -> None:
@@ -189,12 +192,14 @@ class _Slot:
 
         a place that belongs to no Kafka request, as in authentication.
         """
-        #: That of its response, None where it is there at once.
+        #: Promise of the response; None if the response exists already.
         self.promise = promise
-        #: None for what is no request: the answer to a client that is not known yet.
+        #: The request, for its metrics; None for a place without one, as in an authentication.
         self.request = request
+        #: Whether the place has its response or its close reason: it is sent once all earlier
+        #: places are.
         self.is_filled = False
-        #: Why the connection ends here, None for a response.
+        #: Why the connection is closed in place of a response. None for a response.
         self.close_reason: str | None = None
         self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
@@ -204,7 +209,9 @@ class ClientConnection:
     """One client: its session and its open requests. Source: NET-1, P2."""
 
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
+        """Take the frames of `connection` from now on; a listener with SASL puts a gate before."""
         self._server = server
+        #: Parts of the dispatch table, bound here because each request uses them.
         self._row_of = server.table.row
         self._fast = server.table.serve_fast
         self._metrics = server.table.request_metrics
@@ -214,13 +221,15 @@ class ClientConnection:
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_throttle = self._throttle
-        # Requests without a response, and those after them.
+        #: Places of responses, in the order of the requests: the first has no response yet.
         self._slots: deque[_Slot] = deque()
+        #: Whether nothing is read because too many requests have no response.
         self._is_paused = False
-        # How many rests that quotas ordered are not over, and the longest since the last response.
+        #: How many throttle times have not ended, and the longest one since the last response.
         self._mutes = 0
         self._throttled_ms = 0
         self._is_closed = False
+        #: The authentication of a listener with SASL; None on others.
         self._gate: AuthenticationGate | None = None
         connection.on_frame = self.take
         connection.on_close = self._closed

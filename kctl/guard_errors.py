@@ -18,6 +18,7 @@ class ReadOnlyContext(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
+        """`command` is the command's name without `kctl`."""
         super().__init__(
             f"context {name} is read-only, and `kctl {command}` changes something: nothing was sent"
         )
@@ -34,6 +35,7 @@ class NameNotTyped(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
+        """`command` is the command's name without `kctl`."""
         super().__init__(
             f"context {name} is protected: `kctl {command}` needs its name typed, and stdin is no "
             "terminal; nothing was sent"
@@ -50,6 +52,7 @@ class GuardedCluster(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str, cluster_id: str) -> None:
+        """`name` is the guarded context, `command` the command's name without `kctl`."""
         super().__init__(
             f"this is cluster {cluster_id}, that of the protected context {name}: "
             f"`kctl {command}` changed nothing"
@@ -66,6 +69,7 @@ class OtherCluster(EngineError):
     exit_code = exits.FAILED
 
     def __init__(self, name: str, addresses: str, expected: str, found: str | None) -> None:
+        """`found` is None if the cluster has no id."""
         answer = "no cluster id" if found is None else f"cluster {found}"
         super().__init__(
             f"context {name} is kept for cluster {expected}, but {addresses} answers as {answer}: "

@@ -95,9 +95,11 @@ class OffsetLookup:
         *,
         read_committed: bool = False,
     ) -> None:
+        """With `read_committed` the latest offset is the last stable one."""
         self._client = client
         self._partitions = list(partitions)
         self._read_committed = read_committed
+        #: Offsets or errors of all partitions, by requested timestamp.
         self._known: dict[int, dict[TopicPartition, int | EngineError]] = {}
 
     def resolve(self, point: Point) -> dict[TopicPartition, int | EngineError]:

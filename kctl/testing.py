@@ -18,11 +18,13 @@ class IsolatedKafka(KafkaAccess):
     """One broker that tests share, and names that only one test has."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str) -> None:
+        """`prefix` begins all names, and is unique to the test."""
         super().__init__(cluster.bootstrap, cluster.login)
         #: The broker itself, with its faults: others use it, too.
         self.cluster = cluster
         self._prefix = prefix
         self._numbers = itertools.count(1)
+        #: Topics of this test, which are deleted at its end.
         self._topics: list[str] = []
 
     def topic(

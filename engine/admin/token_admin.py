@@ -69,6 +69,10 @@ class TokenAdmin:
         clock: Clock,
         entropy: Entropy,
     ) -> None:
+        """Administer the delegation tokens of a cluster.
+
+        `cache` is the broker's, which authenticates.
+        """
         self.cache = cache
         self._znodes = znodes
         self._lifetimes = lifetimes

@@ -76,6 +76,8 @@ class TopicCreation:
         self._ports = ports
         self._client = ports.znodes
         self._metadata_cache = ports.metadata_cache
+        #: Description of the last created topic's settings: topics of one request often have the
+        #: same. None before.
         self._last_described: _Described | None = None
 
     async def create(

@@ -41,8 +41,11 @@ class _DelayedTopics(DelayedOperation):
     ) -> None:
         """`is_done` returns whether the change of a topic is complete."""
         super().__init__(deadline_ms)
+        #: Topics that are not done, the next one to check last.
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
+        #: Kept with the topics that were not done in time; deleted then, so that nothing is
+        #: referenced in a circle.
         self.late_topics: Promise[list[str]] = Promise()
         self.late_topics.source = self
 
@@ -83,6 +86,7 @@ class TopicWaiting:
     def __init__(
         self, metadata_cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
     ) -> None:
+        """Begin without waiting requests; `advance` completes those whose time is over."""
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._on_waiting = on_waiting

@@ -82,21 +82,31 @@ class BatchOrder:
     """The rules above, over the batches of one split in order."""
 
     def __init__(self, file: File, split: Split, note: Note) -> None:
+        """Begin before the first batch of the split; `note` gets each problem."""
         self._file = file
         self._split = split
         self._note = note
+        #: Base offset that should come next. None at first in a split inside a segment, where it is
+        #: unknown.
         self._expected = split.base_offset if split.start == 0 else None
+        #: Leader epoch of the last batch; None before the first.
         self._epoch: int | None = None
+        #: Position of the last accepted batch.
         self._last_position = split.start
+        #: Whether damaged bytes precede the next batch.
         self._after_damage = False
+        #: First offset of the split, and the offset after its last one. None without a batch.
         self._first_offset: int | None = None
         self._next_offset: int | None = None
+        #: Whether damaged bytes precede the first batch of the split.
         self._is_first_after_damage = False
-        #: Whether the topic is known to be compacted, or a batch so far showed it.
+        #: Whether the topic is known to be compacted, or a batch so far has shown it.
         self.is_compacted = split.is_compacted
+        #: Gaps that were noted; their number is bounded.
         self._gap_count = 0
-        # Whether the batch before was refused for the base offset of this one.
+        #: Whether the batch before was refused because of the base offset of this one.
         self._is_in_conflict = False
+        #: Position of the last wrong leader epoch that was noted: it is noted once. None before.
         self._noted_epoch_at: int | None = None
 
     @property

@@ -41,12 +41,15 @@ class SplitReader:
     """The batches of one split."""
 
     def __init__(self, file: File, split: Split) -> None:
+        """Read nothing yet; the file stays the caller's to close."""
         self._file = file
         self._split = split
-        # A batch may reach behind the split's end, into bytes that belong to it alone.
+        #: Where a batch that begins in the split may end: the bytes after the split's end may
+        #: belong to its last batch.
         self._file_end = split.end if split.is_last else file.size_bytes()
+        #: Grows while the batches are read.
         self.problems: list[Problem] = []
-        #: Positions of damage, and whether it may have held the end of a transaction.
+        #: Position of each damage, and whether it may have held a transaction marker.
         self.damages: list[tuple[int, bool]] = []
         self._order = BatchOrder(file, split, self.note)
 

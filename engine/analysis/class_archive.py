@@ -33,12 +33,15 @@ class ClassArchive:
     """The archive of one Java and one Spark."""
 
     def __init__(self, folder: str, key: str) -> None:
+        """`key` names the releases of Java and Spark, for which the archive holds."""
         self._files = RealFiles()
         self._folder = folder
+        #: The archive; a file that says that none can be made; and the file that a JVM writes
+        #: before it becomes the archive.
         self._path = f"{folder}/{key}.jsa"
         self._none = f"{folder}/{key}.none"
         self._new = f"{folder}/{key}.{os.getpid()}.new"
-        #: Whether the JVM that was started with `options` makes the archive (step 1).
+        #: Whether the JVM that was started with `options` writes the archive at its end (step 1).
         self.is_made = False
 
     def options(self) -> list[str]:

@@ -103,13 +103,17 @@ class ExportFile:
         """`max_bytes` is the size above which the file `is_full`, None for any size."""
         self._files = files
         self._max_bytes = max_bytes
+        #: Bytes of rows that are written together; less in files of limited size, so that they end
+        #: near the limit.
         self._group_bytes = PARQUET_ROW_GROUP_BYTES
         if max_bytes is not None:
             self._group_bytes = max(min(self._group_bytes, max_bytes // _GROUPS_OF_A_FILE), 1)
         self.path = stem + EXTENSIONS[file_format]
         self._schema = schema
         self._format = file_format
+        #: None until the first rows are written.
         self._writer: _TableWriter | None = None
+        #: Rows that are not written yet, and their size.
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._count = 0

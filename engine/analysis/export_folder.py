@@ -75,17 +75,20 @@ class ExportFolder:
     """
 
     def __init__(self, files: ExportFiles, out: str, job_id: str, mark: str = MANIFEST) -> None:
+        """Claim the folder `out`, an absolute path, and create the staging folder."""
         assert posixpath.isabs(out)
         self._mark = mark
         self._files = files
         self._out = out
         self._parent, name = posixpath.split(out)
+        #: Start of the names of all hidden files and folders of exports to `out`.
         self._hidden = f".{name}{_HIDDEN}"
+        #: The earlier export while the new one takes its place: a crash between leaves it there.
         self._replaced = f"{self._parent}/{self._hidden}replaced"
         self._lock_path = f"{self._parent}/{self._hidden}lock"
-        #: Where the files of this export are written.
+        #: Folder in which the files of this export are written.
         self.staging = f"{self._parent}/{self._hidden}{job_id}"
-        #: A file for notes about an export that is under way; see `table_export.py`.
+        #: File with notes about an export under way; see `table_export.py`.
         self.pending = f"{self._parent}/{self._hidden}pending"
         make_durable_dir(files, self._parent)
         self._lock = self._hold()

@@ -31,6 +31,8 @@ class IndexCheck:
     """The batches of one whole segment, to hold the entries of its indexes to."""
 
     def __init__(self, files: Files, split: Split) -> None:
+        """Read the headers of the whole segment."""
+        #: Position and last offset of each batch, and the largest timestamp up to it.
         self._positions: list[int] = []
         self._last_offsets: list[int] = []
         self._largest: list[int] = []

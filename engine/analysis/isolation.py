@@ -194,7 +194,10 @@ class HiddenRecords:
     """Selects the data batches of a split that a read_committed reader does not get."""
 
     def __init__(self, split: Split) -> None:
+        """Take the split's last stable offset and its aborted pieces."""
+        #: Last stable offset; None if readers get uncommitted records too.
         self._end_offset = split.end_offset
+        #: First and last offsets of the aborted pieces of each producer id, ascending in both.
         self._firsts: dict[int, list[int]] = {}
         self._lasts: dict[int, list[int]] = {}
         # Pieces of one producer do not overlap, so they are in order by either end.

@@ -44,6 +44,7 @@ class LocalView:
         decoding: ValueDecoding | None = None,
         wanted: RecordRange = ALL_RECORDS,
     ) -> None:
+        """With `control`, records include control records; `decoding` decodes keys and values."""
         self._view = view
         self._wanted = wanted
         self._columns = columns
@@ -51,9 +52,10 @@ class LocalView:
         self._control = control
         self._decoding = decoding
         schema = arrow_schema(columns, zone=None)
+        #: Whether batch headers are enough for the columns, so that no record is decoded.
         self._by_headers = view == "records" and are_of_split(columns, decoding, wanted)
         self._schema = encoded_schema(schema) if self._by_headers else schema
-        #: What ended a stream of this view, None unless one failed.
+        #: The error that ended a stream of this view; None while none has failed.
         self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -86,6 +86,8 @@ class Narrowing:
         self._files = files
         self._bytes_min = segment_bytes_min
         self._wanted = wanted
+        #: The segment that was read last, and the range of its bytes that is wanted: its other
+        #: splits use the same.
         self._path: str | None = None
         self._ends = (0, 0)
 

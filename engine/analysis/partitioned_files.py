@@ -117,7 +117,9 @@ class PartitionedFiles:
         self._schema = schema
         self._format = file_format
         self._partition_by = partition_by
+        #: Files that are being written, by folder; the first is closed when there are too many.
         self._open: dict[str, ExportFile] = {}
+        #: How many files each folder has, for their names.
         self._counts: dict[str, int] = {}
         self._done: list[FileEntry] = []
 

@@ -55,13 +55,17 @@ class SplitRecords:
         """Of `wanted` records alone, if those are not all; batches without one are not decoded."""
         self._files = files
         self._wanted = wanted
+        #: Whether not all records are wanted, so that each batch is checked.
         self._wants_some = wanted != ALL_RECORDS
         self._decoder = ValueDecoder(decoding, columns) if decoding is not None else None
+        #: Columns that are read: with a decoder also those that it needs.
         self._columns = columns if self._decoder is None else self._decoder.read
         self._schema = arrow_schema(self._columns)
         self._include_control = include_control
         self._memory = RowMemory({column.name for column in self._columns})
+        #: Compiled code that finds runs of batches. None until it is loaded.
         self._run_finder: RunFinder | None = None
+        #: Problems, offset ranges and bad batches of the splits so far; reset by each read.
         self.problems: list[Problem] = []
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
@@ -146,6 +150,7 @@ class ViewReader:
         self._control = control
         self._checkpoints = CheckpointFiles(files)
         self._encodes_texts = encodes_texts
+        #: Makes rows from batch headers. None if the columns need the records.
         self._headers: HeaderRows | None = None
         if view == "records" and are_of_split(columns, decoding, wanted):
             self._headers = HeaderRows(files, include_control=control)

@@ -86,6 +86,8 @@ class RecordColumns:
         # A consumer is given no record below the log's start.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
+        #: Whether each record is checked for what is wanted; below, whether compiled code may leave
+        #: out all checks.
         self._wants_some = wanted != ALL_RECORDS
         self._wants_all = self._wanted == ALL_RECORDS
         self._schema = schema
@@ -94,11 +96,15 @@ class RecordColumns:
         needed = {_DERIVED.get(name, name) for name in self._names}
         if "is_tombstone" in self._names:
             needed.add("key")
+        #: Values of each needed column, for records that were read in Python; with their number and
+        #: size.
         self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
         self._list_count = 0
         self._size_bytes = 0
+        #: Rows of batches that compiled code reads.
         self._rows = RunRows(schema, split, self._wanted, memory or RowMemory(self._names))
-        #: What was collected before the other way took over; all earlier than what is collected.
+        #: Arrow batches collected before compiled code took over from Python, or the reverse: all
+        #: earlier than what is collected now.
         self._parts: list[pa.RecordBatch] = []
 
     @property

@@ -73,13 +73,17 @@ class RowMemory:
 
     def __init__(self, names: set[str]) -> None:
         """Allocate columns later, for these `names` of the view `records`."""
+        #: Bits of the columns that compiled code fills.
         self._takes = 0
         for name in names:
             self._takes |= _NEEDS.get(name, 0)
+        #: None until it is loaded.
         self._filler: RowFiller | None = None
+        #: Range of the present split; None before the first.
         self._wanted: RecordRange | None = None
+        #: Columns for the next rows, by name.
         self._columns: dict[str, Column] = {}
-        #: What was given away, to be used again once nobody has it.
+        #: Columns whose rows were returned, by name: reused once nobody references them.
         self._given: dict[str, list[Column]] = {}
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 

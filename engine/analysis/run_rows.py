@@ -65,14 +65,17 @@ class RunRows:
     def __init__(
         self, schema: pa.Schema, split: Split, wanted: RecordRange, memory: RowMemory
     ) -> None:
+        """`memory` is used by one RunRows at a time."""
         self._schema = schema
         self._split = split
         self._wanted = wanted
         self._memory = memory
+        #: Whether a column has values of batches, which are then kept for the rows.
         self._needs_batches = not _NEED_BATCHES.isdisjoint(schema.names)
         self._has_times_in_ms = "timestampMs" in schema.names
-        #: Of the batches that gave rows, the numbers of each call.
+        #: Numbers of the batches that gave rows, one part per call.
         self._frames: list[bytes] = []
+        #: The same as one array; None before the rows are taken.
         self._batches: Numbers | None = None
         memory.begin(wanted)
 

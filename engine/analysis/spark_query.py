@@ -105,14 +105,16 @@ class SavedOnSpark:
     """The saved views that a query may use, as temporary views of a session."""
 
     def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
+        """Select the views that `query` uses; nothing is defined yet."""
         self._session = session
-        #: Their queries, each after those that it uses itself.
+        #: Queries of those views, each after the ones that it uses itself.
         self.queries = {name: saved[name] for name in views_for(query, saved)}
         self._names = list(saved)
+        #: Temporary views that exist in the session, and are dropped at the end.
         self._defined: list[str] = []
-        #: The columns of the views that were defined.
+        #: Columns of the defined views, for error messages.
         self.columns: list[str] = []
-        #: Why a view could not be defined; it matters if the query fails, too.
+        #: Why a view could not be defined. None: all were; counts only if the query fails too.
         self.failure: QueryFailed | None = None
 
     def define(self) -> None:

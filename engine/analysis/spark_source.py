@@ -80,6 +80,7 @@ class _Options:
     """The options of one read; names are taken in any case of letters, as Spark does."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        """Read and check the options. Raises WrongOption."""
         given = {name.lower(): value for name, value in options.items()}
         self.paths = json.loads(given["paths"]) if "paths" in given else [given.get("path", "")]
         if not all(self.paths):

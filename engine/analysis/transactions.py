@@ -95,18 +95,30 @@ class PartitionTransactions:
     """The pieces of a partition, from its batches and damages in order, segment by segment."""
 
     def __init__(self) -> None:
+        """Begin before the first segment."""
+        #: Offsets of each producer's open transaction, by producer id.
         self._open: dict[int, Hidden] = {}
+        #: Open transactions whose marker may have been in damaged bytes, by producer id.
         self._doubts: dict[int, list[_Doubt]] = {}
+        #: Offsets of aborted transactions.
         self._hidden: list[Hidden] = []
-        # Doubts, and whether a marker of the producer came behind them.
+        #: Doubts whose producer has a later marker (True), or none up to the end (False).
         self._settled: list[tuple[_Doubt, bool]] = []
+        #: Damages with the offset of the next good batch; below, those that no good batch has
+        #: followed yet.
         self._damages: list[Damage] = []
         self._unbounded: list[Damage] = []
+        #: Offset after the last good batch.
         self._next_offset = 0
+        #: Number of the present segment, −1 before the first, and its base offset.
         self._segment = -1
         self._segment_base = 0
+        #: Whether the offsets missing before the next batch are known to be of data: no marker was
+        #: among them.
         self._is_gap_known = False
+        #: ABORT markers of each segment; its transaction index is compared with them.
         self._aborts: list[list[_Abort]] = []
+        #: Transaction index of each segment; None if it is absent or damaged.
         self._indexes: list[Sequence[AbortedTransaction] | None] = []
 
     def enter(self, base_offset: int, index: Sequence[AbortedTransaction] | None) -> None:

@@ -178,8 +178,11 @@ class ValueDecoder:
     """Decodes keys and values of Arrow batches into columns, in one process."""
 
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
+        """Decode those of `columns` that `decoding` has."""
         self._columns = columns
+        #: Names of columns that decoding makes: they are not read from the log.
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
+        #: Functions that decode a column of keys, and of values.
         self._of_key, self._of_value = _texts(decoding.value_format), _texts(decoding.value_format)
         if decoding.value_format == "schema" or decoding.key_one is not None:
             keys = SchemaDecoder(_Known(decoding), decoding.key_one, with_defaults=True)

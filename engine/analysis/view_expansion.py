@@ -33,7 +33,7 @@ class ViewExpansion:
         self._saved = saved
         self._parse = parse
         self._column_name = column_name
-        #: The queries of the views that were used, with those that they use in them.
+        #: Queries of the saved views that were used, those that they use included.
         self.used: dict[str, exp.Query] = {}
 
     def expand(self, tree: exp.Query, within: tuple[str, ...] = ()) -> exp.Query:

@@ -40,10 +40,12 @@ class AclAuthorizer:
     def __init__(
         self, cache: AclCache, super_users: frozenset[str], *, allows_without_rules: bool
     ) -> None:
+        """`allows_without_rules` is `allow.everyone.if.no.acl.found`."""
         self._cache = cache
         self._super_users = super_users
         self._allows_without_rules = allows_without_rules
-        #: The principal of the last controller whose requests this broker has refused.
+        #: Principal of the last controller whose requests this broker has refused, None without
+        #: one: the process reports it.
         self.refused_controller: str | None = None
 
     @property

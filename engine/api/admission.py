@@ -163,28 +163,34 @@ class Session:
         """Begin a session; `is_own_broker` is true for calls from a broker of this process."""
         self.peer = peer
         self.is_own_broker = is_own_broker
+        #: Host of `peer`, computed when an authorizer first needs it.
         self._host: str | None = None
         self.admission = admission
         self.listener = listener
+        #: ANONYMOUS until an authentication has succeeded; changed by a later one.
         self.principal = ANONYMOUS
-        #: The API of the request that is served now, where anything may be denied to the client.
+        #: API key of the request that is served now, −1 before the first. Set only where something
+        #: may be denied to the client.
         self.api_key = -1
         #: Whether the client has shown a delegation token.
         self.is_by_token = False
+        #: Name and version as the client's ApiVersions request has them.
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
-        #: How large the request is that is served now, where quotas may bound the client.
+        #: Size of the request that is served now. Set only where a quota may bound the client.
         self.request_bytes = 0
         #: Mutes the connection for a throttle time in ms.
         self.on_throttle: Callable[[int], None] = lambda _delay_ms: None
-        #: The state kept between two requests of the session, with the function that ends it.
+        #: State kept between two requests of the session, by its owner, each with the function that
+        #: ends it.
         self.parked: dict[object, Callable[[], None]] = {}
-        #: Whether nothing can be denied or delayed to this client; set by its admission.
+        #: Whether nothing can be denied or delayed to this client. Set by its admission, and again
+        #: after each change of ACLs or quotas.
         self.may_take_fast_path = False
-        #: Whether no quota can delay this client; set by its admission.
+        #: Whether no quota can delay this client. Set as above.
         self.is_undelayed = False
-        #: By name of a topic or group the operations that rules of this version have granted, a bit
-        #: each. Names of different kinds do not meet: a bit is of a kind and an operation.
+        #: Operations that ACLs of `_grants_version` have granted, by the name of a topic or group:
+        #: one bit for each pair of resource type and operation.
         self._grants: dict[str, int] = {}
         self._grants_version = -1
         admission.begin(self)
@@ -424,9 +430,11 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
+        """Sessions call `begin`; a change of ACLs or quotas calls `refresh`."""
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
+        #: Open sessions, whose fast paths `refresh` allows or forbids again.
         self._sessions: WeakKeyDictionary[Session, None] = WeakKeyDictionary()
 
     def begin(self, session: Session) -> None:

@@ -65,6 +65,7 @@ class DescribeConfigs:
         settings: Callable[[], BrokerSettings],
         loggers: LoggerLevels,
     ) -> None:
+        """`loggers` has the levels of the broker's loggers."""
         self._broker_id = broker_id
         self._metadata_cache = metadata_cache
         self._admin = admin

@@ -43,6 +43,7 @@ class DescribeTopicPartitions:
     def __init__(
         self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
     ) -> None:
+        """`partitions_max` bounds a response (max.request.partition.size.limit)."""
         self._metadata_cache = metadata_cache
         self._partitions_max = partitions_max
 

@@ -70,13 +70,16 @@ class DispatchTable:
     """Rows by API key, and the admission that is called before them."""
 
     def __init__(self, admission: Admission) -> None:
+        """Begin without APIs; they are added before the first request."""
         self.admission = admission
+        #: Handlers by API key, as `add` has them.
         self._rows: dict[int, ApiRow] = {}
         #: Handlers for brokers of this process, which send values in place of bytes.
         self._local_rows: dict[int, ApiRow] = {}
-        #: Fast paths by API key: called before the row, for clients to whom nothing can be denied.
+        #: Fast paths by API key. Called before the row, for clients to whom nothing can be denied.
         self.serve_fast: dict[int, FastHandler] = {}
-        #: Of the requests that came over listeners.
+        #: Sizes and times of requests that came over listeners, without those of brokers in this
+        #: process.
         self.request_metrics = RequestMetrics()
 
     def serve(

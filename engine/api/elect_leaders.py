@@ -47,6 +47,7 @@ class ElectLeaders:
         waiting: TopicWaiting,
         clock: Clock,
     ) -> None:
+        """`waiting` completes a request when the elected leaders are in the metadata cache."""
         self._controller = controller
         self._metadata_cache = metadata_cache
         self._waiting = waiting

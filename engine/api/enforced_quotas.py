@@ -74,8 +74,11 @@ class EnforcedQuotas:
         self._clock = clock
         self._timers = timers
         self._sanitize = sanitize
+        #: Rates of produced and fetched bytes and of request time, by quota and owner.
         self._rates: dict[_Key, SampledRate] = {}
+        #: Token buckets for controller mutations, by owner.
         self._buckets: dict[_Key, TokenBucket] = {}
+        #: When each rate or bucket was last used (monotonic): unused ones are removed.
         self._used_ms: dict[_Key, int] = {}
         self._purged_ms = clock.monotonic_ms()
 
@@ -193,10 +196,15 @@ class _Mutations:
     def __init__(
         self, bucket: TokenBucket, rate_per_s: float, clock: Clock, *, is_strict: bool
     ) -> None:
+        """With `is_strict` a request is refused once the bucket is empty.
+
+        Others only mute the client.
+        """
         self._bucket = bucket
         self._rate_per_s = rate_per_s
         self._clock = clock
         self._is_strict = is_strict
+        #: Throttle time as of the last record of mutations, and when that was (monotonic).
         self._throttle_ms = 0
         self._recorded_ms = 0
 

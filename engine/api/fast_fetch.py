@@ -86,12 +86,14 @@ class FastFetch:
         max_bytes: int,
         answer_after_wait: AnswerAfterWait,
     ) -> None:
+        """`max_bytes` is fetch.max.bytes of the broker."""
         self._replica_manager = replica_manager
         self._partitions = replica_manager.partitions
         self._metadata_cache = metadata_cache
         self._sessions = sessions
         self._max_bytes = max_bytes
         self._answer_after_wait = answer_after_wait
+        #: Whether consumers may be sent to a follower (a replica selector is set).
         self._sends_elsewhere = replica_manager.sends_elsewhere
 
     def answer(

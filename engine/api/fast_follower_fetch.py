@@ -68,6 +68,7 @@ class FastFollowerFetch:
     def __init__(
         self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
     ) -> None:
+        """Begin without parked fetches."""
         self._is_known = metadata_cache.is_known
         self._sessions = sessions
         self._clock = clock
@@ -178,12 +179,17 @@ class ParkedSession:
         self.limits = limits
         #: The epoch of the session after its latest request here.
         self.epoch = session.epoch
+        #: Writes records of the parked fetch as the next response.
         self.encoder = RemoteEncoder(self._respond)
+        #: The parked fetch; None while the session has none.
         self.fetch: ParkedFetch | None = None
-        #: To the request that it began with: the server of that writes the header.
+        #: Response to the request with which the parked session began. The server writes its
+        #: header; later ones are written here.
         self.first_response: Promise[FollowerResponse] = Promise()
+        #: Response to the last request. None: it was sent.
         self._response: Promise[FollowerResponse] | None = self.first_response
         self._client = client
+        #: Of the last request; None for the first one, whose header the server writes.
         self._correlation_id: int | None = None
         self._parked = parked
         self._answer_all = answer_all

@@ -52,10 +52,12 @@ class FastOffsetCommit:
     """Answers whole frames; see the module's head."""
 
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
+        """Bind what each commit uses; no head is known yet."""
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
         self._wall_ms = clock.wall_ms
-        #: By their bytes. A head ends itself: a frame that starts with one of these has it whole.
+        #: Parsed beginnings of frames (header, group, member) by their bytes: a client's commits
+        #: all begin with the same. None is the beginning of another.
         self._heads: dict[bytes, _Head] = {}
 
     def answer(

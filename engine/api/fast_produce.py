@@ -34,6 +34,7 @@ class FastProduce:
     """Answers whole frames; see the module's head."""
 
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
+        """Bind what each request uses."""
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
         self._is_known = metadata_cache.is_known

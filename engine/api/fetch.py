@@ -123,13 +123,14 @@ class Fetch:
         turns: LoopTurns,
         followers: FastFollowerFetch | None = None,
     ) -> None:
-        """Without `followers` no session's fetch is parked."""
+        """Without `followers` no session's fetch is parked for a follower."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
+        #: Fast path for requests of one partition; returns None if the general way has to decide.
         self._answer_fast = FastFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:

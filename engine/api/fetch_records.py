@@ -40,9 +40,11 @@ class FetchedRecords:
     __slots__ = ("_regions", "api_version", "converted_count")
 
     def __init__(self, api_version: int) -> None:
+        """Records are converted for clients of old versions."""
         self.api_version = api_version
+        #: Slices whose file is kept open until the response is sent.
         self._regions: list[FetchSlice] = []
-        #: How many records have been converted.
+        #: Counts records that were converted to an older format.
         self.converted_count = 0
 
     @property

@@ -74,11 +74,16 @@ class SessionPartition:
     def __init__(
         self, key: SessionKey, requested: RequestedPartition, metadata_cache: MetadataCache
     ) -> None:
+        """Resolve the topic id of `requested`, if it is requested by id."""
         self.key = key
+        #: Position and limits as last requested.
         self.spec = spec_of(requested)
+        #: Offsets of the last response, −1 before the first: the partition is in a response only if
+        #: they have changed or it has records.
         self.high_watermark = -1
         self.log_start_offset = -1
         self.topic_partition: TopicPartition | None = None
+        #: Topic id of the request; None if the topic is requested by name.
         self.topic_id_text: str | None = None
         topic, index = key
         if isinstance(topic, bytes):
@@ -164,12 +169,15 @@ class FetchSession:
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
+        """Only `FetchSessionCache` creates sessions."""
         self.id = session_id
         self.partitions = partitions
         self.is_follower = is_follower
         self.uses_ids = uses_ids
+        #: Times (monotonic) that decide which session is evicted when the cache is full.
         self.created_ms = now_ms
         self.last_used_ms = now_ms
+        #: Epoch that the next request must have.
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
     def put_last(self, partition: SessionPartition) -> None:
@@ -241,6 +249,7 @@ class _FullContext(FetchContext):
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
+        """`answer` creates the session, if the cache has room."""
         super().__init__(partitions)
         self._sessions = sessions
         self._now_ms = now_ms
@@ -298,9 +307,9 @@ class FetchSessionCache:
         self._metadata_cache = metadata_cache
         self._entropy = entropy
         self._slots = slots
-        #: How many sessions have made room for others.
+        #: Counts sessions that were removed to make room for others.
         self.evicted_count = 0
-        #: By id; those used last are at the end.
+        #: Sessions by id, the least recently used first.
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:

@@ -77,6 +77,7 @@ class FindCoordinator:
     ) -> None:
         """The two functions return the partition that has a group, or a transactional id."""
         self._metadata_cache = metadata_cache
+        #: By key type, the coordinators' topic and the function from a key to its partition.
         self._topics = {
             _GROUP: (CONSUMER_OFFSETS, partition_of_group),
             _TRANSACTION: (TRANSACTION_STATE, partition_of_transaction),

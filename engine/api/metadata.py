@@ -119,11 +119,13 @@ class Metadata:
         turns: LoopTurns,
         auto_create: AutoCreate | None = None,
     ) -> None:
+        """Responses are built in shares of the loop's turns, because they may be large."""
         self._turns = turns
-        # Responses that are being built in several turns, for all equal requests of that time.
+        #: Responses that are being built, for all equal requests that come meanwhile.
         self._in_progress: dict[_ResponseKey, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
+        #: Encoded responses of metadata version `_answers_version`, bounded in number and bytes.
         self._answers: dict[_ResponseKey, EncodedResponse] = {}
         self._answers_bytes = 0
         self._answers_version = -1

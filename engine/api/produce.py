@@ -124,6 +124,7 @@ class Produce:
         turns: LoopTurns,
         verifier: TransactionVerifier,
     ) -> None:
+        """`verifier` decides on batches of transactions."""
         self.replica_manager = replica_manager
         self._verifier = verifier
         self._metadata_cache = metadata_cache

@@ -22,6 +22,7 @@ class CurrentLeaders:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
         self._listener = listener
+        #: Leaders of the refused partitions, by broker id.
         self._nodes: dict[int, NodeEndpoint] = {}
 
     @property

@@ -161,10 +161,10 @@ class OpenRequest:
         self.size_bytes = size_bytes
         self.began_ns = began_ns
         self.handled_ns = handled_ns
-        #: When its response was there, None if that is sent at once.
+        #: When the response was ready; None if it is sent as the handler returns.
         self.filled_ns: int | None = None
         self.throttle_ms = 0
-        #: The codes of its response, None for the most frequent one of its API.
+        #: Error codes of the response. None: the most frequent code of its API.
         self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
@@ -197,10 +197,12 @@ class _Figures:
     __slots__ = ("_frequent", "_sample", "_sizes", "_times")
 
     def __init__(self, now_s: int) -> None:
+        """Begin without requests at `now_s`, monotonic seconds."""
+        #: Sums over all requests; percentiles come from `_sample`, which favours recent requests.
         self._sizes = Moments()
         self._times = tuple(Moments() for _ in TIME_NAMES)
         self._sample: DecayingSample[_Value] = DecayingSample(now_s)
-        # Values that are in the sample many times, so that they are one object.
+        #: Values that are in the sample many times, to have one object for all.
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
@@ -233,21 +235,25 @@ class RequestMetrics:
     """The requests that came to one broker over its listeners."""
 
     def __init__(self) -> None:
-        #: The sizes of the requests since the last fold, by API key and version in one number:
-        #: of the fast paths, that of Fetch serving followers alone, and of all others.
+        """Begin without requests."""
+        #: Sizes of requests since the last fold, by API key and version in one number: those of
+        #: fast paths (of Fetch only for followers), and all others.
         self.fast: dict[int, list[int]] = {}
         self.general: dict[int, list[int]] = {}
-        #: The times of those among them that took long.
+        #: Times of slow requests since the last fold.
         self.noted: list[tuple[int, RequestTimes]] = []
-        #: Adds a size to those of `general`, by number; deprecated versions are not there, so that
-        #: each request of them is seen.
+        #: By number, the `append` of the list in `general`. Deprecated versions are missing, so
+        #: that each of their requests is seen.
         self.note_size: dict[int, Callable[[int], None]] = {}
+        #: Requests up to the last fold, by number.
         self._counts: dict[int, int] = {}
-        #: By number, and the name and version of the client's software.
+        #: Requests of deprecated versions, by number and the client's software name and version.
         self._deprecated: dict[tuple[int, str, str], int] = {}
-        #: How often errors were reported, by API key and code; and for how many requests.
+        #: How often each error was reported, by API key and code; and how many requests of each API
+        #: reported theirs.
         self._errors: dict[tuple[int, int], int] = {}
         self._reported: dict[int, int] = {}
+        #: Sizes and times by the API's name in metrics.
         self._figures: dict[str, _Figures] = {}
 
     def note_deprecated(self, number: int, software_name: str, software_version: str) -> None:

@@ -119,21 +119,26 @@ class SaslAuthenticator:
         api_versions: ApiVersions,
         monotonic_ms: Callable[[], int],
     ) -> None:
-        """The session gets the client's principal."""
+        """`monotonic_ms` is a clock; the session gets the client's principal at the end."""
         self._session = session
         self._listener = listener
         self._api_versions = api_versions
         self._monotonic_ms = monotonic_ms
         self._state = _State.FIRST
+        #: Whether tokens come as bare frames (SaslHandshake version 0), not in SaslAuthenticate.
         self._has_raw_tokens = True
+        #: The chosen mechanism, and its conversation; None between two authentications.
         self._mechanism = ""
         self._server: SaslServer | None = None
-        # The session lifetime that the client is sent; 0 is for ever.
+        #: Session lifetime that the client is sent; 0 means unlimited.
         self._lifetime_ms = 0
-        #: When the authentication expires, None for never.
+        #: When the session expires unless the client authenticates again (monotonic). None: never.
         self.expires_ms: int | None = None
-        # Of the authentication before this one; None in the first.
+        #: Principal and mechanism of the previous authentication: the next must have the same. None
+        #: in the first one.
         self._known: tuple[str, str] | None = None
+        #: When the last re-authentication began (monotonic), to refuse too frequent ones. None
+        #: before.
         self._began_again_ms: int | None = None
 
     @property

@@ -72,7 +72,8 @@ class UpdateMetadata:
         self._leadership = leadership
         self._metadata_cache = metadata_cache
         self._broker_epoch = broker_epoch
-        #: The epochs of the controller and of this broker in the last full update.
+        #: Epochs of the controller and of this broker in the last full update, None before. A full
+        #: update with the same epochs is a repetition: it must not remove newer topics.
         self._full_in: tuple[int, int] | None = None
 
     def handle(

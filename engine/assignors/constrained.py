@@ -28,20 +28,24 @@ class ConstrainedAssignment:
     """One assignment while it is made."""
 
     def __init__(self, topics: Topics, owners: PreviousOwners, racks: StickyRacks) -> None:
+        """Begin from the partitions that members have had, `owners`."""
         self._topics = topics
         self._owners = owners
         self._racks = racks
         self.assignment: Assignment = {member_id: [] for member_id in owners.owned}
-        #: What another member had, with the member that gets it.
+        #: Partitions that another member had, with the member that gets them.
         self.moved: dict[TopicPartition, str] = {}
         partition_count = sum(map(len, topics.values()))
+        #: Partitions of most members, and how many members get one more.
         self._fewest, self._larger_wanted = divmod(partition_count, len(self.assignment))
         self._most = self._fewest + (self._larger_wanted > 0)
-        #: How many members have `_most`, where that is more than `_fewest`.
+        #: How many members have `_most`, if that is more than `_fewest`.
         self._larger = 0
+        #: Members with fewer than `_fewest` partitions; below, those with exactly as many, which
+        #: may get one more.
         self._below: list[str] = []
         self._with_fewest: list[str] = []
-        #: What members had and have not kept.
+        #: Partitions that their members have not kept, with the member.
         self._given_up: dict[TopicPartition, str] = {}
 
     def build(self) -> Assignment:

@@ -45,10 +45,13 @@ class GeneralAssignment:
         owners: PreviousOwners,
         racks: StickyRacks,
     ) -> None:
+        """Begin from the partitions that members have had, `owners`."""
+        #: Number of partitions of each topic.
         self._sizes = {topic: len(rows) for topic, rows in topics.items()}
         self._racks = racks
+        #: Owners that partitions had in earlier generations.
         self._former = _former_owners(owners)
-        #: Existing topics of each member, and members of each topic.
+        #: Existing topics of each member's subscription; below, subscribed members of each topic.
         self._wanted = {
             member_id: [topic for topic in member.topics if topic in topics]
             for member_id, member in subscriptions.items()
@@ -58,9 +61,12 @@ class GeneralAssignment:
             for topic in wanted:
                 self._takers[topic].append(member_id)
         self._assigned: Assignment = owners.owned
+        #: Present owner of each partition, and members in the order of how many they have.
         self._owner_of = {key: name for name, keys in owners.owned.items() for key in keys}
         self._by_size = _MembersBySize(self._assigned)
+        #: Moves so far, so that no partition moves to and fro between two members.
         self._movements = PartitionMovements()
+        #: All partitions, those with the fewest possible owners first.
         self._all = sorted(
             (
                 TopicPartition(topic, row.partition)
@@ -69,6 +75,8 @@ class GeneralAssignment:
             ),
             key=self._place,
         )
+        #: Whether a member could not keep all that it had. If all could, the new partitions alone
+        #: are balanced first.
         self._has_given_up = False
 
     def build(self) -> Assignment:

@@ -61,6 +61,7 @@ class _TopicState:
         members: Sequence[str],
         subscriptions: Subscriptions,
     ) -> None:
+        """Begin with no partition of `topic` assigned."""
         self.topic = topic
         self._racks = {row.partition: row.racks for row in partitions}
         self._member_racks = {
@@ -68,10 +69,13 @@ class _TopicState:
             for member_id in members
             if topic in subscriptions[member_id].topics
         }
+        #: How many partitions each subscribed member has got.
         self._counts = dict.fromkeys(self._member_racks, 0)
+        #: Indexes of partitions without a member, ascending.
         self.unassigned = list(self._racks)
-        # 1.
+        #: Step 1: partitions per member, and how many members get one more.
         self._quota, self._extra_left = divmod(len(partitions), len(self._counts))
+        #: Whether racks decide on this topic: members have racks, and replicas differ in theirs.
         self.is_rack_aware = self._needs_racks()
 
     @property

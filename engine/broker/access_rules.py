@@ -41,8 +41,10 @@ class AccessRules:
     ) -> None:
         """Read the settings of the authorizer, which `unserved.py` has checked."""
         cache = AclCache()
+        #: Reads and changes the ACLs in the metadata store, and keeps the cache equal to them.
         self.admin = AclAdmin(znodes, cache)
         self.authorizer = _authorizer_of(settings, cache)
+        #: One for notes of literal patterns, one for prefixed ones: Kafka has two paths for them.
         self._watches = [
             ChangeWatch(znodes, reader, clock=clock, timers=timers)
             for reader in (

@@ -126,6 +126,7 @@ class Broker:
         """
         #: Cancelled by `stop`.
         self._timers = BrokerTimers(host.timers)
+        #: The process's ports, with timers that end with this broker.
         self.host = host._replace(timers=self._timers)
         self.znodes = znodes
         self.refusals = Refusals(host.clock)
@@ -135,11 +136,16 @@ class Broker:
         #: Timers that outlive `stop`: deadlines of calls that the shutdown itself makes.
         self._process_timers = host.timers
         self._peers = peers
+        #: Requests between brokers of this process, which must fail when this one stops.
         self._local_requests = LocalRequests(lambda: self.broker_id)
         self._settings = settings
         self._on_fatal = on_fatal
+        #: The broker epoch of the registration now in force, −1 before the first.
         self._epoch = -1
+        #: Steps that end the parts opened so far, in reverse order: for `stop`, and for an `open`
+        #: that fails.
         self._closing = CloseStack()
+        #: Whether `stop` has begun to move leaders away; a second call does not repeat it.
         self._is_stopping = False
         #: None before the broker is up.
         self._shutdown: ShutdownRequests | None = None

@@ -11,7 +11,9 @@ class BrokerTimers:
     """Delayed calls, until `stop`; see `engine.host.ports.Timers`."""
 
     def __init__(self, timers: Timers) -> None:
+        """Wrap the timers of the process, which outlive the broker."""
         self._timers = timers
+        #: Cancels each timer that is not due yet, by its number.
         self._cancels: dict[int, Callable[[], None]] = {}
         self._number = 0
         self._is_stopped = False

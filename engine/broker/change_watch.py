@@ -61,19 +61,23 @@ class ChangeWatch:
     def __init__(
         self, znodes: ZnodeClient, reader: ChangeReader, *, clock: Clock, timers: Timers
     ) -> None:
+        """`reader` loads everything at the start, and applies each change later."""
         self._znodes = znodes
         self._reader = reader
         self._clock = clock
         self._timers = timers
         #: The number that the first change not applied yet has, or will have.
         self._next_change = 0
-        #: When each note that is there was made.
+        #: When each present note was created (wall clock), by its path: old ones are removed.
         self._made_ms: dict[str, int] = {}
+        #: Whether a reading is scheduled, and whether one is under way.
         self._is_due = False
         self._is_reading = False
         #: Whether a change was noted while others were read.
         self._has_unread_change = False
+        #: True before `start` and after `stop`: no watch is armed.
         self._is_stopped = True
+        #: Cancels the timer of the next delayed reading.
         self._cancel: Callable[[], None] = lambda: None
 
     @property

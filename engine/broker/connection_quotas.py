@@ -65,11 +65,16 @@ class ConnectionQuotas:
         `rates` are the quotas of addresses, as they change.
         """
         self._rates = AddressRates() if rates is None else rates
+        #: Connections per second of each address; emptied when there are too many addresses.
         self._rates_of: dict[str, SampledRate] = {}
+        #: The limits now in force; `change` replaces them.
         self.bounds = bounds
+        #: Connections of all listeners, and below those of each address.
         self.total = 0
         self._between_brokers = between_brokers
+        #: Number of samples and length of each in ms, for all rates.
         self._window = window_count, window_ms
+        #: Connections per second of the whole broker.
         self._rate = SampledRate(window_count, window_ms)
         self._per_address: dict[str, int] = {}
         self._gates: dict[str, ListenerGate] = {}
@@ -173,13 +178,16 @@ class ListenerGate:
     """The gate of one listener; see `engine.host.ports.ConnectionGate`."""
 
     def __init__(self, quotas: ConnectionQuotas, name: str, rate: SampledRate) -> None:
+        """Only `ConnectionQuotas.gate` calls this."""
+        #: Called when a connection may be accepted again. The acceptor of the listener sets it.
         self.on_room: Callable[[], None] = lambda: None
         self.name = name
         #: How many connections the listener has.
         self.count = 0
         self._quotas = quotas
         self._rate = rate
-        # For how long the connection that has arrived comes too soon from its address.
+        #: For how long the address of the arrived connection exceeds its rate: `enter`, the next
+        #: call, then rejects the connection.
         self._excess_ms = 0
 
     def arrive(self, address: str, now_ms: int) -> int:

@@ -44,15 +44,21 @@ class ShutdownRequests:
         self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
         clock: Clock,
     ) -> None:  # fmt: skip
+        """Nothing is sent before `run` is awaited."""
         self._config = config
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
         self._clock = clock
+        #: The controller to which `_channel` leads. None before the first request.
         self._controller: BrokerNode | None = None
+        #: The controller of the last request: metadata with another one ends the back-off.
         self._requested_id: int | None = None
         self._channel: PeerChannel | None = None
+        #: Set when the whole cluster stops: no other broker is left to lead.
         self._is_given_up = False
+        #: End the back-off, the wait for the response and the wait for metadata, if one is under
+        #: way.
         self._end_pause: Callable[[], None] = lambda: None
         self._end_wait: Callable[[], None] = lambda: None
         self._end_metadata_wait: Callable[[], None] = lambda: None

@@ -69,10 +69,14 @@ class _Queue:
         self._new_channel = new_channel
         self._timers = timers
         self._clock = clock
+        #: Requests in order; the first one is in flight while `_is_busy`.
         self._requests: deque[_Request] = deque()
+        #: Whether a response is outstanding, or the pause before the request is sent again.
         self._is_busy = False
         self._is_closed = False
+        #: Whether the failure of the first request was logged: further ones are not.
         self._is_silent = False
+        #: Cancels the timer of the pause; None without a pause.
         self._cancel: Callable[[], None] | None = None
 
     def put(self, call: Call) -> Promise[Message]:
@@ -141,6 +145,7 @@ class ControllerChannel:
     """Queues to brokers; see `engine.controller.ports.PeerChannel`."""
 
     def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
+        """Begin without queues; one is opened for each live broker."""
         self._peers = peers
         self._timers = timers
         self._clock = clock

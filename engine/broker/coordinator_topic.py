@@ -68,12 +68,17 @@ class CoordinatorTopic:
         """
         self._topic = topic
         self._replica_manager = replica_manager
+        #: Fast path of an append; bound here because each offset commit uses it.
         self._append_own_fast = replica_manager.append_own_fast
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._made_with = made_with
-        #: The number that counts while the broker runs, None before it is known.
+        #: The number of partitions by which groups or transactional ids are assigned. Kept once all
+        #: partitions were seen, also when partitions are added; None before, and after a deletion
+        #: of the topic.
         self._count = None if stored is None else len(stored.partitions)
+        #: The topic's id as text: another one means that the topic was deleted and created again.
+        #: None until known.
         self._topic_id = None if stored is None else stored.topic_id
         metadata_cache.on_update(self._note_count)
 

@@ -37,8 +37,10 @@ class Deadlines:
     """Keeps one timer at the earliest deadline of the owners that were added."""
 
     def __init__(self, timers: Timers) -> None:
+        """Begin without owners; `add` adds purgatories."""
         self._timers = timers
         self._owners: list[PurgatoryOwner] = []
+        #: When the timer is set for (monotonic), and how to cancel it. None: no operation waits.
         self._due_ms: int | None = None
         self._cancel: Callable[[], None] | None = None
         self._is_stopped = False

@@ -54,9 +54,11 @@ class BrokerTokens:
         timers: Timers,
         entropy: Entropy,
     ) -> None:
+        """`secret` is `delegation.token.secret.key`, with which the tokens are signed."""
         self._clock = clock
         self._is_stopped = False
         self._check_interval_ms = config.delegation_token_expiry_check_interval_ms
+        #: Creates, renews and removes tokens in the metadata store.
         self.admin = TokenAdmin(
             znodes,
             TokenCache(secret, lambda: entropy.random_bytes(SALT_BYTES)),
@@ -71,6 +73,7 @@ class BrokerTokens:
             await self.admin.refresh(decode_token_change(data, path))
 
         reader = ChangeReader(DELEGATION_TOKEN_CHANGES, "delegation tokens", self.admin.load, apply)
+        #: Applies changes by other brokers to the cache of `admin`.
         self._watch = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
     async def start(self) -> None:

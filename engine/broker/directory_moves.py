@@ -57,9 +57,12 @@ class DirectoryMoves:
         self._clock = clock
         self._chunk_bytes = chunk_bytes
         self._backoff_ms = backoff_ms
+        #: Partitions with a future replica to fill, in turns: the first one is copied from next.
         self._moving: deque[TopicPartition] = deque()
+        #: Whether a copying step is scheduled.
         self._is_busy = False
         self._is_stopped = False
+        #: Cancels the timer of the next step while the quota is used up or after an error.
         self._cancel: Callable[[], None] | None = None
 
     def move_to(self, topic_partition: TopicPartition, directory: str) -> None:

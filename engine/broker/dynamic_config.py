@@ -64,8 +64,13 @@ class LiveConfig:
         self.settings = settings
         #: The checked values; a change makes a new one.
         self.config = BrokerConfig.of(settings)
+        #: Texts of the settings that topics have of their own, by topic.
         self._topics: dict[str, Mapping[str, str]] = {}
+        #: Checked values of topics, computed when first needed; emptied when the broker's settings
+        #: change, which are their defaults.
         self._topic_configs: dict[str, TopicConfig] = {}
+        #: Listeners for changes of topics and of the broker: called with the topic, or with the
+        #: configurations before and after.
         self._of_topics: list[Callable[[str], None]] = []
         self._of_broker: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
 
@@ -182,6 +187,7 @@ class DynamicConfigWatch:
         self._live = live
         self._quotas = quotas
         reader = ChangeReader(CONFIG_CHANGES, "settings", self._load_everything, self._apply)
+        #: Reads the notes of changes, in order.
         self._changes = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
     async def start(self) -> None:

@@ -65,15 +65,19 @@ class IsrProposals:
     """The proposals of one broker."""
 
     def __init__(self, broker_id: int, ports: IsrProposalPorts, timers: Timers, clock: Clock):
+        """`ports` send the AlterPartition requests, and get the decisions."""
         self._broker_id = broker_id
         self._ports = ports
         self._timers = timers
         self._clock = clock
+        #: The proposal of each partition that has no answer yet, one per partition.
         self._waiting: dict[TopicPartition, ProposeIsr] = {}
-        #: A request is in flight, or about to leave, or the pause before the next.
+        #: Whether a request is in flight, about to leave, or waits for the end of a pause.
         self._is_busy = False
         self._is_stopped = False
+        #: Cancels the timer of the pause; None without one.
         self._cancel: Callable[[], None] | None = None
+        #: The last failure that was logged: a repeated one is not. None after a success.
         self._logged_reason: str | None = None
 
     @property

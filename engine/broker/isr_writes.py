@@ -69,14 +69,18 @@ class IsrWrites:
     def __init__(
         self, broker_id: int, ports: IsrWritePorts, tasks: LoopTasks, clock: Clock
     ) -> None:
+        """Writes go to the partitions' znodes, by `ports`."""
         self._broker_id = broker_id
         self._ports = ports
         self._tasks = tasks
         self._clock = clock
+        #: Partitions whose change the controller was not notified of yet.
         self._changed: dict[TopicPartition, None] = {}
-        # No change was noted yet: the first one is sent at the next check.
+        #: When the last change was written and the last notification was made (monotonic). Both
+        #: NEVER at first: the first change is sent at the next check.
         self._last_change_ms = self._last_sent_ms = NEVER_MS
         self._is_stopped = False
+        #: How many writes have no result yet.
         self._in_flight = 0
 
     @property

@@ -47,9 +47,12 @@ class JwksKeys:
         self.url = url
         self._read = read
         self._clock = clock
+        #: Whether a read on a worker thread is under way.
         self._is_reading = False
+        #: When the keys were last read (monotonic), for the refresh interval.
         self._read_ms = clock.monotonic_ms()
-        #: Reads on a worker thread, once there is one.
+        #: Runs the first function on a worker thread, then the second on the loop. None until the
+        #: broker sets it: the keys are not read again before.
         self.offload: Callable[[Callable[[], None], Callable[[], None]], None] | None = None
         try:
             self._keys = read(url)
@@ -92,10 +95,13 @@ class JwksCache:
     """The keys of all addresses that listeners name."""
 
     def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
+        """Begin without keys; `http` is None for a broker that reaches no web server."""
         self._files = files
         self._http = http
         self._clock = clock
+        #: Keys by address: several listeners may name the same.
         self._by_url: dict[str, JwksKeys] = {}
+        #: Refreshes the keys from time to time. None before the broker's tasks exist.
         self._tasks: LoopTasks | None = None
 
     def run_on(self, tasks: LoopTasks) -> None:

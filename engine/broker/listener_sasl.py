@@ -86,15 +86,19 @@ class ListenerSasl:
         """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
+        #: Names of the enabled mechanisms, in the order in which Kafka sends them.
         self._mechanisms = in_java_hash_order(enabled)
         self._credentials = credentials
         self._entropy = entropy
         self._token_login = token_login
+        #: The JAAS login entry of each enabled mechanism.
         self._entries = {name: login_entry(of_listener, name) for name in enabled}
+        #: Creates the server's side of an OAUTHBEARER login. None if that is disabled.
         self._oauth: Callable[[], SaslServer] | None = None
         if OAUTHBEARER in enabled:
             assert token_readers is not None
             self._oauth = token_readers(of_listener, self._entries[OAUTHBEARER])
+        #: connections.max.reauth.ms of each mechanism.
         self._lifetimes_ms = {name: _lifetime_ms(of_listener, name) for name in enabled}
 
     @property

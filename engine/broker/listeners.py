@@ -80,9 +80,12 @@ class BrokerListeners:
         self._tls = tls
         self._logins = logins
         self.quotas.on_exceeded = self._close_excess
-        # The text of the setting for the bounds of addresses.
+        #: Text of max.connections.per.ip.overrides when its hosts were last resolved: they are
+        #: resolved again only after a change.
         self._overrides = config.max_connections_per_ip_overrides
+        #: Receive buffers of all listeners, bounded by queued.max.request.bytes.
         self._room = ReceiveBuffers(in_flight_bytes_max(config))
+        #: Open listeners, and the authentication of each, by name.
         self._opened: dict[str, Listener] = {}
         self._authentications: dict[str, Authentication] = {}
 

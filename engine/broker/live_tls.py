@@ -54,6 +54,7 @@ class AnotherCertificate(ConfigError):
     """A listener's new certificate is for another name, or for fewer hosts."""
 
     def __init__(self, rule: str, allowed_by: str) -> None:
+        """`rule` is the sentence for the error, `allowed_by` the setting that allows the change."""
         super().__init__("ssl.keystore.location", None, rule)
         self.hint = (
             f"put one for the same name and hosts there; {allowed_by}=true, at the broker's next "

@@ -78,6 +78,7 @@ class _PendingRequest:
     def __init__(
         self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]
     ) -> None:
+        """`requester` is the promise that the requester waits for, `response` the handler's."""
         self._pending = pending
         self._requester = requester
         self._response = response

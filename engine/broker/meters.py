@@ -117,14 +117,20 @@ class BrokerMeters:
         self._existing = existing
         self._others = others
         self._clock = clock
-        #: The number of the last tick that is over: readings come between the steps of one, too.
+        #: Number of the last tick that is complete. Readings may come between two steps of a tick:
+        #: they must not use half of it.
         self._number = 0
+        #: When the tick began that is under way or was the last (monotonic).
         self._ticked_ms = clock.monotonic_ms()
+        #: Meters of each topic with traffic, until the topic is deleted.
         self._topics: dict[str, _Topic] = {}
-        # What has been counted of all topics up to the last tick, and its meters.
+        #: Counts of all topics up to the last tick, and their meters, in the order of COUNT_NAMES.
+        #: Topics that are deleted later stay in them.
         self._totals = [0] * len(COUNT_NAMES)
         self._meters = [Meter(self._ticked_ms, 0) for _ in COUNT_NAMES]
+        #: Meters of figures that belong to no topic, by JMX object name.
         self._other_meters: dict[str, Meter] = {}
+        #: Counts of the replicas of each topic on this broker.
         self._replicas: dict[str, _Replicas] = {}
 
     # Roles

@@ -58,15 +58,21 @@ class NodeToControllerChannel:
     def __init__(
         self, metadata_cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock
     ) -> None:
+        """Find the controller by the metadata cache at each send."""
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
         self._clock = clock
+        #: Requests in order; the first one is in flight while `_is_busy`.
         self._requests: deque[_Request] = deque()
+        #: Channel to the controller `_controller_id`. None before the first request, and after it
+        #: failed or the controller changed.
         self._channel: PeerChannel | None = None
         self._controller_id: int | None = None
+        #: Whether a response is outstanding, or the pause before the request is sent again.
         self._is_busy = False
         self._is_stopped = False
+        #: Cancels the timer of the pause; None without one.
         self._cancel: Callable[[], None] | None = None
 
     def send(

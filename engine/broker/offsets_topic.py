@@ -32,9 +32,11 @@ class OffsetsTopic:
     """Appends to `__consumer_offsets`, and reads it; see `engine.groups.ports.GroupLog`."""
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
+        """Take acks, timeout and codec of offset commits from `config`."""
         self._topic = topic
         self._config = config
         self._codec = Codec(config.offsets_topic_compression_codec)
+        #: Acks and timeout of appends that are awaited.
         self._waiting = Waiting(
             config.offsets_commit_required_acks, config.offsets_commit_timeout_ms
         )

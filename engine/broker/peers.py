@@ -104,9 +104,12 @@ class LocalChannel:
         self._broker_id = broker_id
         self._brokers = brokers
         self._on_close = on_close
+        #: Set by a fault between the brokers: all later requests fail.
         self._is_broken = False
+        #: The handler of the broker when the last request was sent: after a restart it is another.
+        #: None before the first request.
         self._requested: Serve | None = None
-        # The response to the last request.
+        #: The response to the last request, None before the first.
         self._response: Promise[Message] | None = None
 
     def send(self, call: Call) -> Promise[Message]:
@@ -202,15 +205,19 @@ class Peers:
         """
         self._network = network
         self._links = links
-        #: The channels to brokers of this process, each with the broker's id.
+        #: Open channels to brokers of this process, each with the broker's id: changed faults of a
+        #: link break them off.
         self._local: dict[LocalChannel | RemoteChannel, int] = {}
+        #: Ends the calls of `_faults_changed`.
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
             self._end_of_changes = links.on_change(self._faults_changed)
         self._timers = timers
         self._clock = clock
+        #: Handlers of the brokers in this process, by id; shared, and changed by starts and stops.
         self._local_handlers = local
         self._broker_id = broker_id
+        #: Name of the listener that brokers use among each other.
         self.listener = security.listener
         self._security = security
         self._settings = settings or ChannelSettings()

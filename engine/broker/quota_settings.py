@@ -56,10 +56,13 @@ class QuotaSettings:
 
     def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
         """`address_of` resolves a host, and returns None for an unknown one."""
+        #: Client quotas by user and client id; shared with those who enforce them.
         self.limits = QuotaLimits()
+        #: Connection rates by address; shared with the listeners.
         self.rates = AddressRates()
+        #: SCRAM credentials of users, which are stored in the same znodes.
         self.credentials = ScramCredentials()
-        #: Runs after each change.
+        #: Called after each change of limits.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
         self._address_of = address_of

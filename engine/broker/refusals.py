@@ -29,11 +29,15 @@ class _Lines:
     """A bounded number of lines a period."""
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
-        """`log` writes a line of the log; `left_out` is the line about dropped ones."""
+        """Write with `log`.
+
+        `left_out` is the line for the number of lines that were not written.
+        """
         self._clock = clock
         self._log = log
         self._left_out = left_out
         self._period_began_ms = clock.monotonic_ms()
+        #: Lines of the present period that were written, and those that were left out.
         self._line_count = 0
         self._dropped_count = 0
 
@@ -55,11 +59,13 @@ class Refusals:
     """Counts refused requests and connections of one broker by their reason."""
 
     def __init__(self, clock: Clock) -> None:
+        """Count from 0."""
         #: How often each reason was given.
         self.counts: Counter[str] = Counter()
+        #: Log lines for connections that were closed, with a limit per time.
         self._cut = _Lines(clock, _log.warning, "%d more connections were closed for bad requests")
-        # By the first word of the reason, so that a flood of one kind does not hide the others:
-        # the words are the broker's, and few.
+        #: Log lines for connections that were rejected or delayed, by the first word of the reason.
+        #: Each has a limit of its own, so that a flood of one kind does not hide the others.
         self._kept_out: dict[str, _Lines] = {}
         self._clock = clock
 

@@ -24,12 +24,15 @@ class ReplicationQuotas:
     """The three of them; `reconfigure` follows a change of the broker's settings."""
 
     def __init__(self, live: LiveConfig, clock: Clock) -> None:
+        """Read rates and windows from the settings of `live`."""
         self._live = live
         config = live.config
         windows = {
             "window_count": config.replication_quota_window_num,
             "window_ms": config.replication_quota_window_size_seconds * 1000,
         }
+        #: Limits for what this broker sends to throttled followers, fetches for throttled replicas,
+        #: and copies between its directories.
         self.leader = ReplicationQuota(
             clock,
             self._listed_by(lambda topic: topic.leader_replication_throttled_replicas),

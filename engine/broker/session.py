@@ -53,7 +53,9 @@ class BrokerSession:
         #: How many sessions have expired.
         self.expired_count = 0
         self._is_stopped = False
+        #: The run of `begin` that is under way, None without one.
         self._work: Promise[None] | None = None
+        #: Cancels the timer of the next try.
         self._cancel: Callable[[], None] = lambda: None
 
     def start(self) -> None:

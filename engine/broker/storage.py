@@ -85,10 +85,12 @@ class Storage:
         deadlines: Deadlines,
         ports: StoragePorts,
     ) -> None:
+        """Create all parts; logs are opened by `start`."""
         self._live = live
         self._is_read_only = host.is_read_only
         self._files = host.files
         self._clock = host.clock
+        #: Called with the path of a log directory that has failed.
         self._on_offline = ports.on_offline
         config = live.config
         self.logs = LogManager(

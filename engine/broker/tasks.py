@@ -42,10 +42,13 @@ class LoopTasks:
         self._clock = clock
         self._workers = workers
         self._on_failure = on_failure
+        #: Cancels the timer of each scheduled task, by the task's number.
         self._cancels: dict[int, Callable[[], None]] = {}
+        #: Number of the task that was scheduled last.
         self._number = 0
         self._is_stopped = False
-        # The functions to run on the loop for works that have ended on their threads.
+        #: Completions of works that have ended on their threads, to be called on the loop, in that
+        #: order.
         self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:

@@ -36,13 +36,17 @@ class TlsFileWatch:
     """The watch over the files of all listeners of a broker."""
 
     def __init__(self, tls: LiveTls, tasks: LoopTasks) -> None:
+        """Nothing is read before the first check."""
         self._tls = tls
         self._tasks = tasks
-        # The states of the files that were judged since a listener's own were loaded.
+        #: By listener, the state (size, time) of the files that were read last, used or refused:
+        #: unchanged files are not read again.
         self._judged: dict[str, FileStates] = {}
-        # What the log has of the files that cannot be used.
+        #: By listener, state and error of the files whose refusal was logged: the same one is not
+        #: logged again.
         self._refused: dict[str, tuple[FileStates, str]] = {}
-        # Has one element once the worker thread is done, after a fault too.
+        #: Gets one element when the worker thread is done, also after a fault. An empty list means
+        #: that the check still runs.
         self._ended: list[bool] = [True]
 
     def start(self) -> None:

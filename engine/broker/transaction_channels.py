@@ -39,6 +39,7 @@ class TransactionChannels:
     """Channels to all brokers; see `engine.transactions.ports.MarkerChannels`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
+        """Begin without channels; one is opened for the first marker to a broker."""
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._channels: dict[int, _OpenChannel] = {}

@@ -54,11 +54,13 @@ class AsyncConsumer:
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
         """The client is the consumer's alone, on streams made by `RealStreams.wakeable`."""
         self._client = client
+        #: Used on `_thread` alone.
         self._consumer = Consumer(client, settings)
+        #: Error of a heartbeat between two polls; the next poll raises it. None without one.
         self._failure: Exception | None = None
         #: How many heartbeats between polls have failed in a row.
         self._failed_heartbeats = 0
-        #: Records of the last poll that `async for` has not come to.
+        #: Records of the last poll that `async for` has not returned yet; put back at the close.
         self._unread: deque[ConsumerRecord] = deque()
         self._is_closed = False
         self._thread = OwnerThread(

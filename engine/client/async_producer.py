@@ -82,19 +82,24 @@ class AsyncProducer:
         self._client = client
         options = (options or ProducerOptions())._replace(goes_on=True)
         total_bytes = options.buffer_bytes or SEND_BUFFER_BYTES
+        #: Bounds the bytes of records without a result; a `send` waits for room in it.
         self._buffer = SendBuffer(total_bytes, options.max_block_ms)
+        #: The producer if there is a transactional id, else None; used on `_thread` alone.
         self._transactions: TransactionalProducer | None = None
         if transactional_id is not None:
             self._transactions = TransactionalProducer(client, transactional_id, options)
         self._producer: Producer | TransactionalProducer = self._transactions or Producer(
             client, options
         )
+        #: The future of each record without a result, by its place.
         self._results: dict[int, Future[StoredRecord]] = {}
+        #: Number of the next record; it comes back with the record's batch.
         self._next_place = 0
-        #: Why records may have been dropped.
+        #: The last error of a call on the thread: records that were dropped fail with it. None once
+        #: every record has its result.
         self._failure: EngineError | None = None
         self._is_closed = False
-        #: Records that wait for room.
+        #: Tasks of records that wait for room, referenced here until they end.
         self._later: set[asyncio.Task[StoredRecord]] = set()
         self._thread = OwnerThread(
             "kctl-producer",

@@ -97,23 +97,33 @@ class _Queue:
     """The batches of one partition, in order: those under way and those that wait."""
 
     def __init__(self) -> None:
+        """Begin without batches, at sequence 0."""
+        #: Batches that are not sent, or are to be sent again, by their order; then those in flight.
         self.waiting: list[OutgoingBatch] = []
         self.in_flight: list[OutgoingBatch] = []
+        #: Base sequence of the next new batch.
         self.next_sequence = 0
-        #: The first record that was given up of those under way: its sequence is free again.
+        #: The first batch in flight that was given up. Its sequence is used again once no other
+        #: batch is in flight. None without one.
         self.given_up: OutgoingBatch | None = None
-        #: The leader has stored our last batch, so it takes none out of sequence.
+        #: Whether the last response was a success: the leader then knows the last sequence and
+        #: refuses batches out of order, so that several may be in flight.
         self.is_proven = False
+        #: When the first attempt of the batch that fails now began (monotonic), for the delivery
+        #: timeout. None while all goes well.
         self.trouble_since_ms: int | None = None
+        #: Attempts that failed in a row: the back-off grows with them.
         self.attempts = 0
-        #: When it failed last, and when it is tried again; None and 0 while all goes well.
+        #: When the last attempt failed (monotonic, None without a failure), and when the next one
+        #: may begin (0 without).
         self.failed_ms: int | None = None
         self.retry_ms = 0
-        #: Metadata has named the partition before: that it is unknown now will pass.
+        #: Whether metadata has ever named the partition: UNKNOWN_TOPIC_OR_PARTITION is then worth a
+        #: retry.
         self.is_known = False
-        #: Why nothing more of this partition is sent.
+        #: Why no more batches of this partition are sent. None: they are.
         self.error: EngineError | None = None
-        #: How far its epoch is above that of the producer.
+        #: By how much this partition's epoch exceeds the producer's.
         self.epochs_above = 0
 
     def put_back(self, batch: OutgoingBatch) -> None:
@@ -163,22 +173,29 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """`on_view` is called with the metadata that is requested as a leader is unknown.
+        """Begin without connections.
 
-        `on_retry` is called at the first retry of a batch, with its error.
+        `on_retry` is called with each error that leads to a retry; `on_view` with each metadata
+        that is requested because a leader is unknown.
         """
         self._client = client
         self._options = options
         self._on_retry = on_retry
         self._on_view = on_view
         self._queues: dict[TopicPartition, _Queue] = {}
+        #: Batches of each Produce request in flight, by the request's token.
         self._requests: dict[object, dict[TopicPartition, OutgoingBatch]] = {}
+        #: Results that the next `poll` returns.
         self._results: list[BatchResult] = []
+        #: Largest batch that each topic accepts, as learnt from MESSAGE_TOO_LARGE.
         self._limits_bytes: dict[str, int] = {}
+        #: The last metadata and when it came (monotonic). None until first needed.
         self._view: ClusterView | None = None
         self._viewed_ms = 0
+        #: Bytes of all batches that have no result.
         self.pending_bytes = 0
-        #: Bytes that a broker was sent without owing a response, since it last gave one.
+        #: Bytes sent to each broker with acks=0 since its last response; when there are many, a
+        #: request with a response is sent.
         self._unanswered: Counter[Address] = Counter()
 
     @property

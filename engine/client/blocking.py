@@ -84,27 +84,36 @@ class KafkaClient:
         timeout_ms: int = 30_000,
         checks: ClientChecks | None = None,
     ) -> None:
+        """Connect to nothing yet; `bootstrap` are the addresses for the first metadata request."""
         self.settings = settings or ClientSettings()
         self.timeout_ms = timeout_ms
         self.clock = clock
         self.entropy = entropy
         self._bootstrap = list(bootstrap)
         checks = checks or ClientChecks()
+        #: Called with the cluster id of the first metadata; its error prevents further requests.
+        #: None without such a check.
         self._on_cluster = checks.on_cluster
+        #: Whether `_on_cluster` was called, or there is none.
         self._is_cluster_known = checks.on_cluster is None
         self.connections = BrokerConnections(
             self.settings, streams, clock, self._new_connection, on_call=checks.on_call
         )
+        #: The last metadata; None before the first, and once it was found wrong.
         self._view: ClusterView | None = None
-        #: The brokers of the last metadata, also where that is not valid any more.
+        #: Brokers of the last metadata, kept when `_view` is dropped: any of them may be asked for
+        #: the next.
         self._known_addresses: tuple[Address, ...] = ()
-        #: When a call is not repeated any more although its own time is not up.
+        #: Monotonic time after which no call is repeated, although its own timeout is not over.
+        #: None: each call's timeout decides.
         self._repeats_until_ms: int | None = None
+        #: Addresses of the coordinators that were looked up.
         self._coordinators = Coordinators(self.send)
         #: Whether calls to coordinators of groups have a connection of their own, so that none of
         #: them waits behind a Fetch to the same broker.
         self.has_coordinators_apart = False
-        #: Results that came while something else was waited for.
+        #: Results of other calls, with their tokens, that came while one call waited; returned by
+        #: the next wait for them.
         self._of_others: list[tuple[object, CallResult]] = []
 
     def __enter__(self) -> KafkaClient:

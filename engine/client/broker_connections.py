@@ -54,17 +54,20 @@ class _Channel:
         stream: Stream,
         connect_deadline_ms: int,
     ) -> None:
+        """Begin with a stream that connects, until `connect_deadline_ms`."""
         self.place = place
         self.address = place[0]
         self.connection = connection
         self.stream = stream
         self.connect_deadline_ms = connect_deadline_ms
+        #: Calls that wait for the handshake or for an authentication, by token; then those sent.
         self.queued: dict[object, _Waiting] = {}
         self.in_flight: dict[object, _Waiting] = {}
-        #: Whether a response came since the handshake, and when the last one came.
+        #: Whether a response came since the handshake, and when the last one came (monotonic). A
+        #: broker that closes before may require authentication: the error has a hint then.
         self.has_answered = False
         self.answered_ms = 0
-        #: When to authenticate again, None where sessions do not end.
+        #: When to authenticate again (monotonic), None where sessions do not end.
         self.again_ms: int | None = None
 
     @property
@@ -95,18 +98,24 @@ class BrokerConnections:
         make_connection: Callable[[], BrokerConnection],
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
-        """`on_call` is called with each request before it is sent."""
+        """Begin without connections.
+
+        `make_connection` creates the protocol side of each new one; `on_call` may raise before a
+        request is sent.
+        """
         self._on_call = on_call
         self._settings = settings
         self._streams = streams
         self._clock = clock
         self._make_connection = make_connection
         self._channels: dict[_Place, _Channel] = {}
+        #: Whether `interrupt` was called since the last `proceed`: waits that allow it end at once.
         self._is_interrupted = False
+        #: Results with their tokens that the next `wait` returns.
         self._results: list[tuple[object, CallResult]] = []
-        #: Calls whose results nobody wants any more.
+        #: Tokens of calls whose results are discarded when they come.
         self._abandoned: set[object] = set()
-        #: When everything is given up that is waited for; None unless the client is closing.
+        #: Bounds every wait while the client closes. None: it is not closing.
         self.close_deadline_ms: int | None = None
 
     def ready_address(self) -> Address | None:

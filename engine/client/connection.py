@@ -165,12 +165,16 @@ class BrokerConnection:
         self.state = CONNECTING
         #: How long the last authentication holds, 0 for ever.
         self.session_lifetime_ms = 0
+        #: The broker's versions by API key; empty until ApiVersions was answered.
         self.broker_versions: dict[int, VersionRange] = {}
         self._client_id = client_id
         self._new_conversation = new_conversation
+        #: The authentication under way. None without one.
         self._sasl: SaslConversation | None = None
         self._next_correlation_id = 0
+        #: Requests without a response, in order: the broker answers in that order.
         self._sent: deque[Sent] = deque()
+        #: Frames for `take_output`; the bytes below are of a frame that is not complete.
         self._output: list[Buffer] = []
         self._received = bytearray()
 

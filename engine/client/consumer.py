@@ -100,21 +100,30 @@ class Consumer:
         """Errors: UnknownReset. Nothing is requested before the first `poll`."""
         self._client = client
         self._settings = settings or ConsumerSettings()
+        #: Finds the offsets where partitions begin: committed ones, or those of the reset policy.
         self._starts = StartOffsets(client, self._settings)
         # A commit does not wait behind a Fetch to the same broker.
         client.has_coordinators_apart = self._settings.member is not None
+        #: The subscribed pattern, and when topics are matched again (monotonic). None: names, or
+        #: none.
         self._pattern: re.Pattern[str] | None = None
         self._next_match_ms = 0
+        #: Names of the subscribed topics, those that match the pattern included.
         self._topics: tuple[str, ...] = ()
+        #: The membership after `subscribe`, and the fetcher after `assign`: at most one is not
+        #: None.
         self._group: GroupConsumer | None = None
         self._fetcher: Fetcher | None = None
         self._listener = ListenerCalls(client)
+        #: Records that were fetched and that no poll has returned yet.
         self._records = BufferedRecords()
-        #: The partitions of which something was fetched or sought, each with the leader epoch of
-        #: the last record that was returned.
+        #: By fetched or sought partition, the leader epoch of the last record that was returned.
         self._epochs: dict[TopicPartition, int] = {}
+        #: Partitions that are read now, assigned by the caller or by the group.
         self._assigned: frozenset[TopicPartition] = frozenset()
+        #: When `poll` was last called (monotonic), for max.poll.interval.ms.
         self._polled_ms = client.clock.monotonic_ms()
+        #: When offsets are next committed automatically (monotonic).
         self._next_commit_ms = 0
 
     # Partitions

@@ -84,25 +84,33 @@ class ConsumerGroupSession:
         settings: MemberSettings,
         topics: Sequence[str] | SubscriptionPattern,
     ) -> None:
+        """Begin outside the group; the first heartbeat joins it."""
         self._client = client
         self._settings = settings
         self._topics = topics
+        #: Sends heartbeats, and in each only what has changed since the last one.
         self._heartbeats = Heartbeats(client, settings.group_id)
         self.states = MemberStates()
         self.member_id = new_member_id(client.entropy.random_bytes(_ID_BYTES))
+        #: Epoch that the coordinator assigned; 0 joins.
         self.member_epoch = JOIN_EPOCH
         self.partitions: tuple[TopicPartition, ...] = ()
-        #: Of the partitions those that it had before its last target, too.
+        #: Those of `partitions` that the member also had before its last target.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
-        #: What it owns and what it is to own, by the ids of topics.
+        #: Partitions that the member owns, and those it shall own, by topic id.
         self._owned: ByTopicId = {}
         self._target: ByTopicId = {}
-        #: A target that is being reconciled, until it is acknowledged.
+        #: The target that is being reconciled, None without one. It becomes `_owned` when the
+        #: caller acknowledges it.
         self._taken: ByTopicId | None = None
+        #: Topic names by id, as looked up; the next look-up of missing ones is at
+        #: `_next_lookup_ms`.
         self._names: dict[bytes, str] = {}
         self._next_lookup_ms = 0
+        #: Interval of heartbeats, as the coordinator sets it.
         self._interval_ms = 0
         self._next_heartbeat_ms = 0
+        #: The error that ended the membership; every later call raises it. None without one.
         self._fatal: ApiError | NoConsumerProtocol | None = None
 
     @property

@@ -88,9 +88,11 @@ class Heartbeats:
     """Sends the heartbeats of one member, with only the fields that changed since the last."""
 
     def __init__(self, client: KafkaClient, group_id: str) -> None:
+        """Nothing was sent yet, so that the first heartbeat has everything."""
         self._client = client
         self._group_id = group_id
-        #: What was sent last and answered; None if all is to be sent.
+        #: What the coordinator has last answered to; later heartbeats send only changes. None: send
+        #: everything.
         self._heard: MemberClaims | None = None
 
     def send(

@@ -153,6 +153,10 @@ class NoCommonVersion(EngineError):
     def __init__(
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
     ) -> None:
+        """`theirs` is None if the broker does not offer the API.
+
+        `purpose` completes the message.
+        """
         lowest, highest = ours
         offered = "versions {} to {}".format(*theirs) if theirs else "none"
         reason = f" {purpose}" if purpose else ""

@@ -83,13 +83,17 @@ class _Gathering:
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, timeout_ms: int
     ) -> None:
+        """Bound all requests by `deadline_ms` (monotonic), and one address by `timeout_ms`."""
         self._client = client
         self._timeout_ms = timeout_ms
         self._view = view
         self._deadline_ms = deadline_ms
+        #: Results by request, as they come.
         self._answers: dict[_Request, CallResult] = {}
-        #: Metadata came when the time was up: no broker got any other request.
+        #: Whether the time was over when metadata came: no other request was sent then.
         self._is_late = self._left_ms() <= 0
+        #: Address of the broker that gets the first requests: one with a connection, if there is
+        #: one.
         self._first = client.connections.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:

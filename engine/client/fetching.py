@@ -112,19 +112,25 @@ class Fetcher:
         starts: Mapping[TopicPartition, int],
         options: FetchOptions | None = None,
     ) -> None:
+        """Fetch from `starts` on, inclusive offsets by partition."""
         self._client = client
         self._options = options or FetchOptions()
-        #: In the order in which leaders are asked for them.
+        #: Next offset of each partition, in the order in which they are requested.
         self._positions = dict(starts)
-        #: Of the partitions those that are not fetched at present; they keep their positions.
+        #: Partitions that are not fetched at present. They keep their positions.
         self._paused: set[TopicPartition] = set()
+        #: Partitions whose last fetch failed, with the error and the time of the retry.
         self._troubles: dict[TopicPartition, _FailedPartition] = {}
+        #: The fetch that each broker owes a response to, by broker id.
         self._in_flight: dict[int, _Fetch] = {}
+        #: Follower replicas that leaders have named to read from (KIP-392).
         self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
+        #: Detects positions above the end of a leader's log after a leader change.
         self._truncations = TruncationChecks(client)
         self._view: ClusterView | None = None
+        #: Failed attempts, for the back-off before the next look-up of leaders. 0 after a success.
         self._attempt = 0
-        #: Of the topics, as they were asked for last: another id is another topic of that name.
+        #: Topic ids of the last request: another id means another topic of the same name.
         self.topic_ids: dict[str, bytes] = {}
 
     @property

@@ -38,9 +38,11 @@ class FirstResponse:
         self._call = call
         self._deadline_ms = deadline_ms
         self._timeout_ms = timeout_ms
+        #: Tokens of the requests without a result.
         self._requested: set[object] = set()
+        #: Errors of the addresses that failed, for the error when all have.
         self._failures: list[EngineError] = []
-        #: Results of other calls that came meanwhile.
+        #: Results of other calls that came meanwhile; the client keeps them.
         self.of_others: list[tuple[object, CallResult]] = []
 
     def of(self, addresses: Iterable[Address]) -> Response:

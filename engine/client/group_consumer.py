@@ -75,24 +75,26 @@ class GroupConsumer:
         self._fetch_options = fetch._replace(client_rack=fetch.client_rack or settings.client_rack)
         self._interval_ms = auto_commit_interval_ms
         self._fetcher = Fetcher(client, {}, self._fetch_options)
-        #: The next offset of each partition of which a poll has given records.
+        #: Next offset of each partition of which a poll has returned records: what is committed.
         self._processed: dict[TopicPartition, int] = {}
-        #: The leader epochs of the last records of polls that were processed as a whole.
+        #: Leader epochs of the last records of completely processed polls, committed with offsets.
         self._epochs: dict[TopicPartition, int] = {}
+        #: The last committed offsets: unchanged ones are not committed again.
         self._committed: dict[TopicPartition, int] = {}
         self._next_commit_ms = 0
-        #: The partitions that `on_assigned` was called with last.
+        #: Partitions of the last call of `on_assigned`.
         self._given: tuple[TopicPartition, ...] = ()
-        #: Of those the ones whose position is not found out yet, in their order.
+        #: Those of `_given` whose start offset is not known yet, in order.
         self._unstarted: dict[TopicPartition, None] = {}
-        #: Why some of these could not be found out, and when that is tried again.
+        #: Why the last look-up of start offsets failed (None: it did not), and when the next one
+        #: may begin.
         self._start_trouble: EngineError | None = None
         self._next_start_ms = 0
-        #: Called with the partitions that are given, and with none as they are given up.
+        #: Called with newly assigned partitions, and with none when all are revoked.
         self.on_assigned: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
         #: Called after each join with the partitions of the member, also if there are none.
         self.on_joined: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
-        #: Called with partitions before they are given up; with those that are lost, too.
+        #: Called with partitions before they are revoked, and with those that were lost.
         self.on_revoked: Callable[[Sequence[TopicPartition]], None] = lambda _partitions: None
 
     @property

@@ -81,28 +81,33 @@ class GroupSession:
     def __init__(
         self, client: KafkaClient, settings: MemberSettings, topics: Sequence[str]
     ) -> None:
+        """Begin outside the group; a join is the caller's."""
         self._client = client
         self._settings = settings
         self._subscription = Subscription(
             tuple(topics), settings.group_instance_id, settings.client_rack
         )
+        #: Given by the coordinator at the first join; empty before.
         self.member_id = ""
         self.generation_id = _NO_GENERATION
-        #: What the member has; empty while it has not joined.
+        #: Partitions assigned to the member; empty while it has not joined.
         self.partitions: tuple[TopicPartition, ...] = ()
-        #: What it was assigned last, kept for sticky assignors.
+        #: The last assignment and its generation, which sticky assignors continue. None before.
         self._previous: PreviousAssignment | None = None
         self._is_joined = False
-        #: Whether a join was begun that has no result, also as it was interrupted.
+        #: Whether a join has begun that has no result, also if the wait was interrupted.
         self.is_joining = False
-        #: Of the partitions those that it had without a break, also while it joined.
+        #: Those of `partitions` that the member kept without a break through its last join.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
-        #: Whether others join, so that it is to join again; until then it is in the group.
+        #: Whether the coordinator has announced a rebalance: the member joins again, and is in the
+        #: group until then.
         self._is_rebalancing = False
-        #: Whether it is to join again: it gave partitions up for others, or there are more.
+        #: Whether the member itself has to join again: it revoked partitions for other members, or
+        #: a topic has more partitions.
         self._owes_rebalance = False
         self._next_heartbeat_ms = 0
-        #: As a leader: the partition counts of topics as assigned, and when to compare them again.
+        #: Partition counts of topics at the last assignment; None unless this member is the group's
+        #: leader. Compared with metadata at `_next_refresh_ms`.
         self._sizes: dict[str, int] | None = None
         self._next_refresh_ms = 0
 

@@ -70,14 +70,19 @@ class LoopConnection:
         self._timeout_ms = timeout_ms
         self._receive_buffer_bytes = receive_buffer_bytes
         self._layer = layer
+        #: The protocol side and the socket of the present connection. None: the next call connects.
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
+        #: Whether a response came over the connection: a loss is then ConnectionLost, not
+        #: Unreachable.
         self._has_responded = False
-        # When to authenticate again, None where sessions do not end.
+        #: When to authenticate again (monotonic), None where sessions do not end.
         self._again_ms: int | None = None
-        #: In the order of `send`; those not yet sent wait for the handshake.
+        #: Calls without a result by token, in the order of `send`.
         self._owed: dict[object, _PendingCall] = {}
+        #: Tokens of calls that wait for the handshake.
         self._unsent: list[object] = []
+        #: Cancels the timer of the next deadline; None without calls.
         self._cancel: Callable[[], None] | None = None
 
     @property

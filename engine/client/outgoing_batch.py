@@ -77,15 +77,18 @@ class OutgoingBatch:
         opened_ms: int,
         order: tuple[int, ...],
     ) -> None:
+        """Begin without records; `opened_ms` (monotonic) is when the linger time begins."""
         self.partition = partition
         self.opened_ms = opened_ms
         self.order = order
+        #: The place of each record in the producer's input, in order.
         self.places = InputPlaces()
-        #: None until it is sent with a producer's id for the first time.
+        #: None until the batch is sent with a producer id for the first time; then fixed.
         self.base_sequence: int | None = None
-        #: It may have been stored: it was sent, and no response said that it was not.
+        #: Whether the batch may have been stored: it was sent, and no response has denied it.
         self.is_doubtful = False
         self._builder = BatchBuilder(settings)
+        #: The batch's bytes, None until built and after a change of the settings.
         self._built: bytearray | None = None
 
     @property

@@ -126,15 +126,21 @@ class Producer:
         self._transaction = transaction
         self._options = options or ProducerOptions()
         self._notes = notes or ProducerCallbacks()
+        #: The batch of each partition that still takes records.
         self._open: dict[TopicPartition, OutgoingBatch] = {}
+        #: Partition that records without a key go to now, by topic; another one after each batch.
         self._sticky: dict[str, int] = {}
+        #: The last metadata, given to the sender when that is created.
         self._view: ClusterView | None = None
-        #: The partitions of each topic, and when to ask for them again.
+        #: Number of partitions of each topic, and when it is requested again (monotonic).
         self._counts: dict[str, tuple[int, int]] = {}
-        #: Those of them that have a leader, by the latest metadata.
+        #: Partitions of each topic that have a leader, by the latest metadata.
         self._led: dict[str, tuple[int, ...]] = {}
+        #: None until the first batch is due.
         self._sender: ProduceSender | None = None
+        #: Results that the next `poll` returns.
         self._results: list[BatchResult] = []
+        #: How many batches were opened: their order.
         self._batch_count = 0
 
     # -- taking records

@@ -68,6 +68,7 @@ class _Gathering:
     def __init__(
         self, client: KafkaClient, view: ClusterView, silent: frozenset[int], deadline_ms: int
     ) -> None:
+        """Bound all requests by `deadline_ms` (monotonic); brokers in `silent` get none."""
         self._client = client
         self._view = view
         self._deadline_ms = deadline_ms

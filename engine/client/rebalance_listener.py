@@ -26,9 +26,11 @@ class ListenerCalls:
     """Calls a consumer's listener; its requests have their own timeout, not that of a poll."""
 
     def __init__(self, client: KafkaClient) -> None:
+        """Begin without a listener."""
         self._client = client
         self.listener: RebalanceListener | None = None
-        #: The error that the listener raised last: it ends a poll, also where it may pass.
+        #: Error that the listener raised last: it ends the poll, even if it may pass. None without
+        #: one.
         self.failure: EngineError | None = None
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:

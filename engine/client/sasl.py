@@ -100,7 +100,9 @@ class ScramConversation:
         self._password = password.encode()
         self._nonce = nonce
         name = username.replace("=", "=3D").replace(",", "=2C").encode()
+        #: The client-first-message-bare of RFC 5802, which is part of what is signed.
         self._first_bare = b"n=" + name + b",r=" + nonce + (_BY_TOKEN if is_token else b"")
+        #: The server's signature if it knows the password too; None before its challenge.
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:

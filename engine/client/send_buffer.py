@@ -54,10 +54,13 @@ class SendBuffer:
     """The room of one producer; for the event loop's thread alone."""
 
     def __init__(self, total_bytes: int, max_block_ms: int) -> None:
+        """A record waits for room for `max_block_ms` at most."""
         self._total_bytes = total_bytes
         self._max_block_ms = max_block_ms
         self._held_bytes = 0
+        #: Records that wait for room, in order.
         self._waiting: deque[Waiter[Any]] = deque()
+        #: Whether waiting records are being admitted further up the stack.
         self._is_admitting = False
 
     @property

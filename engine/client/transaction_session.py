@@ -27,6 +27,7 @@ class TransactionSession:
         """
         self._calls = TransactionCalls(client, transactional_id, timeout_ms)
         self._identity = self._calls.init()
+        #: Partitions added to the open transaction; empty means that none is open.
         self._partitions: set[TopicPartition] = set()
 
     @property

@@ -143,14 +143,20 @@ class TransactionalProducer:
         self._notes = notes
         self._calls = TransactionCalls(client, transactional_id, timeout_ms)
         self.phase = TransactionPhase.NOT_READY
+        #: Producer id and epoch, None before `init`.
         self._identity: ProducerIdentity | None = None
+        #: Creates the batches of the open transaction. None without one.
         self._producer: Producer | None = None
+        #: Partitions and groups that the open transaction has at the coordinator.
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
+        #: Whether a new epoch is needed before the next transaction; and whether the coordinator
+        #: may have a transaction that must be aborted.
         self._needs_epoch = self._may_have_begun = False
-        #: The coordinator has no such id any more: it would refuse the end of a transaction.
+        #: Whether the coordinator has dropped the transactional id: it would refuse the end of a
+        #: transaction.
         self._has_expired = False
-        #: Of batches: those that a call which failed has not returned.
+        #: Results of batches that a failed call has not returned.
         self._results: list[BatchResult] = []
 
     @property

@@ -75,10 +75,11 @@ class TruncationChecks:
     """Checks the positions of one consumer."""
 
     def __init__(self, client: KafkaClient) -> None:
+        """Begin without positions."""
         self._client = client
-        #: Of each partition: the leader epoch of the last batch that was read (1).
+        #: By partition, the leader epoch of the last batch that was read (1).
         self._epochs: dict[TopicPartition, int] = {}
-        #: In what metadata the position was read or checked.
+        #: By partition, leader and leader epoch for which the position was read or checked last.
         self._checked: dict[TopicPartition, _Leadership] = {}
 
     def read(self, partition: TopicPartition, epoch: int, view: ClusterView) -> None:

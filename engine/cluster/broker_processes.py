@@ -76,6 +76,7 @@ class BrokersShareProcess(EngineError):
     """A broker cannot be killed or paused alone, because it shares its process with all others."""
 
     def __init__(self, path: str, broker_id: int) -> None:
+        """`path` is the data directory of the cluster."""
         super().__init__(
             f"broker {broker_id} has no process of its own: all brokers of the cluster in {path} "
             "share one"

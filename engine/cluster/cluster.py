@@ -49,9 +49,11 @@ class MetadataStore:
         self._clock = clock
         self._timers = timers
         self._store = ZnodeStore(SqliteJournal(path), clock)
-        # Open clients of this process, each with the function that stops its heartbeats.
+        #: Open clients of this process, each with the function that stops its heartbeats.
         self._cancels: dict[EmbeddedZnodeClient, Callable[[], None]] = {}
+        #: Cancels the timer of the next check for expired sessions.
         self._cancel_expiry: Callable[[], None] = lambda: None
+        #: Serves the store to brokers in other processes. None until the first of them needs it.
         self._server: ZookeeperServer | None = None
         self._store.end_local_sessions()
 
@@ -183,7 +185,10 @@ class Cluster:
         self._settings_of = settings_of
         self._on_fatal = on_fatal
         self._is_whole = is_whole
+        #: The last port of each broker: a restarted broker listens there again.
         self._ports = dict(ports or {})
+        #: Handlers of the open brokers, by id, for requests between them; each broker adds and
+        #: removes its own.
         self._peers: dict[int, Serve] = {}
 
     async def open(self, broker_ids: Iterable[int]) -> Cluster:

@@ -96,6 +96,7 @@ class BadRunningFile(BadClusterFile):
     """running.json is damaged, and a process holds the cluster's lock."""
 
     def __init__(self, path: str, reason: str, lock_path: str) -> None:
+        """`lock_path` is the file whose lock the process holds."""
         super().__init__(path, reason)
         folder = path.rpartition("/")[0]
         self.hint = (
@@ -153,17 +154,23 @@ class DataDirectory:
     """The files of one cluster."""
 
     def __init__(self, files: Files, path: str) -> None:
+        """Name the files; nothing is read or created."""
         self._files = files
         self.path = path
+        #: Locked while a supervisor runs; the next one while a command starts it.
         self.lock_path = f"{path}/cluster.lock"
         self.start_lock_path = f"{path}/cluster.start"
         self.log_path = f"{path}/cluster.log"
+        #: Brokers and settings of the cluster.
         self.plan_path = f"{path}/cluster.json"
         self.served_path = f"{path}/served.json"
         self._running_path = f"{path}/running.json"
         self._znode_port_path = f"{path}/zookeeper.port"
+        #: Request of a command to the supervisor, and the supervisor's response.
         self.request_path = f"{path}/request.json"
         self.response_path = f"{path}/response.json"
+        #: Faults of the network as a command set them, the file that confirms them, and the lock of
+        #: such commands.
         self.network_path = f"{path}/network.json"
         self.network_done_path = f"{path}/network.done"
         self.network_lock_path = f"{path}/cluster.network"

@@ -38,7 +38,9 @@ class Ensemble:
         self._login, self._protects = store_login(settings)
         self._entropy = entropy
         config = BrokerConfig.of(settings)
+        #: The ensemble's addresses and the chroot, as `zookeeper.connect` has them.
         self._connect = config.zookeeper_connect or ""
+        #: None: the session timeout applies.
         self._connection_timeout_ms = config.zookeeper_connection_timeout_ms
         self._clock = clock
         self._timers = timers

@@ -75,9 +75,11 @@ class _Reading:
     """Collects the data of log directories."""
 
     def __init__(self, files: Files) -> None:
+        """Begin with nothing found."""
         self._files = files
         self.cluster_ids: list[str] = []
         self.replicas: list[FoundReplica] = []
+        #: Highest producer id in the logs: the cluster must give out higher ones.
         self.producer_id_max = NO_PRODUCER_ID
         self.problems: list[str] = []
 

@@ -87,11 +87,14 @@ class MemberProcesses:
         self._plan = plan
         self._store = store
         self._store_address = store_address
+        #: Process id of each broker that is running or stopping.
         self._pids: dict[int, int] = {}
-        #: Processes of ours, which stay until they are asked for; others are let go of elsewhere.
+        #: Processes that this one has started: it must reap them. Others were started by an earlier
+        #: supervisor.
         self._own_pids: set[int] = set()
-        #: Where brokers listened last: clients look for them there.
+        #: Listeners where brokers were last, by id: a restarted broker listens there again.
         self._ports: dict[int, str] = {}
+        #: Cancels the timer of the next check for ended processes.
         self._cancel: Callable[[], None] = lambda: None
 
     @property

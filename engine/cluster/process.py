@@ -85,6 +85,7 @@ class Process:
     """The event loop of a process, with the clock, files and network of its brokers."""
 
     def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
+        """Create loop, network and clock; `files` are those of the file system by default."""
         self.clock = RealClock()
         self.files = files or RealFiles()
         self.loop = EventLoop()
@@ -96,7 +97,8 @@ class Process:
         )
         self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
         entropy = RealEntropy()
-        #: What is wrong between the brokers and the metadata store, as commands set it.
+        #: Network faults between brokers, and between brokers and the metadata store, as commands
+        #: set them.
         self.links = PlaceLinks(self.loop, self.clock, entropy)
         self.host = BrokerHost(
             self.clock,
@@ -114,8 +116,11 @@ class Process:
             work_ns=work_ns,
             http=RealHttp(),
         )
+        #: Why a broker cannot continue: `run` raises it at its end. None while all brokers can.
         self._failure: str | None = None
+        #: Whether a stop has begun: later signals do not begin another.
         self._is_stopping = False
+        #: The brokers that the process serves; None before they are open.
         self._served: ServedBrokers | None = None
         self.loop.on_faults(self._fault)
 

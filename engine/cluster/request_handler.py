@@ -75,6 +75,7 @@ class BrokerHoldsReplicas(EngineError):
     """A broker is to be removed that partitions have replicas on."""
 
     def __init__(self, broker_id: int, partitions: list[str]) -> None:
+        """`partitions` are shown in the message, up to a limit."""
         shown = ", ".join(partitions[:PARTITIONS_NAMED_MAX])
         more = len(partitions) - PARTITIONS_NAMED_MAX
         super().__init__(
@@ -117,10 +118,12 @@ class ClusterSupervisor:
         self._files = files
         self._members = members
         self._client = client
+        #: Whether a request is being carried out; the next one is read after it.
         self._is_busy = False
-        #: The last request that was carried out, by an earlier process too.
+        #: Number of the last request that was carried out, by an earlier process too: it is not
+        #: repeated.
         self._done = last_number(data, data.response_path)
-        # What brokers said of their logs to the last request.
+        #: Descriptions of the brokers' logs for the response to the last request.
         self._logs: dict[int, list[dict[str, object]]] = {}
 
     def poll(self) -> None:

@@ -235,10 +235,12 @@ class StoreAddresses:
     def __init__(
         self, process: Process, data: DataDirectory, store: MetadataStore, host: str
     ) -> None:
+        """No port is opened before a broker needs it; all are on `host`."""
         self._process = process
         self._data = data
         self._store = store
         self._host = host
+        #: The store's port for each broker: connections to it are that broker's link.
         self._ports: dict[int, int] = {}
 
     def of(self, broker_id: int) -> str:

@@ -83,8 +83,9 @@ class BrokerSettings:
         *,
         generated_broker_id: int | None = None,
     ) -> None:
+        """Keys are Kafka's; `static` is the properties file, the others are znodes."""
         self.static = _with_both_ids(static)
-        #: The broker's id if none is configured: it lies above those that may be configured.
+        #: The broker's id if none is configured; above those that may be configured.
         self.generated_broker_id = generated_broker_id
         self.dynamic_broker = dynamic_broker or {}
         self.dynamic_default = dynamic_default or {}

@@ -114,9 +114,11 @@ class AlterPartition:
     """Answers AlterPartition requests, one event each. Source: ISR-2."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
+        """Only the active controller's events call it."""
         self._machines = machines
         self._reassignment = reassignment
         self._context = machines.context
+        #: Writes partition states, and keeps the context equal to them.
         self._writer = StateWriter(machines.context, machines.parts.znodes)
 
     def refusal(self, code: int = NOT_CONTROLLER) -> messages.AlterPartitionResponse:

@@ -57,6 +57,7 @@ class BrokerEvents:
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
     ) -> None:
+        """`channel` sends requests to brokers."""
         self._machines = machines
         self._reassignment = reassignment
         self._context = machines.context

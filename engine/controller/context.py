@@ -39,10 +39,11 @@ class ControllerContext:
     """Brokers, topics and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
-        # Emptied and never replaced: their readers keep them as long as the broker lives.
+        """Begin empty; `reset` empties it again when this broker resigns."""
+        #: Phases are emptied and never replaced: readers keep a reference for the broker's life.
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
-        #: Elections of a leader that was not in ISR, by this broker as the controller.
+        #: Counts elections of a leader outside the ISR by this broker as the controller.
         self.unclean_elections = 0
         self.reset()
 

@@ -97,13 +97,17 @@ class Controller:
         self.context = ControllerContext()
         self._ports = ports
         self._client = ports.znodes
+        #: The active controller as last read from the metadata store.
         self._controller_id = _NOBODY
+        #: Whether this controller has resigned after an error, and must pause before the next
+        #: election.
         self._gave_up = False
-        #: Whether this broker takes part in the election again after a pause.
+        #: Whether that pause runs: this broker takes part in the election after it.
         self._is_pausing = False
         self.event_times = EventTimes(ports.clock, ports.work_ns)
         self._queue = EventQueue(ports.timers.call_soon, self._on_failed, self.event_times)
-        # Kept apart: it stays armed when this broker resigns.
+        #: The watch of the controller's znode. Kept apart from the other watches because it stays
+        #: when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
         self._turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
         self._machines = self._put_together(config, settings)

@@ -36,15 +36,18 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
-        """`call_soon` runs a function in the next turn of the loop."""
+        """Begin empty; an event runs on a later turn than its `put`."""
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed
-        # Each with the time that it came.
+        #: Events that wait, each with the time when it was put.
         self._events: deque[tuple[Event, int]] = deque()
+        #: Whether an event runs now.
         self._is_running = False
+        #: Whether the next event is scheduled for a coming turn.
         self._is_due = False
         self._is_closed = False
+        #: Called when the running event has ended after a close. None otherwise.
         self._on_idle: Callable[[], None] | None = None
 
     @property

@@ -59,9 +59,10 @@ class EventTimes:
         self._clock = clock
         self.now_ns = work_ns
         now_s = clock.monotonic_ms() // _MS_PER_S
-        #: In milliseconds.
+        #: Times of events in the queue, in ms.
         self.waits = Histogram(now_s)
-        #: In microseconds, by the name in `kafka.controller:type=ControllerStats`.
+        #: Durations of events in microseconds, by the name in
+        #: `kafka.controller:type=ControllerStats`.
         self.timers = {
             f"{name}RateAndTimeMs": Histogram(now_s) for name in sorted({*_TIMERS.values()})
         }

@@ -39,8 +39,9 @@ class GuardedZnodes:
     """A store as the controller writes it; `epoch_version` is set by the election."""
 
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
+        """Wrap the session of the broker; the election begins the writes."""
         self.client = client
-        #: Turns of the loop for work of the controller over thousands of things.
+        #: Shares of the loop's turns for work over thousands of partitions.
         self.turns = turns
         self.epoch_version = 0
 

@@ -71,10 +71,12 @@ class LeaderBalance:
     def __init__(
         self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers
     ) -> None:
+        """Nothing is checked before `start`."""
         self._machines = machines
         self._config = config
         self._clock = clock
         self._timers = timers
+        #: Cancels the timer of the next check; None while this broker is not the active controller.
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:

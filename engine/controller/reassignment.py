@@ -106,7 +106,9 @@ class Reassignment:
         self._machines = machines
         self._context = machines.context
         self._znodes = machines.parts.znodes
+        #: Writes partition states, and keeps the context equal to them.
         self._writer = StateWriter(machines.context, machines.parts.znodes)
+        #: The znode of reassignments that older tools write.
         self.node = ReassignmentNode(machines.parts.znodes, machines.parts.reporter)
 
     async def begin(

@@ -30,9 +30,11 @@ class ReplicaMachine:
     """The phases of replicas; only events of the controller call it."""
 
     def __init__(self, parts: MachineParts) -> None:
+        """Begin without replicas: phases are in the context."""
         self._parts = parts
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)
+        #: What a change to each phase does to one replica.
         self._steps: dict[ReplicaPhase, Callable[[Replica, RequestBatch], None]] = {
             ReplicaPhase.NEW: self._make_new,
             ReplicaPhase.ONLINE: self._bring_online,

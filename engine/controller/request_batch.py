@@ -60,12 +60,17 @@ class RequestBatch:
     """Collects the requests to brokers about one change."""
 
     def __init__(self, sender: BatchSender) -> None:
+        """Begin empty; `sender` sends the requests, and knows the brokers' versions."""
         self._sender = sender
         self._context = sender.context
+        #: Partition states for each broker, by broker id.
         self._leader_and_isr: dict[int, dict[TopicPartition, _LeaderAndIsrState]] = {}
         self._stop_replica: dict[int, dict[TopicPartition, _StopState]] = {}
+        #: Partitions for UpdateMetadata, and the brokers that get it: all get the same.
         self._metadata: dict[TopicPartition, _MetadataState] = {}
         self._metadata_brokers: set[int] = set()
+        #: Whether the UpdateMetadata requests have all partitions: a broker then forgets those that
+        #: are missing.
         self._is_full = False
 
     def add_leader_and_isr(

@@ -59,6 +59,7 @@ class RequestedElection:
     def __init__(
         self, machines: Machines, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> None:
+        """Repeated partitions count once."""
         self._machines = machines
         self._context = machines.context
         self._partitions = list(dict.fromkeys(partitions))

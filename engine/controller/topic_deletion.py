@@ -45,13 +45,13 @@ class TopicDeletion:
         is_enabled: bool,
         on_gone: Callable[[str], None],
     ) -> None:
-        """`on_gone` is called with the name of a topic whose deletion is complete."""
+        """`on_gone` is called with a topic whose replicas are deleted, before its znodes are."""
         self._parts = parts
         self._context: ControllerContext = parts.context
         self._partitions = partitions
         self._replicas = replicas
         self._on_gone = on_gone
-        #: `delete.topic.enable`; without it requests are thrown away.
+        #: `delete.topic.enable`; if False requests for deletions are discarded.
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:

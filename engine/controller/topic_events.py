@@ -41,6 +41,7 @@ class TopicEvents:
     """The handlers of events about topics."""
 
     def __init__(self, machines: Machines, entropy: Entropy) -> None:
+        """`entropy` draws the ids of topics that have none."""
         self._machines = machines
         self._context = machines.context
         self._client = machines.parts.znodes.client

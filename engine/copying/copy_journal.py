@@ -63,10 +63,11 @@ class CopyJournal:
     """The journal of one copy, held by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
+        """`held` is the journal's file, locked by this process."""
         self._held = held
         self.path = held.path
         content = files.read_bytes(self.path)
-        # Behind a line that was cut short, on one of its own.
+        #: Line end before the next step if the last line was cut short; empty after that step.
         self._start = b"\n" if content and not content.endswith(b"\n") else b""
 
     @classmethod

@@ -43,6 +43,7 @@ class NotCopied(EngineError):
     """A record was not stored at the destination."""
 
     def __init__(self, partition: TopicPartition, offset: int, cause: EngineError) -> None:
+        """Exit code and hint are those of `cause`."""
         super().__init__(f"offset {offset} of {partition} is not copied: {cause}")
         self.partition = partition
         self.offset = offset
@@ -106,16 +107,21 @@ class ExactlyOnceWriter:
         options: ProducerOptions,
         notes: ProducerCallbacks | None = None,
     ) -> None:
+        """`stored` are the positions that the journal has, by source partition."""
         self._client = client
         self._plan = plan
         self._journal = journal
         self._stored = dict(stored)
+        #: Destination of each source partition, and the reverse.
         self._to = plan.destinations()
         self._from = {there: here for here, there in self._to.items()}
         self._producer = TransactionalProducer(
             client, plan.name, options, notes, timeout_ms=_TIMEOUT_MS
         )
+        #: Committed offsets of groups that are still to be translated; empty until the positions
+        #: are known.
         self._translation = GroupTranslation((), {})
+        #: Results of the open transaction; they count once it is committed.
         self._results: list[BatchResult] = []
 
     def positions(self) -> dict[TopicPartition, int]:
@@ -230,8 +236,10 @@ class AtLeastOnceWriter:
         options: ProducerOptions,
         notes: ProducerCallbacks | None = None,
     ) -> None:
+        """`stored` are the positions that the journal has, by source partition."""
         self._client = client
         self._plan = plan
+        #: Source of each destination partition.
         self._from = {there: here for here, there in plan.destinations().items()}
         self._journal = journal
         self._stored = stored

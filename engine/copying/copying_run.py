@@ -39,6 +39,7 @@ class PartitionUnreadable(EngineError):
     """A partition of the source cannot be read."""
 
     def __init__(self, partition: TopicPartition, position: int, cause: EngineError) -> None:
+        """Exit code and hint are those of `cause`, if it is not about deleted records."""
         super().__init__(f"{partition} of the source, from offset {position} on: {cause}")
         self.partition = partition
         self.cause = cause
@@ -82,24 +83,30 @@ class CopyingRun:
         *,
         rate_bytes_per_s: int | None = None,
     ) -> None:
+        """`positions` are the next offsets to copy; `rules` select and change records."""
         self._source = source
         self._clock = source.clock
+        #: Offsets at which the copy of each partition ends (exclusive).
         self._ends = {key: found.end for key, found in plan.ranges.items()}
         self._to = plan.destinations()
+        #: Ids of the source topics at the start: another id means another topic of that name.
         self._topic_ids = {topic.source: topic.source_id for topic in plan.topics}
         self._writer = writer
         self._rules = rules
         self._rate = rate_bytes_per_s
+        #: Tokens of the byte rate; unused without one.
         self._bucket = TokenBucket(1, _BURST_MS)
         left = {key: at for key, at in positions.items() if at < self._ends[key]}
         self._fetcher = Fetcher(source, left, _fetch_options(rate_bytes_per_s))
+        #: Next offset to copy; below, as of the last commit, and what was added since.
         self._positions = dict(positions)
         self._committed = dict(positions)
         self._uncommitted: dict[TopicPartition, int] = {}
+        #: When the last commit was (monotonic): the next is due a fixed time later.
         self._open_since_ms = self._clock.monotonic_ms()
-        #: Of what was added and is not committed.
+        #: Counts of records that were added and are not committed.
         self._open = no_counts()
-        #: Of what this process has committed.
+        #: Counts of records that this process has committed.
         self.counts = no_counts()
 
     @property

@@ -36,11 +36,14 @@ class GroupTranslation:
         self, offsets: Iterable[GroupOffset], positions: Mapping[TopicPartition, int]
     ) -> None:
         """`positions` are where the copy resumes: offsets before them are committed already."""
+        #: Offsets without a translation, by partition and ascending.
         self._pending: dict[TopicPartition, list[GroupOffset]] = {}
         for one in sorted(offsets, key=lambda one: one.offset):
             if one.offset >= positions[one.partition]:
                 self._pending.setdefault(one.partition, []).append(one)
+        #: Translated offsets since the last `take`.
         self._found: GroupPositions = {}
+        #: Offset after the last copied record of each partition at the destination.
         self._ends: dict[TopicPartition, int] = {}
 
     @property

@@ -59,6 +59,7 @@ class PasswordNotSet(EngineError):
     """The environment variable with a declared user's password is not set."""
 
     def __init__(self, user: str, password: DeclaredPassword | None) -> None:
+        """`password` is None if none is declared for the user."""
         variable = None if password is None else password.variable
         self.user = user
         self.variable = variable

@@ -69,11 +69,14 @@ class PartitionCheck:
 
     def __init__(self, partition: TopicPartition, partition_count: int, record_count: int) -> None:
         self._partition = partition
+        #: Numbers of a partition rise by this; the first one is the partition's index.
         self._step = partition_count
         self._end = record_count
+        #: The next expected number.
         self._next = partition.partition
-        #: Ranges of numbers that are missing so far: first (inclusive), end (exclusive), ascending.
+        #: Ranges of missing numbers: first (inclusive), end (exclusive), ascending.
         self._gaps: list[tuple[int, int]] = []
+        #: Records that came twice, and records below an earlier number.
         self._doubled = 0
         self._out_of_order = 0
 

@@ -87,7 +87,9 @@ class CopyingInstance:
     def __init__(self, connect: Callable[[], KafkaClient], names: CopyNames) -> None:
         """`connect` makes a client each for the consumer and the producer."""
         self._names = names
+        #: Header of each copied record, which names this instance.
         self._headers: tuple[Header, ...] = ((INSTANCE_HEADER, b"%d" % names.instance),)
+        #: Connections of the producer, which a new producer takes over when the old one was fenced.
         self._producer_client = connect()
         self._producer = self._new_producer()
         # What a process of this instance left open holds up readers until it is ended.

@@ -51,6 +51,7 @@ class BrokerTooOld(EngineError):
     hint = "exactly-once processing by a group needs brokers of Kafka 2.5 or newer (KIP-447)"
 
     def __init__(self, broker_id: int, version: int | None) -> None:
+        """`version` is the highest that the broker serves, None if it does not serve the API."""
         served = "does not serve it" if version is None else f"serves up to version {version}"
         super().__init__(
             f"broker {broker_id}: TxnOffsetCommit version too low: it {served}, "

@@ -140,10 +140,13 @@ class _Instance:
     """One instance with its present process, None while it is dead."""
 
     def __init__(self, number: int, process: InstanceProcess) -> None:
+        """Begin with a live process."""
         self.number = number
         self.process: InstanceProcess | None = process
         self.kills = 0
+        #: When the killed process is started again (monotonic).
         self.back_ms = 0
+        #: Counts of the dead processes of this instance, and of the present one.
         self._before = CopyCounts()
         self._now = CopyCounts()
 
@@ -219,9 +222,12 @@ class CopyRun:
         self._strikes = strikes
         self._stalled_ms = stalled_ms
         self._instances: list[_Instance] = []
+        #: Kills that are still due, by the number of copied records.
         self._left = (
             [] if strikes is None else strike_points(plan, has_brokers=strikes.brokers is not None)
         )
+        #: The killed broker, until it is started again at `_broker_back_ms` (monotonic). None: all
+        #: run.
         self._dead_broker: int | None = None
         self._broker_back_ms = 0
 

@@ -85,9 +85,10 @@ class ProduceConsume:
             start_of=lambda partitions: _ends(consumer_client, partitions),
             fetch=FetchOptions(max_wait_ms=_FETCH_WAIT_MS),
         )
+        #: Records without a result, by number.
         self._in_flight: dict[int, _Sent] = {}
         self._next_number = 0
-        #: When the first record was sent, by the monotonic clock; None before.
+        #: When the first record was sent (monotonic); None before.
         self.began_ms: int | None = None
         self.sent_count = 0
         self.received_count = 0

@@ -23,12 +23,13 @@ class TemporaryCluster:
     def __init__(
         self, clock: Clock, pause: Callable[[int], None], folder: str, plan: ClusterPlan
     ) -> None:
-        """`pause` waits for so many milliseconds."""
+        """`folder` becomes the data directory; nothing is started before the `with` block."""
         self._clock = clock
         self._pause = pause
         self._files = RealHeldFiles()
         self._data = DataDirectory(self._files, folder)
         self._plan = plan
+        #: Empty before the cluster has started.
         self.bootstrap_servers = ""
 
     @property

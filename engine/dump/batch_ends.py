@@ -26,11 +26,14 @@ class BatchEnds:
     """Walks batch headers from a position on, by the rules of FileLogInputStream."""
 
     def __init__(self, file: File) -> None:
+        """Walk nothing yet; the file's size is fixed now."""
         self.size_bytes = file.size_bytes()
         self._path = file.path
         self._window = Window(file, self.size_bytes, _WINDOW_BYTES)
+        #: Batches of the walk so far: position and last offset of each.
         self._positions = array("q")
         self._last_offsets = array("q")
+        #: Position of the next batch of the walk, and whether the walk has reached its end.
         self._next = 0
         self._ended = True
 

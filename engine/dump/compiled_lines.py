@@ -56,16 +56,20 @@ class CompiledLines:
     """Makes lines with compiled code, straight into the output's arena."""
 
     def __init__(self, address: int, *, level: Level, check_first_gap: bool) -> None:
+        """`address` is that of the compiled function."""
         self._kernel = _Kernel(address)
         self._level = level
         self._check_first_gap = check_first_gap
-        #: Two numbers each: the last offset before a gap, and the first after it.
+        #: Room for gaps that one call finds: last offset before and first offset after each.
         self._gaps = array("q", bytes(_GAP_BYTES * 1024))
+        #: Parameters and results of a call, one slot each.
         self._numbers = array("q", [0] * len(SLOTS))
         self._numbers_at, _ = self._numbers.buffer_info()
-        # The function's result, and the place for an exception that it never raises.
+        #: Result of the call, and room for an exception that it never raises.
         self._result = array("q", (0, 0))
         self._result_at, _ = self._result.buffer_info()
+        #: The output's memory of the last call and its address: taken again only when it is
+        #: another.
         self._arena: bytearray | None = None
         self._arena_at = 0
 

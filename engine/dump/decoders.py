@@ -110,6 +110,7 @@ class PairDecoder:
 
     def __init__(self, key: str, value: str, kafka_version: str) -> None:
         """Take the decoders' names; `open` looks them up, and raises for unknown ones."""
+        #: How many keys and values could not be decoded.
         self.undecodable_count = 0
         #: The value's decoder is looked up first, as in Kafka: its error or notice comes first.
         self._names = (value, key)
@@ -172,10 +173,11 @@ class InternalTopicDecoder:
     undecodable_count = 0
 
     def __init__(self, kind: str, kafka_version: str) -> None:
+        """`kind` names the internal topic's records."""
         from engine.wire.record_decoders import decoder_for
 
         self._kind = kind
-        # The older transaction decoder lets every fault end the tool.
+        #: Whether a fault ends the tool: the older transaction decoder does not catch it.
         self._dies = kind == "transaction_log" and kafka_version == "3.9.1"
         self._decode = decoder_for(kind, kafka_version)
 

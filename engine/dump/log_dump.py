@@ -52,6 +52,10 @@ class LogDump:
     def __init__(
         self, file: File, shown_path: str, options: DumpOptions, out: Output, problems: Problems
     ) -> None:
+        """Raises InvalidReadSize for a negative limit.
+
+        `shown_path` is the path as the user wrote it.
+        """
         if options.max_bytes < 0:
             raise InvalidReadSize(options.max_bytes)
         self._options = options
@@ -59,15 +63,21 @@ class LogDump:
         self._problems = problems
         self._path = shown_path
         self._size_bytes = file.size_bytes()
+        #: Position where the dump ends: by default the file's end.
         self._end = min(self._size_bytes, options.max_bytes)
+        #: Whether the user has set a limit: bytes after it are then no trailing garbage.
         self._limited = options.max_bytes != INT_MAX
-        # Kafka 4.3 starts its check before offset 0, so that a first offset above 0 is a gap.
+        #: Last offset of the previous record. Kafka 4.3 begins with −1, so that a first offset
+        #: above 0 is a gap.
         self._last_offset = -1
         self._window = Window(file, self._end)
+        #: None if no filter is set: batches then need no check.
         self._filters = options.filters if options.filters.any_set else None
         records = _estimated_records(self._window, self._end) if options.deep else 0
         self.use_tier(_line_tier(options, records, self._end))
+        #: How many records were written, for --max-records.
         self.shown_count = 0
+        #: How many batches have a wrong CRC.
         self.bad_batch_count = 0
 
     def use_tier(self, tier: LineTier | None) -> None:

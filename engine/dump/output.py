@@ -18,6 +18,7 @@ class Output:
     def __init__(self, write: Callable[[memoryview], object]) -> None:
         """`write` gets each full block, and the rest at a flush."""
         self._write = write
+        #: Memory for output; the bytes up to `end` are filled.
         self.arena = bytearray(2 * _BLOCK_BYTES)
         self._view = memoryview(self.arena)
         self.end = 0

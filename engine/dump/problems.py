@@ -11,12 +11,19 @@ class Problems:
     """
 
     def __init__(self, kafka_version: str) -> None:
+        """The order of offsets differs between Kafka's releases."""
         self._is_four = kafka_version == "4.3.0"
+        #: Pairs of numbers by path: offset in the index and in the log; timestamps likewise;
+        #: timestamp and that before it.
         self._index_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._time_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._out_of_order: dict[str, list[tuple[int, int]]] = {}
+        #: Index offset and log offset by path, for entries of time indexes whose offset ends no
+        #: batch.
         self._not_found: dict[str, list[tuple[int, int]]] = {}
+        #: Offsets before and after each gap, by path.
         self._gaps: dict[str, list[tuple[int, int]]] = {}
+        #: How many findings there are, over all kinds and files.
         self.count = 0
 
     def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:

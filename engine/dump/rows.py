@@ -98,11 +98,14 @@ class RowDump:
     """Yields the rows of files in order."""
 
     def __init__(self, files: Files, options: DumpOptions, *, headers_only: bool) -> None:
+        """With `headers_only` rows are batches, else records."""
         self._files = files
         self._options = options
         self._headers_only = headers_only
         self.default_columns = BATCH_COLUMNS if headers_only else RECORD_COLUMNS
+        #: Batches with a wrong CRC, and damaged ends of files, so far.
         self.problem_count = 0
+        #: How many more rows --max-records allows. None without a limit.
         self._left = options.filters.max_records
 
     def rows(self, paths: list[str]) -> Iterator[DumpedRows]:
@@ -236,9 +239,11 @@ class BatchRows:
     """Reads a log's batches as rows; a cut or damaged tail ends them and counts as a problem."""
 
     def __init__(self, file: File, path: str, end: int, options: DumpOptions) -> None:
+        """Read the file up to `end`."""
         self._window = Window(file, end)
         self._path = path
         self._end = end
+        #: Whether the user has set a limit: bytes after it are then no damaged tail.
         self._limited = options.max_bytes != INT_MAX
         self._filters = options.filters
         self.problem_count = 0

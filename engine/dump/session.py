@@ -31,11 +31,14 @@ class DumpSession:
     """Dumps files in order to one output."""
 
     def __init__(self, files: Files, options: DumpOptions, out: Output) -> None:
+        """Write nothing yet."""
         self._files = files
         self._options = options
         self._out = out
         self._problems = Problems(options.kafka_version)
+        #: Lines about files that are unknown or unreadable, before those about their contents.
         self._remarks: list[str] = []
+        #: Findings besides those of `_problems`, and records shown so far, for --max-records.
         self._problem_count = 0
         self._shown_count = 0
 

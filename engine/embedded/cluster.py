@@ -100,6 +100,7 @@ class EmbeddedCluster(KafkaAccess):
         if login is not None:
             check_login(login)
         warm_up()
+        #: Password of the brokers among each other, drawn for this cluster.
         self._broker_password = random_password(RealEntropy())
         self._clock = RealClock()
         self._files = RealHeldFiles()

@@ -63,13 +63,19 @@ class Exporter:
         self._client = client
         self._options = options
         self._expiry_of = expiry_of
+        #: Metrics of the last scrape: scrapes that follow too soon get them again.
         self._families: list[MetricFamily] = []
+        #: When the last scrape ended (monotonic); None before.
         self._done_ms: int | None = None
+        #: The cluster at the last scrape, to count what has changed. None before.
         self._snapshot: ClusterSnapshot | None = None
         self._changes: Counter[ChangeKind] = Counter()
+        #: Log end offsets of the past, from which lags in seconds are computed.
         self._history = EndHistory()
+        #: cleanup.policy of the topics, and when it was read (monotonic): it is read rarely.
         self._policies: Mapping[str, str] = {}
         self._policies_ms: int | None = None
+        #: When the certificate of each broker expires, and when that was read (monotonic).
         self._expiries: dict[int, int] = {}
         self._expiries_ms: int | None = None
         #: Whether the last scrape reached the cluster.

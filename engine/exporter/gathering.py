@@ -116,10 +116,12 @@ class _Gathering:
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, pace: RequestPace | None
     ) -> None:
+        """Without `pace` requests are sent at once."""
         self._client = client
         self._pace = pace
         self._view = view
         self._deadline_ms = deadline_ms
+        #: Results by request, as they come.
         self._results: dict[_Request, CallResult] = {}
 
     # Requests

@@ -40,6 +40,7 @@ class RequestPace:
         self._request_count = request_count
         self._window_ms = window_ms
         self._response_wait_ms = response_wait_ms
+        #: Times (monotonic) of the last requests to each address.
         self._sent: dict[Address, deque[int]] = {}
 
     def deadline_ms(self) -> int:

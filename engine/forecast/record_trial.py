@@ -126,17 +126,27 @@ class _KeyReading:
     def __init__(
         self, offsets: TrialRange, config: LogConfig, settings: CleaningSettings, now_ms: int
     ) -> None:
+        """Read no records yet; `settings` are those of the broker's cleaner."""
         self._config = config
+        #: Offset up to which a cleaning may go (exclusive).
         self._end = offsets.first_uncleanable_offset
         keys_max = max(self._end - offsets.log_start_offset, 1)
+        #: Map of keys and offsets, as the cleaner would fill it.
         self._keys = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
         self._keys.note_offset(offsets.log_start_offset - 1)
+        #: Aborted transactions so far, whose records a cleaning drops.
         self._aborted = _Aborted()
+        #: Whether `_keys` is full, so that one cleaning ends here.
         self._is_full = False
+        #: Producers without a batch since this time have expired.
         self._oldest_ms = now_ms - config.producer_id_expiration_ms
         self._next_offset = offsets.log_start_offset
+        #: Bytes of the batches read so far.
         self._read_bytes = 0
+        #: Last batch of each producer that has not expired: a cleaning keeps it, if empty.
         self.producers: dict[int, ProducerEnd] = {}
+        #: End of the part that an earlier cleaning has seen, as holes in its offsets show; below,
+        #: its bytes.
         self.first_dirty_offset = offsets.log_start_offset
         self.clean_bytes = 0
 

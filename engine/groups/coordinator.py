@@ -27,8 +27,12 @@ class GroupCoordinator:
     """Coordinates groups; its parts serve the requests."""
 
     def __init__(self, settings: GroupSettings, ports: GroupPorts, turns: LoopTurns) -> None:
+        """Create the parts.
+
+        Groups are loaded when a partition of the groups' topic gets its leader here.
+        """
         clock, log = ports.clock, ports.log
-        #: Owns the purgatory of groups: it is advanced by the broker's timer.
+        #: The purgatory of groups; advanced by the broker's timer.
         self.delays = GroupDelays(clock, ports.note_deadline)
         store = GroupStore(log)
         rebalances = Rebalances(clock, self.delays, store, settings)

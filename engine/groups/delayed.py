@@ -79,6 +79,7 @@ class GroupDelays:
     """The purgatory of one broker's groups."""
 
     def __init__(self, clock: Clock, note_deadline: NoteDeadline) -> None:
+        """`note_deadline` gets the deadline of each operation that begins to wait (monotonic)."""
         self._clock = clock
         self._note_deadline = note_deadline
         wheel: TimingWheel[GroupOperation] = TimingWheel(clock.monotonic_ms())

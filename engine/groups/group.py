@@ -42,21 +42,28 @@ class Group:
         self.state = state
         self.state_timestamp_ms = now_ms
         self.generation_id = 0
+        #: "consumer" for consumers; None for a group without members that only commits offsets.
         self.protocol_type: str | None = None
+        #: The assignor of the present generation, None before the first.
         self.protocol_name: str | None = None
+        #: Member that computes the assignment. None without members.
         self.leader_id: str | None = None
-        #: The topics of all subscriptions, None if they cannot be known.
+        #: Topics of the subscriptions of all members. None if they cannot be known.
         self.subscribed_topics: frozenset[str] | None = None
         self.members: dict[str, GroupMember] = {}
+        #: The member id of each group instance id (KIP-345).
         self.static_members: dict[str, str] = {}
-        #: Ids that were given out, and whose clients have not joined with them yet.
+        #: Ids that were given to clients which have not joined with them yet (KIP-394).
         self.pending_members: set[str] = set()
-        #: Members of this generation whose SyncGroup has not come yet.
+        #: Members of this generation whose SyncGroup has not come yet: they are removed when its
+        #: deadline passes.
         self.pending_sync_members: set[str] = set()
-        #: Whether a member joined during the initial delay, which is extended then.
+        #: Whether a member joined during the initial delay, which is then extended.
         self.new_member_added = False
         self.offsets = GroupOffsets()
+        #: How many members have a parked JoinGroup; all of them complete the join.
         self.awaiting_join_count = 0
+        #: How many members support each protocol.
         self._supported: Counter[str] = Counter()
 
     # States

@@ -58,12 +58,17 @@ class GroupOffsets:
     __slots__ = ("_committed", "_pending", "_tombstones", "_transactional")
 
     def __init__(self) -> None:
+        """Begin without offsets."""
+        #: Offsets that all in-sync replicas have, each with its position in the log.
         self._committed: dict[TopicPartition, WrittenOffset] = {}
+        #: Offsets that are appended, and wait for in-sync replicas.
         self._pending: dict[TopicPartition, CommittedOffset] = {}
-        #: Of partitions that were removed while commits waited for replicas: where in the log the
-        #: tombstone is, until a later commit is written.
+        #: Position of the tombstone of each partition removed while commits waited for replicas:
+        #: such a commit, written before it, must not come back. Kept until a later commit is
+        #: written.
         self._tombstones: dict[TopicPartition, int] = {}
-        #: By the id of the producer whose transaction is open.
+        #: Commits of open transactions by producer id and partition; no reader sees them before a
+        #: commit marker.
         self._transactional: dict[int, dict[TopicPartition, _Undecided]] = {}
 
     @property

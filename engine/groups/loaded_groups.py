@@ -44,12 +44,16 @@ class LoadedGroups:
     """Groups and offsets of a partition of `__consumer_offsets`, as far as its log is read."""
 
     def __init__(self) -> None:
+        """Begin before the first record of the log."""
+        #: Groups of the last record of each group id; a tombstone removes one.
         self._groups: dict[str, Group] = {}
         self._offsets: dict[str, GroupOffsets] = {}
-        #: By all of the key but its partition.
+        #: Parsed keys by their bytes without the partition: most keys repeat.
         self._keys: dict[bytes, _OffsetKeys] = {}
+        #: One object for each partition, by topic and index, shared by all groups.
         self._partitions: dict[str, dict[int, TopicPartition]] = {}
-        #: The commits of open transactions, in order: producer, group, partition, where they are.
+        #: Commits of open transactions in order: producer id, group, partition, commit, offset in
+        #: the log.
         self.pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]] = []
 
     def apply(self, loaded: LoadedRecords) -> None:

@@ -94,6 +94,7 @@ class GroupMember:
         protocol_type: str,
         protocols: tuple[Protocol, ...],
     ) -> None:
+        """Begin without assignment; JoinGroup's fields are taken over as they are."""
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.client = client
@@ -103,8 +104,11 @@ class GroupMember:
         self.assignment = b""
         self.join: Promise[JoinResult] | None = None
         self.sync: Promise[SyncResult] | None = None
-        #: Joined, and its first JoinGroup has not been answered: it knows no id to heartbeat with.
+        #: Whether the first JoinGroup has no response yet: the client knows no member id to
+        #: heartbeat with.
         self.is_new = False
+        #: Set while the operation of the session timer is checked, which completes it: a request
+        #: came, or the member has left.
         self.is_heartbeat_satisfied = False
 
     @property

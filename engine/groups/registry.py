@@ -65,17 +65,20 @@ class GroupRegistry:
         self._log = log
         self._turns = turns
         self._on_loaded, self._on_unloaded = on_loaded, on_unloaded
+        #: Loaded groups by id.
         self.groups: dict[str, Group] = {}
-        #: How many groups there were at most: Kafka's table of them never shrinks.
+        #: The highest number of groups so far: Kafka's table of them never shrinks.
         self.held_count = 0
-        #: The ids of the groups of each partition, in the order in which they came.
+        #: Group ids of each partition of the groups' topic, in the order in which they came.
         self._ids_of: dict[int, dict[str, None]] = {}
-        #: The leader epoch in which each partition was loaded that this broker owns.
+        #: Leader epoch of each partition that is completely loaded.
         self._owned: dict[int, int] = {}
+        #: Partitions that are being loaded.
         self._loads = CoordinatorLoads(CONSUMER_OFFSETS, turns, _log)
-        #: The groups with undecided commits of each producer whose transaction is open.
+        #: Groups with undecided commits, by the producer id of the open transaction.
         self._open: dict[int, set[str]] = {}
-        #: Of each partition that is loaded: producers whose markers were written during the load.
+        #: Transaction markers that were written while a partition was loaded, by partition: applied
+        #: when the load has ended.
         self._ended_during_load: dict[int, list[_Ended]] = {}
         self._is_stopped = False
 

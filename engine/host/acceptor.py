@@ -51,15 +51,21 @@ class Acceptor(Generic[T]):
     def __init__(
         self, timers: Timers, clock: Clock, options: ListenOptions, ports: AcceptorPorts[T]
     ) -> None:
+        """Begin to watch the backlog; the gate of `options` decides on each arrival."""
         self._timers = timers
         self._clock = clock
         self._gate = options.gate
         self._on_kept_out = options.on_kept_out
         self._ports = ports
+        #: The arrival taken from the backlog that must wait: for its time, or for room. None: none
+        #: waits.
         self._held: Arrival[T] | None = None
+        #: Monotonic time until which the creation rate delays `_held`.
         self._held_until_ms = 0
+        #: Whether the event loop calls `run` for new connections in the backlog.
         self._is_watching = True
         self._is_closed = False
+        #: Ends the timer of a pause; None while there is no pause.
         self._cancel: Callable[[], None] | None = None
         self._gate.on_room = self._accept_later
         ports.begin()

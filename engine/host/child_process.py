@@ -39,6 +39,7 @@ class ChildProcess:
                 )
         except OSError as error:
             raise StorageError(f"cannot start {arguments[0]}: {error.strerror}") from error
+        #: Bytes of a line whose end the process has not written yet.
         self._unread = b""
         self._send(message)
 

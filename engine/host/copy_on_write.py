@@ -28,9 +28,11 @@ class CopyOnWriteFile:
     __slots__ = ("_copy", "_files", "_source", "path")
 
     def __init__(self, files: CopyOnWriteFiles, path: str, source: File) -> None:
+        """`source` is the linked file, which is never changed."""
         self.path = path
         self._files = files
         self._source = source
+        #: The copy; None before the first change.
         self._copy: File | None = None
 
     @property

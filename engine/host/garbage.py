@@ -70,17 +70,23 @@ class Garbage:
     """Keeps full collections short; one instance per process, started when it serves requests."""
 
     def __init__(self, collector: Collector, timers: Timers, clock: Clock) -> None:
+        """Take Python's collector; nothing changes before `begin`."""
         self._collector = collector
         self._timers = timers
         self._clock = clock
+        #: Whether objects were frozen since the last full scan: an idle process needs none.
         self._has_frozen = False
-        #: A full scan is due or running: its own survivors must not trigger another one.
+        #: Whether a full scan is due or running: its own survivors must not trigger another one.
         self._is_due = False
         self._is_over = False
+        #: Cancels the timer of the next hourly scan.
         self._cancel: Callable[[], None] = lambda: None
-        #: How many frozen objects trigger a scan before the hour is over, and an upper bound.
+        #: A scan is due before the hour is over once there are more frozen objects than this.
         self._count_max = 0
+        #: Upper bound of the number of frozen objects; the exact number is counted only when this
+        #: bound exceeds `_count_max`, because counting takes long.
         self._count_at_most = 0
+        #: Python's own thresholds, which `end` restores.
         self._thresholds = collector.get_threshold()
 
     def begin(self) -> None:

@@ -20,9 +20,12 @@ class HandshakeTurns:
     """Continues handshakes in order of arrival."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
+        """Begin without handshakes."""
         self._timers = timers
         self._clock = clock
+        #: Functions that continue a handshake each, in order of arrival.
         self._waiting: deque[Callable[[], None]] = deque()
+        #: Whether a turn for them is scheduled.
         self._is_due = False
 
     def later(self, shake: Callable[[], None]) -> None:

@@ -24,12 +24,14 @@ class LayerIo:
     __slots__ = ("began_ms", "layer", "read_wants_write", "reads_on", "write_wants_read")
 
     def __init__(self, began_ms: int) -> None:
-        #: None before there is a socket.
+        """Begin without a layer; `began_ms` is when the connection was made (monotonic)."""
+        #: The TLS layer; None until there is a socket.
         self.layer: StreamLayer | None = None
         self.began_ms = began_ms
         #: Whether a read of bytes that the layer has buffered is scheduled.
         self.reads_on = False
-        # Set when a read of the layer waits for a writable socket, or a write for a readable one.
+        #: Whether a read of the layer waits until the socket is writable, and a write until it is
+        #: readable: a TLS handshake may need both.
         self.read_wants_write = False
         self.write_wants_read = False
 
@@ -219,6 +221,7 @@ class LayeredConnection(LayeredBytes):
     ) -> None:
         """Put a layer above a socket; raises the errors of `layer_of`."""
         super().__init__(network, origin, sock, peer)
+        #: No frames are read before the layer is open.
         self._pauses = int(PauseReason.TLS)
         self._io = LayerIo(self.last_active_ms)
         self._io.layer = layer_of(sock)

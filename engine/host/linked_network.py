@@ -47,6 +47,7 @@ class LinkedNetwork:
     """The network between two places; see `engine.host.ports.Network`."""
 
     def __init__(self, network: Network, links: PlaceLinks, own: str, other: str) -> None:
+        """Connections go from the place `own` to `other`."""
         self._network = network
         self._links = links
         self._own = own
@@ -92,14 +93,19 @@ class LinkedConnection:
     send: _Send
 
     def __init__(self, connection: Connection, links: PlaceLinks, own: str, other: str) -> None:
+        """Wrap a connection between the places `own` and `other`, whose faults `links` has."""
         self.peer = connection.peer
         self._connection = connection
+        #: The owner's callbacks. They are set on the wrapped connection itself while both
+        #: directions have no fault, so that frames then take no detour.
         self._on_frame: Callable[[memoryview], None] = _ignore_frame
         self._on_close: Callable[[str], None] = _ignore_reason
         self._is_closed = False
+        #: The two directions of the link; each delays or keeps back what passes through it.
         self._out = links.channel(own, other)
         self._in = links.channel(other, own)
-        # A connection opened over a cut link is dropped silently if it ends before the heal.
+        #: Whether the link was ever open. A connection that was opened over a cut link and ends
+        #: before the heal is dropped silently: the other end has not seen it.
         self._has_begun = not self._out.is_cut
         self._out.on_change = self._in.on_change = self._choose
         self._choose()

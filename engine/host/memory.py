@@ -111,10 +111,12 @@ class MemoryFile:
     __slots__ = ("_content", "_disk", "_sync_failed", "_writable", "path", "reserved_bytes")
 
     def __init__(self, disk: MemoryFiles, path: str, content: Content, *, writable: bool) -> None:
+        """Open `content`; `MemoryFiles.open` calls this."""
         self.path = path
         self._disk = disk
         self._content = content
         self._writable = writable
+        #: Whether a sync of this open file has failed: later ones fail too.
         self._sync_failed = False
         #: End of the reserved space in bytes, 0 without a reservation.
         self.reserved_bytes = 0
@@ -213,6 +215,7 @@ class MemoryFiles:
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
+        """Begin with an empty root folder."""
         self.operations = 0
         #: Whether a failed sync has lost writes that reads still return.
         self.has_dropped_writes = False
@@ -220,11 +223,16 @@ class MemoryFiles:
         self.total_bytes = 1 << 40
         self._clock = clock
         self._root = Folder()
-        #: Those that are not durable, by the number of their operation.
+        #: Renames that are not durable yet, by the number of their operation: a crash may undo
+        #: them.
         self._renamings: dict[int, Renaming] = {}
+        #: Number of the operation before which the power is cut, None without.
         self._stop_at: int | None = None
+        #: Whether the power was cut: every operation fails until a restart.
         self._stopped = False
+        #: Errors that tests have planned for coming operations.
         self._failures: list[_Failure] = []
+        #: Whether a test reads the files: no planned errors, and no bit flips in what is read.
         self._is_inspected = False
 
     # Controls for tests

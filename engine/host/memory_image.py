@@ -45,8 +45,10 @@ class Content:
     __slots__ = ("durable", "flipped", "live", "modified_ms", "unsynced")
 
     def __init__(self, durable: bytes = b"") -> None:
+        """Begin with durable bytes and no later writes."""
         #: Bits that reads return wrongly, by position, until the bytes there are written again.
         self.flipped: dict[int, int] = {}
+        #: Bytes that reads return, bytes that a crash leaves, and the writes between both.
         self.live = bytearray(durable)
         self.durable = bytearray(durable)
         self.unsynced: list[Write] = []
@@ -88,9 +90,12 @@ class Folder:
     __slots__ = ("durable", "live", "unsynced")
 
     def __init__(self) -> None:
+        """Begin empty."""
+        #: Names that look-ups find, and names that a crash leaves.
         self.live: dict[str, Node] = {}
         self.durable: dict[str, Node] = {}
-        #: By the number of their operation; one between two directories is here in both.
+        #: Changes of names that are not durable, by number of operation; a rename between two
+        #: folders is in both.
         self.unsynced: dict[int, Renaming] = {}
 
 

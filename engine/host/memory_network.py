@@ -40,9 +40,10 @@ class MemoryTimers:
     """Callbacks for later, run by the test; timers follow a ManualClock."""
 
     def __init__(self, clock: ManualClock) -> None:
+        """Begin without callbacks; nothing runs by itself."""
         self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
-        # Due time and number of each timer; a cancelled one has no callback.
+        #: Due time and number of each timer; a cancelled one has no entry in `_callbacks`.
         self._due: list[tuple[int, int]] = []
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._number = 0
@@ -125,6 +126,7 @@ class MemoryConnection:
         is_open: bool = True,
         carry: Carry | None = None,
     ) -> None:
+        """Create one end; the network joins it with the other one."""
         self.peer = peer
         #: Called at the end in addition to `on_close`, by the listener that let the connection in.
         self.on_end: Callable[[], None] = lambda: None
@@ -133,13 +135,17 @@ class MemoryConnection:
         self.is_closed = False
         self._timers = timers
         self._carry = carry or timers.call_soon
+        #: The other end; None before both are joined.
         self._other: MemoryConnection | None = None
-        # Until the connection is accepted, arriving frames wait as in a kernel's buffer.
+        #: Whether the listener has accepted the connection. Until then arriving frames wait in
+        #: `_arrived`, as in a kernel's buffer.
         self._is_open = is_open
         self._arrived: deque[bytes] = deque()
+        #: Whether a turn for the frames in `_arrived` is scheduled.
         self._is_in_line = False
+        #: The bound on the frames of this connection, None for the network's.
         self._bound: FrameBound | None = None
-        # The bits of the reasons for which no frame is taken.
+        #: The bits of the reasons (`PauseReason`) for which no frame is passed on.
         self._pauses = 0
         self.last_active_ms = timers.clock.monotonic_ms()
 
@@ -284,13 +290,16 @@ class MemoryListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
-        """`on_connect` is called with each accepted connection."""
+        """Listen; only the network calls this, and has the listener under `key`."""
+        #: Limits of the connections that the listener accepts.
         self.limits = options.limits
         self.options = options
         self._network = network
         self._key = key
         self._on_connect = on_connect
+        #: Connections that were not accepted yet.
         self._backlog: deque[Arrival[MemoryConnection]] = deque()
+        #: Open connections, in the order of acceptance.
         self._connections: dict[MemoryConnection, None] = {}
         self._is_closed = False
         self._acceptor: Acceptor[MemoryConnection] = Acceptor(
@@ -359,8 +368,10 @@ class MemoryNetwork:
     """Listeners by host and port, without sockets."""
 
     def __init__(self, timers: MemoryTimers) -> None:
+        """Begin without listeners."""
         self.timers = timers
         self._listeners: dict[tuple[str, int], MemoryListener] = {}
+        #: The last port that was given to a listener for port 0.
         self._next_port = 20_000
         #: Addresses of host names; any other name is its own address.
         self.addresses: dict[str, str | None] = {}

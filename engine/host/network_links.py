@@ -37,10 +37,14 @@ class PlaceLinks:
     """All links with an end in this process."""
 
     def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
+        """Begin without faults."""
         self.timers = timers
         self.clock = clock
         self.entropy = entropy
+        #: Faults now in force; replaced as a whole by `set`.
         self.faults = LinkFaults()
+        #: Open channels, which are refreshed at a change of the faults; below, functions that are
+        #: called after it.
         self._channels: dict[LinkChannel, None] = {}
         self._listeners: dict[Callable[[], None], None] = {}
 
@@ -89,15 +93,20 @@ class LinkChannel:
     """One direction of a connection, in order."""
 
     def __init__(self, links: PlaceLinks, source: str, target: str) -> None:
+        """Create the direction from `source` to `target`; `PlaceLinks` calls this and `refresh`."""
         self._links = links
         self._source = source
         self._target = target
+        #: Packets under way, in order; those without a due time wait for the heal of a cut.
         self._queue: deque[_Sent] = deque()
+        #: When the last packet arrives: a later one must not overtake it.
         self._last_due_ms = 0
+        #: Cancels the timer of the next delivery; None while none is scheduled.
         self._cancel: Callable[[], None] | None = None
+        #: State of the link: cut, or delays and loss (None: neither), as of the last change.
         self._is_cut = False
         self._quality: LinkQuality | None = None
-        #: Whether packets arrive at once.
+        #: Whether packets arrive without delay: no fault, and none before them under way.
         self.is_clear = True
         #: Called when `is_clear` may have changed.
         self.on_change: Callable[[], None] = _do_nothing

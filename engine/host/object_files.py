@@ -138,8 +138,10 @@ class ObjectFiles(ReadOnlyFiles):
 
 class _ObjectFile(ReadOnlyFile):
     def __init__(self, path: str, size_bytes: int, source: Any) -> None:
+        """`source` reads the object's bytes, of which a block is kept."""
         super().__init__(path, size_bytes)
         self._source = source
+        #: The block that was read last, and its position.
         self._block = b""
         self._block_start = 0
 

@@ -43,11 +43,14 @@ class OutgoingConnection(RealConnection):
     def __init__(
         self, network: SharedConnectionState, origin: ConnectionOrigin, target: ConnectTarget
     ) -> None:
+        """Begin without a socket; the look-up of the host calls `on_found`."""
         super().__init__(network, origin, None, f"{target.host}:{target.port}")
+        #: Nothing is read before the connection is established.
         self._pauses = int(PauseReason.CONNECTING)
         self._target = target
+        #: Addresses of the host that were not tried yet.
         self._addresses: deque[HostAddress] = deque()
-        # Whether a socket is being connected, and watched for that.
+        #: Whether a socket is being connected, and watched until it is writable.
         self._is_connecting = False
 
     def on_found(self, found: Found) -> None:
@@ -144,9 +147,11 @@ class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
         target: ConnectTarget,
         layer_of: LayerOf,
     ) -> None:
+        """`layer_of` makes the TLS layer of a socket, once it is connected."""
         super().__init__(network, origin, target)
         self._layer_of = layer_of
         self._pauses |= PauseReason.TLS
+        #: The layer, and what its reads and writes wait for.
         self._io = LayerIo(self.last_active_ms)
 
     def _established(self) -> None:

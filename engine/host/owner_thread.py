@@ -40,15 +40,21 @@ class OwnerThread:
         `idle` does due work between submitted ones, and returns the ms until its next call: None is
         never.
         """
+        #: Refuses calls in a forked child process, which does not have the thread.
         self._guard = ProcessGuard()
         self._interrupt = interrupt
         self._proceed = proceed
         self._idle = idle
+        #: Works that wait for the thread, each with the future of its result.
         self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        #: Guards the fields below and `_works`; notified when a work is submitted, and at the
+        #: close.
         self._condition = threading.Condition()
         self._is_closed = False
+        #: The error that ended the thread, for callers that come later.
         self._error: BaseException | None = None
-        #: Whether the thread waits for works, and not for what a work waits for.
+        #: Whether the thread waits for the next work. If not, a work is running, and `interrupt`
+        #: ends a wait of that work.
         self._is_asleep = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()

@@ -76,9 +76,12 @@ class RealFile:
     __slots__ = ("_descriptor", "_end_bytes", "_sync_error", "path")
 
     def __init__(self, path: str, descriptor: int, size_bytes: int) -> None:
+        """Take an open descriptor; `size_bytes` is the file's size."""
         self.path = path
         self._descriptor = descriptor
+        #: End of the file; only this process writes to it.
         self._end_bytes = size_bytes
+        #: Error number of the first failed sync: all later ones fail too. None without one.
         self._sync_error: int | None = None
 
     def size_bytes(self) -> int:

@@ -152,33 +152,41 @@ class RealConnection:
         self._origin = origin
         if sock is not None:
             self.attach(sock)
-        # The bytes of an unfinished frame, or those received before a pause: `_own[:_have]`.
+        #: Bytes of an unfinished frame, or those received before a pause: `_own[:_have]`.
         self._own = _NOTHING
         self._have = 0
-        # The connection's own bound on frames.
+        #: The connection's own bound on frames, None for that of the listener.
         self._bound: FrameBound | None = None
+        #: Parts of responses that the socket has not accepted yet.
         self._queue: deque[SendPart] = deque()
+        #: Number and bytes of the file regions in the queue: they hold files open, and no memory.
         self._region_count = 0
         self._region_bytes = 0
-        # Totals since the start of the connection; their difference is the queue's size.
+        #: Totals since the start of the connection; their difference is the size of the queue.
         self._queued_bytes = 0
         self._sent_bytes = 0
         self._unsent_bytes_max = origin.limits.unsent_bytes_max
-        # The response that exceeded the bound: its bytes in memory, and its end.
+        #: A response that alone exceeds the bound is let through: its bytes in memory, and its end
+        #: as a total of sent bytes. It does not count against the bound until it is sent.
         self._passed_bytes = 0
         self._passed_end = 0
-        # Callbacks by the number of bytes that must have been sent.
+        #: Callbacks, each with the total of sent bytes at which it is due.
         self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
+        #: Whether a flush will follow in this turn, so that `send` need not schedule one.
         self._is_dirty = False
+        #: Whether the socket is full, and watched until it is writable.
         self._waits_to_write = False
         # Whether a turn for the frames in the own buffer is scheduled.
         self._is_in_line = False
-        # The bits of the reasons for which nothing is read.
+        #: The bits of the reasons (`PauseReason`) for which nothing is read.
         self._pauses = 0
         self.is_closed = False
+        #: When bytes were last received (monotonic), for connections.max.idle.ms.
         self.last_active_ms = network.clock.monotonic_ms()
-        # When the last pause, or wait for a turn, ended.
+        #: When the last pause, or wait for a turn, ended: the deadline of an unfinished frame
+        #: counts from then.
         self._reading_since_ms = 0
+        #: When the socket last accepted bytes: the deadline for unsent bytes counts from then.
         self._unsent_since_ms = 0
 
     def attach(self, sock: socket.socket) -> None:

@@ -52,10 +52,11 @@ class RealListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
-        """`on_connect` is called with each accepted connection."""
+        """Watch a listening socket; `on_connect` gets each accepted connection."""
         self.limits: ConnectionLimits = options.limits
-        #: The buffers for unfinished frames.
+        #: The buffers for unfinished frames; those of the network, or the broker's own.
         self.buffers = options.room or network.buffers
+        #: Called with peer and reason when a TLS handshake cannot begin.
         self.on_refused = options.on_refused
         self._network = network
         self._sock = sock
@@ -64,7 +65,7 @@ class RealListener:
         self._on_connect = on_connect
         self._options = options
         self._is_closed = False
-        # Open connections, with the address under which the gate counts them.
+        #: Open connections, each with the address under which the gate counts it.
         self._addresses: dict[RealConnection, str] = {}
         loop, descriptor = network.loop, sock.fileno()
         self._acceptor: Acceptor[socket.socket] = Acceptor(

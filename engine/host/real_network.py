@@ -70,11 +70,14 @@ class RealNetwork:
         descriptors_max: int | None = None,
         resolve: Resolve = resolve,
     ) -> None:
+        """Begin without sockets; `resolve` looks a host name up, and runs on a worker thread."""
         self.loop = loop
         self.clock = clock
         self.limits = limits
+        #: Shares the loop's turns among TLS handshakes, which take long.
         self.handshakes = HandshakeTurns(loop, clock)
         self._descriptors_max = descriptors_max or descriptor_limit()
+        #: Incoming connections with descriptors from here on are refused: files need the others.
         self.connections_below = connections_below(self._descriptors_max)
         #: The buffers for unfinished frames of listeners without buffers of their own.
         self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
@@ -83,8 +86,11 @@ class RealNetwork:
         self._resolve = resolve
         self._lookups = NameLookups(loop, resolve)
         self._listeners: list[RealListener] = []
+        #: Open connections of both kinds, for the sweep of idle ones and the close.
         self._connections: set[RealConnection] = set()
+        #: Connections with unsent bytes that are flushed at the end of this turn.
         self._dirty: list[RealConnection] = []
+        #: Cancels the next check of deadlines; None while there is no listener.
         self._cancel_sweep: Callable[[], None] | None = None
 
     def listen(

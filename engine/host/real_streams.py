@@ -61,10 +61,13 @@ class RealStream:
         self._owner = owner
         self._tls = tls
         self._context = None if tls is None else _tls_context(tls)
-        #: Set by the look-up's thread before it signals its end.
+        #: Result of the look-up of the host. Its thread sets it before it signals its end.
         self._found: _Found = "unknown host"
+        #: Addresses of the host that were not tried yet.
         self._addresses: deque[tuple[Any, ...]] = deque()
+        #: The socket of the present phase; during the look-up, that on which its thread signals.
         self._socket: socket.socket | None = None
+        #: The step that has been reached: look-up, connecting, TLS, open or closed.
         self._phase = "connecting"
         self._unsent: deque[memoryview] = deque()
 
@@ -312,9 +315,13 @@ class RealStreams:
     """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
+        """Begin without streams; `wakeable` makes one that other threads can wake."""
+        #: Refuses calls in a forked child process, which shares the sockets.
         self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()
+        #: Events that the next wait returns first.
         self._events: list[StreamEvent] = []
+        #: Ends a wait from another thread; None unless made by `wakeable`.
         self._waker: _Waker | None = None
 
     @classmethod

@@ -40,15 +40,18 @@ class ReceiveBuffers:
     """The receive buffers of one broker; see the module's head."""
 
     def __init__(self, in_flight_bytes_max: int) -> None:
+        """Bound the connections' own buffers; the bound may be changed later."""
         #: The buffer for reads of connections without an unfinished frame.
         self.shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.in_flight_bytes_max = in_flight_bytes_max
         #: The total size of the connections' own buffers.
         self.in_flight_bytes = 0
-        # Buffers of completed frames, the most recently used last.
+        #: Buffers of completed frames for reuse, the most recently used last.
         self._spare: list[memoryview] = []
-        # The connection that continues beyond the bound, and those that wait for room or that turn.
+        #: When all buffers exceed the bound, one connection at a time may still finish its frame.
+        #: None: nobody does.
         self._turn: WaitingReader | None = None
+        #: Connections that wait for room below the bound, or for `_turn`.
         self._waiting: deque[WaitingReader] = deque()
 
     @property

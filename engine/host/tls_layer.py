@@ -39,7 +39,9 @@ class TlsLayer:
     def __init__(
         self, context: ssl.SSLContext, sock: socket.socket, server_hostname: str | None = None
     ) -> None:
+        """Begin a handshake over a connected socket. Raises OSError for an invalid host name."""
         self._sock = sock
+        #: Encrypted bytes from the socket for OpenSSL, and from OpenSSL for the socket.
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         try:
@@ -52,12 +54,17 @@ class TlsLayer:
         except ValueError as error:
             # A host that is no name of one.
             raise OSError(str(error)) from error
+        #: Encrypted bytes that the socket has not accepted yet.
         self._unsent = b""
+        #: Whether the handshake is over; whether the owner wants only small reads.
         self._is_open = self._reads_little = False
+        #: Size of the next read; raised for bulk once a read has filled it.
         self._read_bytes = TLS_READ_BYTES
-        #: What the socket has given since the last byte of data.
+        #: Bytes from the socket since the last byte of data: bounds what a peer may send without
+        #: data.
         self._silent_bytes = 0
-        #: What ended the peer's bytes behind those that were returned: OpenSSL reports it once.
+        #: The error that ended the peer's bytes. Kept because OpenSSL reports it once, and data
+        #: before it is returned first.
         self._end: ssl.SSLError | None = None
 
     def handshake(self) -> None:

@@ -39,12 +39,14 @@ class LoopTurns:
     def __init__(
         self, timers: Timers, clock: Clock, ends_early: Callable[[], bool] = never
     ) -> None:
-        """`ends_early` returns whether a share is over before its time."""
+        """`ends_early` returns whether a share is over before its time, because requests wait."""
         self._timers = timers
         self.clock = clock
         #: Whether a share ends before its time.
         self.ends_early = ends_early
+        #: Promises of work that waits for a turn, in order.
         self._waiting: deque[Promise[None]] = deque()
+        #: Whether a share of a coming turn is scheduled.
         self._is_due = False
 
     def begin(self) -> Share:

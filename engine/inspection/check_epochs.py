@@ -35,9 +35,10 @@ class EpochCheck:
     """The leader epochs of a whole partition's batches, in order; they never fall."""
 
     def __init__(self, findings: Findings) -> None:
+        """Begin before the first segment; problems go to `findings`."""
         self._findings = findings
         self._path = ""
-        #: What was seen, in order; epochs that fell are left out.
+        #: Ranges of offsets of each leader epoch, in order; epochs that fell are left out.
         self.runs: list[EpochRun] = []
 
     def enter(self, path: str) -> None:

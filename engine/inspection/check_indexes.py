@@ -39,10 +39,15 @@ class OffsetIndexCheck:
     def __init__(
         self, findings: Findings, path: str, index: OffsetIndex, *, is_closed: bool
     ) -> None:
+        """Begin before the first batch; problems go to `findings`."""
         self._report = _Report(findings, path, "index", is_closed=is_closed)
         self._entries = iter(index)
+        #: The next entry to check, None after the last one.
         self._head = next(self._entries, None)
+        #: The last entry that rose above those before.
         self._last = OffsetPosition(index.base_offset - 1, 0)
+        #: The entry whose batch begins at its position: a batch before the next entry must end at
+        #: its offset. None when one did.
         self._open: OffsetPosition | None = None
 
     def has_interest(self, position: int) -> bool:
@@ -119,16 +124,24 @@ class TimeIndexCheck:
     def __init__(
         self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool, is_ended: bool
     ) -> None:
+        """Begin before the first batch; problems go to `findings`."""
         self._report = _Report(findings, path, "timeindex", is_closed=is_closed)
+        #: The last entry, if it must have the largest timestamp of the segment; else None.
         self._final = index.last_entry if is_ended else None
         self._entries = iter(index)
+        #: The next entry to check, None after the last one.
         self._head = next(self._entries, None)
+        #: The last entry that rose above those before.
         self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)
+        #: Largest timestamp of the batches so far, and the last offset of the last batch.
         self._largest = NO_TIMESTAMP
         self._last_offset = index.base_offset - 1
+        #: Whether all batches could be read: after damage the largest timestamp is unknown.
         self._is_certain = True
-        # Kept until the end: where offsets fall back, entries are not in the order of the file.
+        #: Findings that are reported at the end, if offsets never fell: otherwise entries are not
+        #: in the order of the file.
         self._doubts: list[tuple[str, TimestampOffset, str, int]] = []
+        #: Whether offsets of batches have risen so far.
         self._is_in_order = True
 
     def see(self, last_offset: int, max_timestamp_ms: int) -> None:

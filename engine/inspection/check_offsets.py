@@ -44,23 +44,30 @@ class OffsetCheck:
     """
 
     def __init__(self, findings: Findings, *, compacted: bool | None) -> None:
+        """Begin before the first segment; problems go to `findings`."""
         self._findings = findings
         self._compacted = compacted
+        #: Gaps of each kind that are kept until it is known whether the log is compacted; their
+        #: number is bounded, and counted by path.
         self._gaps: list[_Gap] = []
         self._gap_counts: dict[str, int] = {}
+        #: Base offset and path of the present segment.
         self._segment_base = 0
         self._path = ""
+        #: Whether damaged bytes precede the next batch: offsets that are missing before it were
+        #: lost there.
         self._after_damage = False
-        # How many offsets the last batch so far has, and the batch itself if it overlaps.
+        #: Number of offsets of the batch with the highest offset so far, and the batch itself if it
+        #: overlaps an earlier one.
         self._last_span = 0
         self._last_overlap: _Gap | None = None
-        # The gap before the last batch so far.
+        #: The gap before that batch, None without one.
         self._last_gap: _Gap | None = None
-        # What the next batch should start with; None without any segment.
+        #: Offset that should come next; None before the first segment.
         self._expected: int | None = None
-        #: Whether every offset so far was there, from 0 on.
+        #: Whether every offset from 0 on was there so far.
         self.is_complete = True
-        #: The first offset seen, and the offset after the last one; None without any batch.
+        #: The first offset, and the offset after the last one. None without a batch.
         self.first_offset: int | None = None
         self.next_offset: int | None = None
 

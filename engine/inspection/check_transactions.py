@@ -27,12 +27,18 @@ class TransactionCheck:
     """The rules above, over the batches of a whole partition in order."""
 
     def __init__(self, findings: Findings) -> None:
+        """Begin before the first segment; problems go to `findings`."""
         self._findings = findings
+        #: Transactions that are open at the present batch.
         self._seen = TransactionsSeen()
+        #: Paths of the present segment's .log and .txnindex.
         self._log_path = ""
         self._path = ""
+        #: Entries of the transaction index that no marker was read for yet, by last offset.
         self._entries: dict[int, AbortedTransaction] = {}
         self._has_file = False
+        #: Whether part of the segment could not be read: entries without a marker are then no
+        #: finding.
         self._is_damaged = False
 
     def enter(self, log_path: str, path: str, index: TransactionIndex | None) -> None:

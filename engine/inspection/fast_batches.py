@@ -37,12 +37,17 @@ class FastBatches:
         index: OffsetIndexCheck | None,
         time_index: TimeIndexCheck | None,
     ) -> None:
+        """Without an index (None) its check is left out."""
         self._offsets = offsets
         self._epochs = epochs
         self._index = index
         self._time_index = time_index
+        #: Whether the checks have seen a batch from which the fast path may continue.
         self._is_ready = False
+        #: Whether the fast path has passed batches that the checks were not told of yet.
         self._is_moved = False
+        #: What a batch must have for the fast path: this base offset, this leader epoch, and a last
+        #: offset that the index can hold.
         self._next_offset = 0
         self._epoch = 0
         self._offset_max = 0

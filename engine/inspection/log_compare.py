@@ -134,9 +134,13 @@ class _Side:
     """One copy's batches, in order, as far as they can be read."""
 
     def __init__(self, files: Files, partition: PartitionFiles) -> None:
+        """Read the first batch."""
+        #: Why the copy cannot be read further. None: it could so far.
         self.damage: str | None = None
+        #: First offset, and offset after the last batch so far. None without a batch.
         self.offsets: tuple[int, int] | None = None
         self._batches = self._scan(files, partition)
+        #: The next batch to compare, None after the last one.
         self.head = next(self._batches, None)
 
     def advance(self) -> None:

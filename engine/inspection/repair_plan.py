@@ -87,20 +87,25 @@ class _Planner:
         options: RepairOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
-        """`on_read` is called with the number of bytes read."""
+        """`on_read` is called with numbers of bytes as they are read."""
         self._files = files
         self._on_read = on_read
         self._partition = partition
         self._layout = partition.files
         self._options = options
         self._actions: list[Action] = []
+        #: State that is carried from segment to segment.
         self._trail = PartitionTrail()
+        #: Size that each .log will have, by base offset.
         self._log_bytes: dict[int, int] = {}
         self._end_offset = 0
+        #: Bytes that the repair removes at the end, and the offset from which records are lost.
+        #: None: none are.
         self._lost_bytes = 0
         self._lost_from: int | None = None
-        #: Names as they are after the leftovers are done with, and where they are now.
+        #: Path now, by the name after leftovers of a cleaning are renamed or removed.
         self._present: dict[str, str] = {}
+        #: Name now and size of each .log, by base offset.
         self._logs: dict[int, tuple[str, int]] = {}
 
     def plan(self) -> RepairPlan:

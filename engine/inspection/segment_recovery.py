@@ -93,14 +93,16 @@ class PartitionTrail:
     """State carried from one segment of a partition to the next."""
 
     def __init__(self) -> None:
+        """Begin before the first segment."""
         self.transactions = TransactionsSeen()
         self.epochs = EpochCheck(Findings())
         #: Whether every offset from 0 on was there, so that no transaction began unseen.
         self.is_complete = True
-        #: Behind the highest offset so far.
+        #: Offset after the highest one so far.
         self.end_offset = 0
-        #: How many batches lie at or below an offset that was there before.
+        #: How many batches have an offset that an earlier one had.
         self.overlaps = 0
+        #: Offset after the last batch; another one is a gap or an overlap.
         self._next_offset = 0
 
     def is_overlap(self, batch: RecordBatch) -> bool:
@@ -152,17 +154,23 @@ class _Pass:
     def __init__(
         self, path: str, base_offset: int, trail: PartitionTrail, builder: IndexBuilder
     ) -> None:
+        """`builder` builds the indexes that the segment should have."""
         self._path = path
         self._base_offset = base_offset
         self._next_offset = base_offset
         self._trail = trail
         self._builder = builder
+        #: Position after the last good batch.
         self.good_bytes = 0
+        #: Problems of the present indexes: any of them makes the repair write a new one.
         self._index_findings = Findings()
         self._time_findings = Findings()
+        #: Checks of the present indexes. None: there is none, or it cannot be read.
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
+        #: Entries of the present transaction index by last offset.
         self._indexed: dict[int, AbortedTransaction] = {}
+        #: Aborted transactions of the batches: the transaction index that should be there.
         self._aborted: list[AbortedTransaction] = []
 
     def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:

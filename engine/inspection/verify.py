@@ -142,7 +142,10 @@ class _PartitionScan:
         options: VerifyOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
-        """`on_read` is called with the number of bytes read."""
+        """`on_read` is called with numbers of bytes as they are read.
+
+        None: nobody shows progress.
+        """
         self._files = files
         self._on_read = on_read
         self._partition = partition
@@ -152,12 +155,16 @@ class _PartitionScan:
         self._offsets = OffsetCheck(self._findings, compacted=options.compacted)
         self._epochs = EpochCheck(self._findings)
         self._transactions = TransactionCheck(self._findings)
+        #: How many batches were checked.
         self._batches = 0
+        #: Path and base offset of the present segment, and whether it is the last one.
         self._path = ""
         self._segment_base = 0
         self._is_last = False
+        #: Checks of the present segment's indexes; None for an index that is absent or unreadable.
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
+        #: Bytes of the present segment that `on_read` was called with.
         self._reported_bytes = 0
 
     def _notify_read(self, position: int) -> None:

@@ -42,14 +42,17 @@ class BatchScan:
     def __init__(
         self, file: File, start: int = 0, end: int | None = None, *, chunk_bytes: int
     ) -> None:
+        """Scan up to `end` (exclusive; None: the end of the file), in reads of `chunk_bytes`."""
         self.file = file
         #: Where the next batch starts; after the last one, where the batches end.
         self.position = start
         #: The bytes between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
-        #: The bytes that were read last, and where they are in the file.
+        #: The bytes that were read last, and their position in the file. Batches are views of them.
         self.window = memoryview(b"")
         self.window_start = start
+        #: Position where the scan ends (exclusive), fixed when it begins: later appends are not
+        #: seen.
         self._end = file.size_bytes() if end is None else min(end, file.size_bytes())
         self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
 

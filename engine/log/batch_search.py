@@ -122,11 +122,15 @@ class _Chains:
     """
 
     def __init__(self, file: File, end: int, next_offset: int) -> None:
+        """Take the damaged file; `next_offset` is the one after the last good batch."""
         self._file = file
         self._end = end
         self._next_offset = next_offset
-        #: The positions of batches in the chains so far, but for the first of each.
+        #: Positions of all batches in the chains so far, except the first of each chain. A search
+        #: does not start another chain there.
         self.passed: set[int] = set()
+        #: Start of the chain that is taken for the log, because it reaches the end of the file or
+        #: very far. None while no such chain was found.
         self._long: int | None = None
         #: Whether nothing but zeros is known to follow the chains.
         self.may_end_log = True
@@ -227,9 +231,13 @@ class _Checksum:
     """The CRC that a batch stores, and that of its bytes up to one end after the other."""
 
     def __init__(self, file: File, position: int, start: bytes, chunk_bytes: int) -> None:
+        """Read the stored CRC from the batch's first bytes, `start`; `position` is the batch's."""
         self._file = file
         self._chunk_bytes = chunk_bytes
+        #: CRC-32C for magic 2, CRC-32 for the messages of magic 0 and 1.
         self._checksum: Callable[[bytes, int], int] = crc32c
+        #: Position up to which `_crc` covers the file. It only rises: ends are checked in ascending
+        #: order.
         self._done = position + CHECKED_FROM
         self._stored = int.from_bytes(start[CRC_AT:CHECKED_FROM], "big")
         if start[MAGIC_AT] < MAGIC:

@@ -53,8 +53,12 @@ class EpochCache:
     __slots__ = ("_highest_starts", "entries", "latest_epoch")
 
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
+        """Assign the epochs of a checkpoint, in the order of their start offsets."""
+        #: Epochs with their start offsets, ascending in both; replaced and never changed in place.
         self.entries: tuple[EpochStart, ...] = ()
-        # The offset of the first batch left, by epoch, of those that start after a gap.
+        #: For epochs whose exact start is unknown, because batches before it are missing: the
+        #: offset of the first remaining batch, the highest start that is possible. Emptied when the
+        #: leader has told the start, and by truncations.
         self._highest_starts: dict[int, int] = {}
         #: The newest epoch, −1 without one; batches of the same epoch need no further check.
         self.latest_epoch = UNDEFINED_EPOCH

@@ -39,7 +39,10 @@ class IndexBuilder:
         self.time_index = TimeIndex(base_offset)
         self._interval_bytes = interval_bytes
         self._skips_disorder = skips_disorder
+        #: Position of the batch with the last entry; the next entry is due `interval_bytes` later.
         self._last_position = 0
+        #: Largest timestamp so far and the offset of its batch, for the next entry of the time
+        #: index.
         self._largest = NO_TIMESTAMP
         self._largest_offset = base_offset
 

@@ -34,11 +34,17 @@ class IndexMemory:
     """Bounds the memory of indexes, least recently used first; may be called from any thread."""
 
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
+        """Bound the indexes in memory.
+
+        Those of the segments used least recently are dropped first.
+        """
         self._bytes_max = bytes_max
         # Entered again where a segment is collected while it is held.
         self._lock = RLock()
+        #: Noted segments by their identity, with the bytes of their indexes; the least recently
+        #: used first.
         self._loaded: dict[int, tuple[ReferenceType[IndexedSegment], int]] = {}
-        #: The bytes of all that is noted.
+        #: Bytes of all noted segments.
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:

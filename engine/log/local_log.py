@@ -105,11 +105,14 @@ class LocalLog:
         loaded: LoadedLog,
         hooks: LogHooks,
     ) -> None:
+        """Take over the parts that a loader read, or those of a new log."""
         self._files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
+        #: Writes the log lines about this log, as Kafka words them.
         self._lines = LogMessages(topic_partition, directory)
+        #: Shared with flush, truncation and deletion: they see each roll without a call.
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
@@ -121,7 +124,7 @@ class LocalLog:
         #: How often records were truncated: a reader on a worker thread compares it before and
         #: after.
         self.truncation_count = 0
-        #: How many records producers sent that were written in another codec or format.
+        #: How many records producers sent in another codec or format than the topic's.
         self.conversion_count = 0
         self._flush = LogFlush(
             files,

@@ -54,6 +54,7 @@ class LogDeletion:
     def __init__(
         self, log: DeletableLog, files: Files, hooks: LogHooks, lines: LogMessages
     ) -> None:
+        """Belongs to one log, whose segments it removes or replaces."""
         self._log = log
         self._files = files
         self._hooks = hooks

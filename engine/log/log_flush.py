@@ -55,9 +55,10 @@ class LogFlush:
         *,
         recovery_point: int,
     ) -> None:
-        """Begin; `end_offset` returns the log's end (exclusive)."""
+        """Begin; `end_offset` returns the log end offset when a flush begins."""
         self._files = files
-        #: Held during a look-up or a change of the directory's name.
+        #: Held while the directory's name is read or changed: flushes on worker threads use it, and
+        #: the loop renames it when a move ends or the log is deleted.
         self._naming = Lock()
         self.directory = directory
         self._segments = segments
@@ -66,9 +67,11 @@ class LogFlush:
         self._end_offset = end_offset
         #: Up to where each flush under way may lift the recovery point, by its number.
         self._in_progress: dict[int, int] = {}
+        #: Rises to the end of each flush that succeeds; falls by truncation.
         self.recovery_point = recovery_point
         #: Wall time of the last flush, 0 before the first.
         self.last_flush_ms = 0
+        #: Whether files were created or renamed since the last fsync of the directory.
         self._has_new_names = True
 
     def note_new_names(self) -> None:

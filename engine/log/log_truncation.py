@@ -81,6 +81,7 @@ class LogTruncation:
         self._flush = flush
         self._hooks = hooks
         self._on_settled = on_settled
+        #: Steps that must be durable before the log takes appends again. None: all are.
         self._owed: _DurableSteps | None = None
 
     @property

@@ -137,15 +137,20 @@ class FetchSlice:
     )
 
     def __init__(self, start: OffsetMetadata, data: bytes = b"") -> None:
+        """Hold `data`; readers set the other fields before anyone else has the slice."""
         #: Where the read starts: the requested offset and the position of its batch.
         self.start = start
         self.data = data
+        #: The file of a region, with its position and size in bytes. None: `data` has all bytes.
         self.file: File | None = None
         self.position = start.position
         self.size_bytes = len(data)
+        #: Whether fewer bytes than the first batch were read; True only for a read that may end
+        #: within a batch.
         self.is_first_batch_incomplete = False
         #: None unless requested.
         self.aborted_transactions: Sequence[AbortedTransaction] | None = None
+        #: The segment whose file is kept open for the region. None after `release`.
         self._segment: Segment | None = None
 
     def use_region(self, segment: Segment, size_bytes: int) -> None:

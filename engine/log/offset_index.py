@@ -64,14 +64,17 @@ class OffsetIndex:
     )
 
     def __init__(self, base_offset: int) -> None:
+        """Begin empty."""
         self.base_offset = base_offset
+        #: Offsets less the base offset, and the batches' positions, one of each per entry.
         self.relative_offsets = array("i")
         self.positions = array("i")
-        #: Bytes after the entries that are preallocated space, whole entries of them.
+        #: Preallocated space after the entries of a parsed file, in whole entries.
         self.padding_bytes = 0
-        #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
+        #: Whether the preallocated space is not zero throughout: an entry in it was zeroed, or its
+        #: bytes are garbage.
         self.hides_entries = False
-        #: Bytes after the last whole entry.
+        #: Bytes after the last whole entry of a parsed file; any make the index corrupt.
         self.leftover_bytes = 0
 
     def __len__(self) -> int:

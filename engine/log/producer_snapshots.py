@@ -30,10 +30,13 @@ class ProducerSnapshots:
     """The snapshots of one log, by offset (the exclusive end of the records that they cover)."""
 
     def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
+        """`offsets` are those of the snapshots on disk."""
         self._files = files
         self.directory = directory
+        #: Offsets of the snapshots, ascending.
         self.offsets = sorted(offsets)
-        #: Snapshots that a power cut could lose, and by which write of all each was made.
+        #: Snapshots that a power cut could lose, each with the number of the write that made it: a
+        #: sync of an earlier write does not cover it.
         self._unsynced: dict[int, int] = {}
         self._write_count = 0
 

@@ -149,11 +149,14 @@ class KnownProducer:
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp_ms", "txn_first_offset")
 
     def __init__(self) -> None:
+        """Begin without batches."""
         self.epoch = NO_EPOCH
+        #: Epoch of the transaction coordinator that sent the last marker, −1 before.
         self.coordinator_epoch = -1
         self.last_timestamp_ms = NO_TIMESTAMP
+        #: First offset of the open transaction, NO_OFFSET without one.
         self.txn_first_offset = NO_OFFSET
-        #: Oldest first.
+        #: The last batches, oldest first: a repeated one among them is recognized.
         self.batches: list[WrittenBatch] = []
 
     @property
@@ -202,11 +205,15 @@ class ProducerState:
     """The producers of one log, up to some offset of it."""
 
     def __init__(self) -> None:
+        """Begin without producers."""
         self._producers: dict[int, KnownProducer] = {}
-        # First offsets rise as they are added, so the first one is the lowest.
+        #: First offset of each open transaction, by producer id. They rise as they are added: the
+        #: first one is the lowest.
         self._ongoing: dict[int, int] = {}
+        #: First and last offset of transactions that have ended above the high watermark: they
+        #: still hold the last stable offset back.
         self._completed: dict[int, int] = {}
-        #: The verifications by coordinators of transactions that would begin here.
+        #: Verifications by coordinators of transactions that would begin here (KIP-890).
         self.verifications = TransactionVerifications()
 
     def __len__(self) -> int:

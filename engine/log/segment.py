@@ -112,35 +112,50 @@ class Segment:
         self.directory = directory
         self.base_offset = base_offset
         self.config = config
+        #: When the segment was created or opened; counts for rolling where no batch has a
+        #: timestamp.
         self.created_ms = now_ms
+        #: Subtracted from segment.ms, so that partitions created together do not all roll at the
+        #: same time.
         self.roll_jitter_ms = 0
         self.state = state
+        #: Whether the segment was deleted or replaced. The file closes with the last borrow.
         self.is_gone = False
+        #: The .log, open from the first to the last; borrowed by slices that are being sent.
         self._file: File = files.open(self.path(FileKind.LOG), write=True)
         self.size_bytes = self._file.size_bytes()
+        #: None until first used after an open, and again after the memory was released: small
+        #: searches then read the file.
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
+        #: The aborted transactions of the segment, None until first needed.
         self._txn_entries: list[AbortedTransaction] | None = None
-        # How many searches there were in the file of an index that is not in memory.
+        #: Counts look-ups in the file of an index; after some the index is loaded.
         self._searches = 0
+        #: Largest timestamp and its offset. None: as in the last entry of the time index.
         self._largest: TimestampOffset | None = None
+        #: Timestamp of the first batch, from which segment.ms counts. None until read.
         self._rolling_timestamp_ms: int | None = None
-        # The size and time below which `should_roll` needs no further check; see `_note_bounds`.
+        #: Size, time and last offset up to which `should_roll` needs no further check;
+        #: `_note_bounds` sets them, and zero them every change of the rules.
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
+        #: Bytes appended since the last index entry; the next is due after `_interval_bytes`.
         self._bytes_since_entry = 0
-        # As the segment began: a changed setting counts from the next one on, as in LogSegment.
+        #: Settings of the index when the segment was opened: a change counts from the next segment
+        #: on, as in Kafka's LogSegment.
         self._interval_bytes = config.index_interval_bytes
         self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
         self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
-        # Where the newest chunk starts, which most readers want next.
+        #: Base offset and position of the newest chunk, which most readers fetch next. −1: none.
         self._last_base = -1
         self._last_position = 0
-        # The last result: several readers, or one again, often search for the same offset.
+        #: Offset and result of the last look-up: several readers often ask for the same.
         self._translated_offset: int | None = None
         self._translated: BatchPlace | None = None
-        #: Whether the files of the indexes have less than the memory.
+        #: Whether the indexes in memory have entries that their files lack.
         self.has_unwritten_index = False
+        #: How many slices use the file now; see `borrow`.
         self._log_borrows = 0
 
     # Files

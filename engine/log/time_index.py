@@ -54,14 +54,17 @@ class TimeIndex:
     )
 
     def __init__(self, base_offset: int) -> None:
+        """Begin empty."""
         self.base_offset = base_offset
+        #: Largest timestamp up to each entry, and the relative offset of its batch.
         self.timestamps = array("q")
         self.relative_offsets = array("i")
-        #: Bytes after the entries that are preallocated space, whole entries of them.
+        #: Preallocated space after the entries of a parsed file, in whole entries.
         self.padding_bytes = 0
-        #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
+        #: Whether the preallocated space is not zero throughout: an entry in it was zeroed, or its
+        #: bytes are garbage.
         self.hides_entries = False
-        #: Bytes after the last whole entry.
+        #: Bytes after the last whole entry of a parsed file; any make the index corrupt.
         self.leftover_bytes = 0
 
     def __len__(self) -> int:

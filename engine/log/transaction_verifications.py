@@ -23,9 +23,10 @@ class Verification:
     __slots__ = ("epoch", "last_batch_ms", "lowest_sequence")
 
     def __init__(self, epoch: int, lowest_sequence: int, last_batch_ms: int) -> None:
+        """`lowest_sequence` is the lowest base sequence of the batches that share it."""
         self.epoch = epoch
         self.lowest_sequence = lowest_sequence
-        #: Wall time of the last batch that shares it.
+        #: When a batch last shared this verification (wall clock).
         self.last_batch_ms = last_batch_ms
 
 

@@ -125,7 +125,8 @@ class RecordsRefused(ApiError):
         super().__init__(code, reason)
         self.reason = reason
         self.record_errors = tuple(record_errors)
-        #: Of the records, those without a key that have to have one, and those of another magic.
+        #: How many records lack the key that compaction needs, and how many have another magic: for
+        #: meters.
         self.missing_keys = 0
         self.invalid_magics = 0
 
@@ -188,18 +189,21 @@ class LeaderRules:
     )
 
     def __init__(self, config: LogConfig, topic_partition: TopicPartition) -> None:
+        """Work the rules out of a topic's settings; a change of settings makes other rules."""
         self._config = config
         self._topic_partition = topic_partition
+        #: The topic's codec. None is `compression.type=producer`: batches keep theirs.
         self._codec = config.compression_type
         #: How large records may be without compression.
         self.limit_bytes = config.opened_batch_bytes_max
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
         has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
-        # Records without a key are refused where compaction would drop them (CMP-1).
+        #: Whether each record must be looked at: for its time, or because compaction refuses
+        #: records without a key (CMP-1).
         self._has_rules = has_bounds or config.is_compacted
-        #: Whether batches on the fast path need their offset and epoch set alone, if their codec
-        #: is one of those that are kept.
+        #: Whether a batch needs only its base offset and leader epoch set, given that its codec is
+        #: in `kept_codecs`. Append times would change more of the header.
         self.is_fast_path_topic = config.message_timestamp_type is TimestampType.CREATE_TIME
         self.kept_codecs = frozenset(Codec if self._codec is None else (self._codec,))
 

@@ -15,10 +15,12 @@ class Window:
     """
 
     def __init__(self, file: File, end: int, chunk_bytes: int = SCAN_CHUNK_BYTES) -> None:
+        """Read parts of [0, end) of the file."""
         self.file = file
         self.end = end
         self._buffer = bytearray(min(chunk_bytes, max(end, 1)))
         self._view = memoryview(self._buffer)
+        #: Position of the buffer's first byte, and how many bytes are filled.
         self._start = 0
         self._filled = 0
 

@@ -39,15 +39,18 @@ class ConsumingRun:
         records_max: int | None = None,
         interval_ns: int = _NS_PER_S,
     ) -> None:
-        """`now_ns` returns a monotonic time."""
+        """`now_ns` is the clock of the measurement."""
         self._client = client
+        #: Where each partition is fetched from: raised by the warm-up.
         self._starts = dict(starts)
         self._ends = ends
         self._options = options
         self._now_ns = now_ns
         self._interval_ns = interval_ns
         self._records_max = records_max
+        #: Begins again after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
+        #: The error that ended the run, None without one.
         self.error: EngineError | None = None
         self._fetcher = self._fetcher_to(ends)
 

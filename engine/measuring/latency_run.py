@@ -59,7 +59,10 @@ class LatencyRun:
         interval_ns: int = _NS_PER_S,
         on_retry: Callable[[EngineError], None] | None = None,
     ) -> None:
-        """`now_ns` returns a monotonic time; `on_retry` gets the error of a first retry."""
+        """`now_ns` is the clock of the measurement.
+
+        `on_retry` is called with errors that are retried.
+        """
         producing = sides.producing
         self._producing = producing
         self._fetcher = Fetcher(sides.consuming, sides.starts, sides.fetching)
@@ -67,16 +70,21 @@ class LatencyRun:
         self._shape = shape
         self._now_ns = now_ns
         self._interval_ns = interval_ns
+        #: First bytes of each value: records of others in the topic are left out.
         self._tag = producing.entropy.random_bytes(_TAG_BYTES)
         self._padding = _padding(producing.entropy, shape.size_bytes)
         self._record_count = record_count
+        #: How many records were sent, and how many of them have come back.
         self._sent = self._arrived = 0
-        #: The number of the first record that counts.
+        #: Number of the first record after the warm-up.
         self._began_number = 0
-        #: When each record that has not arrived was sent, or due, by its number.
+        #: When each record that has not come back was sent, or was due, by number.
         self._sent_ns: dict[int, int] = {}
+        #: When the last record came back (monotonic): the run fails after too long a wait.
         self._waiting_since_ms = producing.clock.monotonic_ms()
+        #: Begins again after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
+        #: The error that ended the run, None without one.
         self.error: EngineError | None = None
 
     @property

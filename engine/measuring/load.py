@@ -39,13 +39,14 @@ class RecordLoad:
     """Makes records of a shape, some at once."""
 
     def __init__(self, shape: LoadShape, entropy: Entropy) -> None:
+        """Draw a pool of values once: drawing each would cost more than sending it."""
         self.shape = shape
         size = shape.size_bytes
         count = max(min(_POOL_RECORDS_MAX, _POOL_BYTES // max(size, 1)), 1)
         pool = entropy.random_bytes(count * size).translate(_LETTERS)
         self._values = [pool[at * size : (at + 1) * size] for at in range(count)]
         self._keys = [b"%d" % number for number in range(shape.key_count)]
-        #: How many records are made at once at most: many for speed, few for their memory.
+        #: How many records are made at a time at most: many for speed, few for memory.
         self.chunk_records = max(min(_CHUNK_RECORDS_MAX, _CHUNK_BYTES // max(size, 1), count), 1)
 
     def chunk(self, first: int, count: int) -> Iterator[tuple[OutgoingValues, range]]:

@@ -87,11 +87,14 @@ class Measurement:
     """Counts from `began_ns` on, by intervals of `interval_ns`."""
 
     def __init__(self, began_ns: int, interval_ns: int) -> None:
+        """Begin with no records."""
         self.began_ns = began_ns
         self._interval_ns = interval_ns
+        #: When records were last added: the whole ends then.
         self._last_ns = began_ns
         self.latencies = Latencies()
         self.records = self.size_bytes = 0
+        #: Complete intervals; the fields below are those of the present one.
         self.intervals: list[Interval] = []
         self._open_ns = began_ns
         self._open_records = self._open_bytes = 0

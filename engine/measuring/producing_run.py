@@ -50,22 +50,27 @@ class ProducingRun:
         interval_ns: int = _NS_PER_S,
         on_retry: Callable[[EngineError], None] | None = None,
     ) -> None:
-        """`now_ns` returns a monotonic time; `on_retry` gets the error of a first retry."""
+        """`now_ns` is the clock of the measurement.
+
+        `on_retry` is called with errors that are retried.
+        """
         self._client = client
         self._load = load
         self._record_count = record_count
         self._now_ns = now_ns
         self._interval_ns = interval_ns
         self._producer = Producer(client, options, ProducerCallbacks(on_retry=on_retry))
+        #: How many records were given to the producer, and how many of them have a result.
         self._sent = self._done = 0
         self._chunk_number = 0
-        #: When the records of a chunk were handed over, and its first number; of those chunks that
-        #: have records on their way.
+        #: Chunks with records in flight, by their number: when the chunk was sent, and the number
+        #: of its first record.
         self._chunks: dict[int, tuple[int, int]] = {}
-        #: How many records of a chunk are on their way.
+        #: How many records of each such chunk have no result.
         self._pending: dict[int, int] = {}
+        #: Begins again after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
-        #: Why records are not stored; the first one ends the run.
+        #: Why a record was not stored; the first error ends the run. None without one.
         self.error: EngineError | None = None
         self.failed_count = 0
 

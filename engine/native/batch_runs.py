@@ -122,6 +122,8 @@ class RunFinder:
         self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code.find)
         self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
         self._passes_control = passes_control
+        #: Result of a call: the numbers of the batches found. Below, parameters and results, one
+        #: slot each.
         self._frames = array("q", bytes(8 * WIDTH * FRAMES_MAX))
         self._numbers = array("q", bytes(8 * len(FIND)))
         self._verdict = array("q", (0,))
@@ -160,11 +162,13 @@ class RowFiller:
     """Puts records into columns at the addresses in the slots of `numbers`; for one thread."""
 
     def __init__(self, code: RunCode) -> None:
+        """Allocate parameters and result; `numbers` is filled by the caller."""
         import ctypes
 
         self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code.fill)
         self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
         self._pointer = ctypes.c_void_p
+        #: Parameters and results, one slot each, and the addresses of columns.
         self.numbers = array("q", bytes(8 * len(FILL)))
         memcpy = ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value
         self.numbers[FILL.index("memcpy")] = memcpy or 0

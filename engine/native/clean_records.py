@@ -77,6 +77,7 @@ class CompiledCleaner:
     """Both functions on the memory of one map; for one thread."""
 
     def __init__(self, code: CleanerCode, memory: MapMemory) -> None:
+        """`memory` is that of the map, which must not be replaced while this object lives."""
         import ctypes
 
         # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
@@ -84,10 +85,12 @@ class CompiledCleaner:
         self._keep = ctypes.PYFUNCTYPE(ctypes.c_int)(code.keep)
         self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
         self._slot_count = memory.slot_count
+        #: Parameters and results of both functions, one slot each.
         self._numbers = array("q", bytes(8 * max(len(NOTE), len(KEEP))))
         self._verdict = array("q", (0,))
         # A reference keeps the memory where it is, for as long as this lives.
         self._verdict_at = ctypes.c_void_p(self._verdict.buffer_info()[0])
+        #: Addresses that stay the same from call to call; a reference keeps their memory in place.
         self._map = (
             ctypes.c_void_p(self._numbers.buffer_info()[0]),
             self._at(memory.digests),

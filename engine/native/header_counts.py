@@ -79,6 +79,7 @@ class HeaderCounter:
 
         # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
         self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code)
+        #: Parameters and results, one slot each; below, room for one batch header.
         self._numbers = array("q", bytes(8 * len(COUNT)))
         self._header = array("B", bytes(HEADER_BYTES))
         self._verdict = array("q", (0,))

@@ -34,13 +34,17 @@ class ChangeQueue:
         capacity_bytes: Mapping[int, int],
         moves_per_broker: int,
     ) -> None:
+        """Take `changes` in the order of positions; `moves_per_broker` bounds each direction."""
         self._changes = changes
         self._held = dict(held_bytes)
         self._capacity = capacity_bytes
         self._slots = moves_per_broker
+        #: Moves in progress to each broker, and from each leader.
         self._inwards: dict[int, int] = {}
         self._outwards: dict[int, int] = {}
         self._added = [change.added for change in changes]
+        #: Positions of changes without a copy, and of those with one by the first added broker; the
+        #: most urgent first.
         self._light: deque[int] = deque()
         self._by_target: dict[int, deque[int]] = {}
         for position in sorted(range(len(changes)), key=self._urgency):

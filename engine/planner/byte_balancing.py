@@ -111,11 +111,13 @@ class ByteBalancing:
     def __init__(
         self, state: PlacementState, *, max_moves: int | None = None, max_bytes: int | None = None
     ) -> None:
+        """Without `max_moves` and `max_bytes` the search has no such bound."""
         self._state = state
-        #: What each broker should hold.
+        #: Bytes that each broker should hold.
         self.expected = expected_bytes(state)
         self._max_moves = max_moves
         self._max_bytes = max_bytes
+        #: Brokers that the search may use, by index.
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
 
     def level_free(self) -> None:

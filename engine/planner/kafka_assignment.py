@@ -43,6 +43,7 @@ class TooFewBrokers(EngineError):
     """A topic has more replicas than there are brokers to place them on."""
 
     def __init__(self, subject: str, replication_factor: int, broker_count: int) -> None:
+        """`subject` begins the message."""
         self.subject = subject
         self.replication_factor = replication_factor
         self.broker_count = broker_count

@@ -29,13 +29,18 @@ class LeaderBalancing:
     def __init__(
         self, state: PlacementState, free: Iterable[int], *, demoted: Collection[int] = ()
     ) -> None:
+        """Brokers in `demoted` shall lead nothing that another can."""
         self._state = state
         self._demoted = set(demoted)
         count = len(state.brokers)
+        #: How many partitions each broker leads.
         self.leads = [0] * count
+        #: By leader, then by follower: partitions whose leadership may move between them. Entries
+        #: may be stale: `_next` drops those.
         self._edges: list[dict[int, list[int]]] = [{} for _ in range(count)]
         for replicas in state.replicas:
             self.leads[replicas[0]] += 1
+        #: Partitions with several replicas whose leader may change.
         self._free = [partition for partition in free if len(state.replicas[partition]) > 1]
 
     def may_lead(self, broker: int) -> bool:

@@ -32,13 +32,18 @@ class _Directories:
     """Contents of the directories of one broker, and moves between them."""
 
     def __init__(self, broker: BrokerModel) -> None:
+        """Begin with the replicas' present directories."""
         self._broker = broker
         self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
-        #: Replicas alone: what else lies on the disks, perhaps a common one, is nobody's to move.
+        #: Bytes of replicas in each directory. Other files on its disk do not count: they cannot
+        #: move.
         self.held = {d.path: 0 for d in broker.log_dirs}
-        #: With all arrivals and no departures: the bound of any order of the moves.
+        #: Bytes in each directory with all arrivals and without departures: an upper bound in any
+        #: order of the moves.
         self._peak = {d.path: d.foreign_bytes for d in broker.log_dirs}
+        #: Replicas that may leave each directory.
         self._movable: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
+        #: New directory of each replica that moves, by topic and partition.
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:

@@ -45,25 +45,33 @@ class PlacementState:
         leaving: Collection[int] = (),
         only_receivers: Collection[int] | None = None,
     ) -> None:
+        """Brokers in `leaving` give everything up.
+
+        With `only_receivers` no other broker gets replicas.
+        """
         self.constraints = constraints
         self.brokers: list[BrokerModel] = sorted(model.brokers, key=lambda b: b.broker_id)
+        #: Index of each broker by its id: all other tables use indexes.
         self.index_of = {b.broker_id: i for i, b in enumerate(self.brokers)}
+        #: Largest first; their positions are the partitions' numbers everywhere else.
         self.partitions = _by_size(model.partitions, constraints.seed)
         self.sizes = [partition.size_bytes for partition in self.partitions]
         self._roles(leaving, only_receivers)
         self._racks()
         self._fill()
+        #: Whether the plan's constraints let each partition move.
         self.movable = [
             partition.topic not in constraints.excluded_topics
             and (not constraints.pinned or partition.name not in constraints.pinned)
             for partition in self.partitions
         ]
-        #: Partitions of which a replica had to move, for other reasons than balance.
+        #: Partitions with a replica that had to move for other reasons than balance.
         self.forced: set[int] = set()
-        #: Replicas that may not come back, by partition and broker: their directory failed, or
-        #: their broker is dead.
+        #: Pairs of partition and broker that must not come back: the broker is dead, or its
+        #: directory failed.
         self.barred: set[tuple[int, int]] = set()
-        #: Replicas that cannot lead: they have not caught up, or their directory failed.
+        #: Pairs of partition and broker that cannot lead: the replica has not caught up, or its
+        #: directory failed.
         self.lagging: set[tuple[int, int]] = set()
         self._find_offline()
         self._find_lagging()

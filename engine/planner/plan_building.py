@@ -22,11 +22,13 @@ class PlanFindings:
     """Findings of a verb besides the placement of replicas."""
 
     def __init__(self, verb: str) -> None:
+        """`verb` is the planning command, as the plan names it."""
         self.verb = verb
+        #: The fewest moves by which the goal can be reached.
         self.bound_moves = 0
         self.warnings: list[str] = []
         self.unmet: list[UnmetGoal] = []
-        #: Partitions that another leader is elected for though their replicas stay, by number.
+        #: Numbers of partitions that get another leader while their replicas stay.
         self.elections: set[int] = set()
 
 
@@ -120,13 +122,16 @@ class _Loads:
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]
     ) -> None:
+        """Sum over `places`: each partition with the broker ids of its replicas."""
         self._state = state
         count = len(state.brokers)
+        #: By broker index: replicas, leaders, bytes, and bytes per second in and out.
         self.counts = [0] * count
         self.leads = [0] * count
         self.sizes = [0] * count
         self.rates_in = [0] * count
         self.rates_out = [0] * count
+        #: Rack faults of all partitions, and replicas that are offline.
         self.faults = 0
         self.offline = 0
         index_of = state.index_of

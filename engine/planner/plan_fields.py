@@ -59,6 +59,7 @@ class PlanFields:
     """An object of a file; every method raises BadPlanFile for another kind of value."""
 
     def __init__(self, place: str, value: object) -> None:
+        """`place` names the object in errors; empty for the whole file. Raises BadPlanFile."""
         if not isinstance(value, dict):
             raise BadPlanFile(place, "is not an object" if place else "is not a JSON object")
         self.place = place

@@ -47,11 +47,14 @@ class RackLimits:
     """Limits by replication factor, for brokers that may hold replicas."""
 
     def __init__(self, groups: Sequence[int], usable: Sequence[bool]) -> None:
+        """`groups` has the rack's number of each broker, `usable` whether it may hold replicas."""
         self.group_count = max(groups, default=-1) + 1
+        #: Usable brokers of each rack.
         self.sizes = [0] * self.group_count
         for group, is_usable in zip(groups, usable, strict=True):
             self.sizes[group] += is_usable
         self._filled = [size for size in self.sizes if size]
+        #: Limits that were computed, by replication factor.
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:

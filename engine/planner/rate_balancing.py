@@ -23,10 +23,11 @@ class RateState(PlacementState):
     """
 
     def __init__(self, state: PlacementState) -> None:
+        """Renumber the partitions of a search by their write rate."""
         rated = [p._replace(size_bytes=p.write_rate, replica_sizes=()) for p in state.partitions]
         super().__init__(ClusterModel(state.brokers, rated), state.constraints)
         numbers = {(p.topic, p.partition): number for number, p in enumerate(state.partitions)}
-        #: The search's number of each partition.
+        #: Number of each partition in the search.
         self._numbers = [numbers[p.topic, p.partition] for p in self.partitions]
         self._state = state
         if state.barred:

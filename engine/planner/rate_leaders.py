@@ -40,13 +40,16 @@ class RateLeaders:
     """The search for exchanges of leadership, the broker with the most bytes out first."""
 
     def __init__(self, state: PlacementState, *, keeps_counts: bool) -> None:
+        """With `keeps_counts` the numbers of leaderships do not become less even."""
         self._state = state
         self._keeps_counts = keeps_counts
+        #: Bytes per second that each partition's leader sends to followers.
         self.rates = [
             partition.write_rate * (len(replicas) - 1)
             for partition, replicas in zip(state.partitions, state.replicas, strict=True)
         ]
         count = len(state.brokers)
+        #: Sum of those rates, and number of leaderships, by broker index.
         self.out = [0] * count
         self.leads = [0] * count
         for rate, replicas in zip(self.rates, state.replicas, strict=True):
@@ -54,6 +57,7 @@ class RateLeaders:
             self.leads[replicas[0]] += 1
         self._playing = [b for b in range(count) if state.in_play[b]]
         total = sum(self.out[b] for b in self._playing)
+        #: Mean of `out` over the brokers that the search may use.
         self.mean = total / len(self._playing) if self._playing else 0.0
 
     def level(self) -> float:

@@ -44,6 +44,7 @@ class _Order:
     """Brokers that take replicas, by rack, the emptiest first."""
 
     def __init__(self, state: PlacementState) -> None:
+        """Sort the brokers of each rack by how little they hold."""
         self._state = state
         self._by_group: list[list[tuple[int, int, int]]] = [
             sorted((state.counts[b], state.held_bytes[b], b) for b in members if state.receives[b])

@@ -143,28 +143,42 @@ class Execution:
         *,
         poll_ms: int = 1000,
     ) -> None:
+        """Continue from `state`; the cluster is observed every `poll_ms`."""
         self._cluster = cluster
         self._poll_ms = poll_ms
         self._clock = clock
         self._journal = journal
+        #: Positions of the changes in the order in which they begin.
         self._order = state.begun.settings.order(len(state.begun.changes))
+        #: Settings now in force: a request in the journal, and the adaptive throttle, replace them.
         self._settings: ExecutionSettings = state.settings
+        #: Name of the user who has requested a pause; None without a pause.
         self._paused_by = state.paused_by
         self._changes = state.begun.changes
         self._cluster_id = state.begun.cluster_id
         self._throttling = Throttling(cluster, journal, state)
+        #: Changes that some process has submitted, and those that have ended with their result.
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
+        #: Changes that the controller has refused, with the error.
         self._refused: dict[TopicPartition, ApiError] = {}
-        # How often a partition was seen where the plan does not want it.
+        #: In how many polls in a row each partition had a state that the plan does not expect.
         self._astray: Counter[TopicPartition] = Counter()
-        # What the controller has accepted or was seen at work, and what was taken back of that.
+        #: Changes that the controller has accepted or that were seen in progress; below, those of
+        #: them that somebody has cancelled since.
         self._accepted: set[TopicPartition] = set()
         self._taken_back: set[TopicPartition] = set()
+        #: Name of the user who has requested a cancellation; None without one.
         self._cancelled_by = state.cancelled_by
+        #: Why preferred leaders could not be elected at the end. None: they were, or need not be.
         self._election_error: EngineError | None = None
+        #: When the cluster stopped responding (monotonic), for the patience. None while it
+        #: responds.
         self._unanswered_since_ms: int | None = None
+        #: When each change was first refused by an error that may pass.
         self._refused_since_ms: dict[TopicPartition, int] = {}
+        #: Partitions under min.insync.replicas at the first observation: only others count as
+        #: worse. None before.
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
     def run(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:

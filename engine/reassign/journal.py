@@ -64,6 +64,7 @@ class JournalHeld(EngineError):
     """Another process is at work by a journal."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
+        """`writer` is None if the journal does not name its process."""
         self.path = path
         self.writer = writer
         self.hint = (
@@ -86,9 +87,11 @@ class MoveJournal:
     """The journal of one execution, held by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
+        """`held` is the journal's file, locked by this process."""
         self._files = files
         self._held = held
         self.path = held.path
+        #: Size of the file when requests were last read: an unchanged file is not read again.
         self._read_bytes = -1
 
     @classmethod

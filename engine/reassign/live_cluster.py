@@ -118,6 +118,7 @@ class LiveCluster:
         exist.
         """
         self._client = client
+        #: Measures the latency of a producer, for adaptive throttles. None without a topic for it.
         self._latency: ProducerLatency | None = None
         if latency_topic is not None:
             from engine.reassign.producer_latency import ProducerLatency
@@ -127,6 +128,7 @@ class LiveCluster:
         self._keys = [change.name for change in changes]
         self._topics = sorted({key.topic for key in self._keys})
         self._brokers = {b for c in changes for b in (*c.old_replicas, *c.new_replicas)}
+        #: min.insync.replicas of the topics. None until the first observation reads them.
         self._min_isr: dict[str, int] | None = None
 
     def read(self) -> ObservedCluster:

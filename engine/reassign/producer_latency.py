@@ -19,7 +19,7 @@ class ProducerLatency:
         self._topic = topic
         self._partitions = [row.partition for row in view.topics[topic].partitions]
         self._producer = Producer(client)
-        #: What a record that was refused or given up counts as.
+        #: Latency that counts for a record without success.
         self._failed_ms = client.timeout_ms
 
     def measure_ms(self) -> int:

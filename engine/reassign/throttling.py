@@ -54,6 +54,7 @@ class ThrottleOfAnotherMove(EngineError):
     def __init__(
         self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
     ) -> None:
+        """`settings` are the throttles in question, `partitions` those of the other move."""
         self.settings = tuple(settings)
         self.partitions = tuple(partitions)
         self.hint = (
@@ -71,18 +72,24 @@ class Throttling:
     """The throttles of an execution; `state` has those that an earlier process set."""
 
     def __init__(self, cluster: MovedCluster, journal: MoveJournal, state: JournalState) -> None:
+        """Set nothing yet; an earlier process may have set throttles."""
         self._cluster = cluster
         self._journal = journal
         self._changes = state.begun.changes
+        #: Values before this execution, which its end restores.
         self._before = dict(state.before)
-        #: All values that each throttle was ever about to get.
+        #: All values that this execution may have set: any other value is somebody else's.
         self._ours = _set_by(state)
+        #: Whether the throttles have been restored; a later change sets them again.
         self._is_returned = state.is_returned
+        #: The adaptive rate. None without one, and before the first observation.
         self._adaptive: AdaptiveRate | None = None
-        # Replicas that are not new and were out of an in-sync set: now, and how often in all.
+        #: Old replicas that are out of the in-sync set now, and how many have left it in all: the
+        #: adaptive rate falls then.
         self._out: set[tuple[TopicPartition, int]] = set()
         self._left_count = 0
-        #: What somebody else changed meanwhile, known once it was brought back.
+        #: Throttles that somebody else has changed meanwhile, and that were left so. Known when the
+        #: others were restored.
         self.foreign: Sequence[ThrottleSetting] = ()
 
     @property

@@ -61,6 +61,7 @@ class BatchView:
     __slots__ = ("_buffer", "_header", "_position")
 
     def __init__(self, buffer: memoryview, position: int = 0) -> None:
+        """Read the header. Raises CorruptRecord if the buffer ends inside it."""
         try:
             self._header: tuple[int, ...] = read_header(buffer, position)
         except struct.error as error:

@@ -142,12 +142,17 @@ class BatchBuilder:
     )
 
     def __init__(self, settings: BatchSettings | None = None) -> None:
+        """Begin without records. Raises BatchRefused for settings that contradict each other."""
         self.settings = settings or BatchSettings()
         self.settings.check()
         self.record_count = 0
+        #: Encoded records without the header.
         self._payload = bytearray()
+        #: Timestamp to which those of the records are relative: the delete horizon, else that of
+        #: the first record. None before.
         self._base_timestamp_ms = self.settings.delete_horizon_ms
         self._max_timestamp_ms = NO_TIMESTAMP
+        #: Offset of the last record; one below the base offset before the first.
         self._last_offset = self.settings.base_offset - 1
 
     @property

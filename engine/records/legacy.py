@@ -82,6 +82,7 @@ class LegacyMessage:
     sequence: ClassVar[int] = NO_SEQUENCE
 
     def __init__(self, buffer: memoryview, position: int = 0) -> None:
+        """Read offset and size. Raises CorruptRecord if the buffer ends before the fixed fields."""
         left = len(buffer) - position
         if left < LENGTH_OVERHEAD_BYTES + MESSAGE_BYTES_MIN:
             raise CorruptRecord(
@@ -94,8 +95,11 @@ class LegacyMessage:
         self._buffer = buffer
         self._position = position
         self._size: int = size + LENGTH_OVERHEAD_BYTES
+        #: Position to name in errors: for a message of a wrapper that of the wrapper.
         self._place = position
+        #: The compressed message of magic 1 that has this one in it; None for others.
         self._wrapper: LegacyMessage | None = None
+        #: CRC of the bytes; None until first needed.
         self._computed_crc: int | None = None
 
     @classmethod

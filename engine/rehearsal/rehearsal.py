@@ -134,11 +134,15 @@ class Rehearsal:
             racks=copy.racks,
             is_in_processes=killed is not None,
         )
+        #: Id that the killed broker has in the copy; None if none is killed.
         self._killed = None if killed is None else copy.ids[killed]
+        #: When it was killed, None before; below, whether it runs again.
         self._died_ms: int | None = None
         self._is_back = False
         self._began_ms = 0
+        #: What was last reported of each partition: it is reported again only after a change.
         self._seen: dict[TopicPartition, tuple[str, tuple[int, ...], int | None]] = {}
+        #: Last leader of each partition, and how often any has changed.
         self._leaders: dict[TopicPartition, int | None] = {}
         self._leader_changes = 0
         self._warnings: list[str] = []

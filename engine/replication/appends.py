@@ -50,17 +50,22 @@ class Appends:
     """Appends to one broker's partitions."""
 
     def __init__(self, access: PartitionAccess) -> None:
+        """Take the parts of the broker's replica manager, which creates this object."""
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._counts_of = hosted.topic_counts.of
+        #: Internal topics to which clients may not write.
         self._refused = hosted.refused_to_clients
         self._perform = performer.perform
         self._watch = delayed.watch_produce
-        # The watched keys, for a check before each of the many appends without a waiting request.
+        #: Watched keys of the purgatories: most appends complete no waiting request, and only look
+        #: here.
         self._produce_keys = delayed.produces.watched_keys
         self._delete_keys = delayed.deletes.watched_keys
         self._fetch_keys = delayed.fetches.watched_keys
+        #: Set by `stop`: an append that takes several turns refuses the partitions that are left,
+        #: and none waits for followers.
         self._is_stopped = False
 
     def stop(self) -> None:

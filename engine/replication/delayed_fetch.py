@@ -97,6 +97,8 @@ class DelayedFetch(DelayedOperation):
         self.waiting = waiting
         self._find = find
         self._is_throttled = is_throttled
+        #: Kept with the results when the fetch completes; deleted then, so that nothing is
+        #: referenced in a circle.
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
 
@@ -154,6 +156,10 @@ class FastDelayedFetch(DelayedOperation):
         partitions: Mapping[TopicPartition, Partition],
         read: Callable[[], Any],
     ) -> None:
+        """`read` returns the response.
+
+        The fields of the base class are set here, without its call.
+        """
         self.deadline_ms = deadline_ms
         self._bucket = None
         self.is_completed = False

@@ -43,8 +43,12 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         """Wait for the offsets in `required`; `find` raises the error of a missing partition."""
         super().__init__(deadline_ms)
         self._results = results
+        #: Offset that each partition's high watermark must reach; partitions leave when it has, or
+        #: has failed.
         self._required = dict(required)
         self._find = find
+        #: Kept with the results of all partitions; deleted then, so that nothing is referenced in a
+        #: circle.
         self.promise: Promise[dict[TopicPartition, A]] = Promise()
         self.promise.source = self
 

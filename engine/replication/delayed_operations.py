@@ -41,6 +41,7 @@ class DelayedOperations:
         read_now: ReadNow,
         on_waiting: Callable[[int], None],
     ) -> None:
+        """Begin with empty purgatories at `now_ms` (monotonic)."""
         self._read_now = read_now
         self._on_waiting = on_waiting
         self.produces: Purgatory[DelayedProduce] = Purgatory(
@@ -53,7 +54,8 @@ class DelayedOperations:
             TimingWheel(now_ms),
             purge_interval=config.delete_records_purgatory_purge_interval_requests,
         )
-        # The watched keys, for a check before each of the many events without a waiting operation.
+        #: Watched keys of the purgatories: most events complete no waiting operation, and only look
+        #: here.
         self._produce_keys = self.produces.watched_keys
         self._delete_keys = self.deletes.watched_keys
         self._fetch_keys = self.fetches.watched_keys

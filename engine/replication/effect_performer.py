@@ -37,10 +37,14 @@ class EffectPerformer:
         delayed: DelayedOperations,
         ports: ReplicaManagerPorts,
     ) -> None:
+        """`ports` perform what goes beyond the partitions, as fetching and ISR proposals."""
         self._partitions = partitions
         self._delayed = delayed
         self._ports = ports
+        #: Effects that were caused by effects; performed in order after them.
         self._effects: deque[Effect] = deque()
+        #: Whether effects are being performed further up the stack, which then performs new ones
+        #: too.
         self._is_performing = False
 
     def perform(self, effects: Iterable[Effect]) -> None:

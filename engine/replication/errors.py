@@ -69,6 +69,7 @@ class NotEnoughReplicas(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int
     ) -> None:
+        """`min_isr_count` is min.insync.replicas, at most the number of assigned replicas."""
         self.isr = tuple(isr)
         super().__init__(
             NOT_ENOUGH_REPLICAS,
@@ -82,6 +83,7 @@ class NotEnoughReplicasAfterAppend(ApiError):
     """The in-sync set became too small after the records were written."""
 
     def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
+        """`min_isr_count` is min.insync.replicas, at most the number of assigned replicas."""
         super().__init__(
             NOT_ENOUGH_REPLICAS_AFTER_APPEND,
             f"{topic_partition}: {isr_count} replicas in sync, {min_isr_count} are needed",
@@ -133,6 +135,7 @@ class InconsistentTopicId(ApiError):
     """A log belongs to another topic of the same name. Source: REPL-10."""
 
     def __init__(self, topic_partition: TopicPartition, logged: str, expected: str) -> None:
+        """Both topic ids are texts."""
         super().__init__(
             INCONSISTENT_TOPIC_ID,
             f"the log of {topic_partition} is of the topic {logged}, not of {expected}",
@@ -154,6 +157,7 @@ class FencedLeaderEpoch(ApiError):
     """The client knows an older leader epoch than this broker does."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
+        """`requested` is the client's epoch, `current` this broker's."""
         super().__init__(
             FENCED_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {requested} was followed by {current}",
@@ -169,6 +173,7 @@ class UnknownLeaderEpoch(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, requested: int | None, current: int
     ) -> None:
+        """`requested` is the client's epoch, `current` this broker's."""
         super().__init__(
             UNKNOWN_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {requested} is not known here, {current} is",
@@ -196,6 +201,7 @@ class OffsetNotAvailable(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
     ) -> None:
+        """Both offsets are exclusive ends."""
         super().__init__(
             OFFSET_NOT_AVAILABLE,
             f"{topic_partition}: high watermark {high_watermark} is below {epoch_start_offset}",

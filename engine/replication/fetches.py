@@ -42,6 +42,7 @@ class Fetches:
     def __init__(
         self, access: PartitionAccess, reader: PartitionReader, leader_quota: ReplicationQuota
     ) -> None:
+        """Take the parts of the broker's replica manager, which creates this object."""
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find = hosted.find
@@ -49,12 +50,14 @@ class Fetches:
         self._watch, self._keep = delayed.watch_fetch, delayed.keep_fetch
         self._check_deletes = delayed.check_deletes
         self._deletes = delayed.deletes
+        #: Watched keys of waiting DeleteRecords, which followers' fetches may complete.
         self._delete_keys = delayed.deletes.watched_keys
         self._reader = reader
+        #: What parked fetches of followers need of this broker.
         self._leader_side = LeaderSide(
             self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
         )
-        #: Fetches of very many partitions.
+        #: Fetches of very many partitions, which are read in shares of the loop's turns.
         self.large = LargeFetches(access, reader)
 
     def fetch(

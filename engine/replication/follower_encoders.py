@@ -37,9 +37,11 @@ class LocalEncoder(FollowerEncoder):
     is_requested = True
 
     def __init__(self, give: Give) -> None:
+        """`give` passes records to the follower's fetcher."""
         self._give = give
+        #: The parked fetch to which records were given last; None before.
         self._fetch: ParkedFetch | None = None
-        # The partitions whose records the follower has not appended yet.
+        #: Partitions whose records the follower has not appended yet.
         self._given: set[TopicPartition] = set()
 
     @property
@@ -133,9 +135,12 @@ class RemoteEncoder(FollowerEncoder):
     __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
 
     def __init__(self, respond: Respond) -> None:
+        """`respond` sends the response with one partition's records."""
         self._respond = respond
+        #: Whether the follower has sent a request that has no response.
         self.is_requested = True
-        # Partitions that may have more news than records, or had an event between two requests.
+        #: Partitions that may have other news than records; below, those with an event between two
+        #: requests.
         self._moved: set[TopicPartition] = set()
         self._unseen: set[TopicPartition] = set()
 

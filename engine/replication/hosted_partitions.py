@@ -37,7 +37,9 @@ class HostedPartitions:
         self._is_known = is_known
         self._on_log_dir_offline = on_log_dir_offline
         self._partitions: dict[TopicPartition, Partition] = {}
+        #: Partitions whose log directory has failed.
         self._offline: set[TopicPartition] = set()
+        #: Counts by topic, which the partitions share.
         self.topic_counts = BrokerTopicCounts()
 
     @property

@@ -54,10 +54,10 @@ class LargeDelayedFetch(DelayedFetch):
         """`find` and `is_throttled` are those of `DelayedFetch`."""
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
-        # The bytes of the partitions that were checked.
+        #: Bytes that each checked partition has, and their sum, which is compared with min_bytes.
         self._available: dict[TopicPartition, int] = {}
         self._total_bytes = 0
-        #: No request waits for it any more.
+        #: Whether no request waits for the result any more.
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:
@@ -104,7 +104,9 @@ class Reading:
     __slots__ = ("_all", "_is_over", "results")
 
     def __init__(self, all_readings: dict[Reading, None]) -> None:
+        """Register in `all_readings` until the end."""
         self.results: FetchResults = []
+        #: Whether the fetch has ended: slices read later are released.
         self._is_over = False
         self._all = all_readings
         all_readings[self] = None
@@ -134,10 +136,12 @@ class LargeFetches:
     """The fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
+        """Take the parts of the broker's replica manager."""
         self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find
         self._perform = performer.perform
         self._reader = reader
+        #: Fetches that are being read, so that their files can be closed at the stop.
         self._readings: dict[Reading, None] = {}
         self._is_stopped = False
 

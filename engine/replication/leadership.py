@@ -55,6 +55,7 @@ class StaleLeaderOrder(ApiError):
     """An order for a leader epoch that this broker has, or that was followed by another."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
+        """`requested` is the leader epoch of the order, `current` that of the partition."""
         super().__init__(
             STALE_CONTROLLER_EPOCH,
             f"{topic_partition}: the order is of leader epoch {requested}, the latest is {current}",
@@ -88,17 +89,23 @@ class Leadership:
         config_of: Callable[[str], ReplicationConfig],
         is_alive: Callable[[int], bool],
     ) -> None:
-        """`config_of` returns a topic's settings; `is_alive` whether a broker is in the cluster."""
+        """`config_of` returns a topic's settings for replication.
+
+        `is_alive` whether a broker is up.
+        """
         self.broker_id = broker_id
         self._clock = clock
         self._replicas = replicas
         self._logs = logs
         self._config_of = config_of
         self._is_alive = is_alive
-        #: The epoch of the latest controller that has sent an order.
+        #: Epoch of the newest controller that has sent an order: older ones are refused.
         self.controller_epoch = 0
-        #: Whether all partitions are known: from then on watermarks may be checkpointed (PART-13).
+        #: Whether the first LeaderAndIsr was applied, so that all partitions are known: high
+        #: watermarks may be checkpointed from then on (PART-13).
         self.is_informed = False
+        #: Called after a partition took a role in a new leader epoch; below, after the end of a
+        #: role.
         self._role_listeners: list[Callable[[Partition], None]] = []
         self._stop_listeners: list[Callable[[TopicPartition], None]] = []
 

@@ -70,18 +70,24 @@ class MetadataCache:
     """Brokers and topics by name and id; changed by `update` and `commit` alone."""
 
     def __init__(self, broker_id: int, cluster_id: str) -> None:
+        """Begin without brokers and topics."""
         self.broker_id = broker_id
         self.cluster_id = cluster_id
+        #: None while no controller is known.
         self.controller_id: int | None = None
-        #: This broker as it will be registered, from when it listens on.
+        #: This broker as it will be registered; None until its listeners are open. Shown as long as
+        #: no update has named brokers.
         self.own: BrokerNode | None = None
-        #: Rises with each update.
+        #: Rises with each update: responses that were built from an earlier one are outdated.
         self.version = 0
         self._brokers: Mapping[int, BrokerNode] = {}
         self._topics: dict[str, dict[int, PartitionMetadata]] = {}
+        #: Topic ids by name, and the reverse.
         self._id_of: dict[str, bytes] = {}
         self._name_of: dict[bytes, str] = {}
+        #: Called with the names of the topics that an update has changed.
         self._listeners: list[Callable[[frozenset[str]], None]] = []
+        #: Order of each topic's partitions in responses, as Kafka's hash maps have it.
         self._orders = PartitionOrders()
 
     # Reading
@@ -220,15 +226,16 @@ class StagedUpdate:
     """
 
     def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
+        """Begin without topics; `topic_ids` are those of the update, by name."""
         self._cache = cache
         self.topic_ids = topic_ids
-        #: All partitions of each topic in the update; none: it is deleted.
+        #: All partitions of each topic in the update; a topic without any is deleted.
         self.topics: dict[str, dict[int, PartitionMetadata]] = {}
-        #: The partitions that were known, and are not any more.
+        #: Partitions that were known before the update and are not after it.
         self.gone: list[TopicPartition] = []
-        #: The partitions of each topic that were not known.
+        #: Indexes of partitions that were not known before, by topic.
         self.added: dict[str, list[int]] = {}
-        #: How many partitions the update is about.
+        #: How many partitions the update has.
         self.partition_count = 0
 
     def take_all(

@@ -100,10 +100,13 @@ class ParkedFetch(DelayedOperation):
         super().__init__(deadline_ms)
         self.params = params
         partitions = leader.partitions
+        #: The partitions on this broker, by key.
         self._here = {key: partitions[key] for key in keys}
         self.positions = positions
         self.leader = leader
         self._encoder = encoder
+        #: Kept with the results when the fetch ends; deleted then, so that nothing is referenced in
+        #: a circle.
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
         for key, here in self._here.items():

@@ -113,6 +113,7 @@ class Partition:
         high_watermark: int = 0,
         is_alive: Callable[[int], bool],
     ) -> None:
+        """Begin without a role: neither leader nor follower."""
         self.broker_id = broker_id
         self.topic_partition = log.topic_partition
         self.log = log
@@ -123,19 +124,20 @@ class Partition:
         self.leader_epoch = _NO_EPOCH
         self.partition_epoch = _NO_EPOCH
         self.assigned_replicas: tuple[int, ...] = ()
-        #: Those of them that a reassignment adds and removes.
+        #: Of the assigned replicas, those that a reassignment adds, and those that it removes.
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
         self.in_sync = InSyncSet(())
-        # Whether the controller's answer to the set in flight is still to come.
+        #: Whether a proposal of the in-sync set is in flight: no other may be made.
         self._is_awaited = False
-        #: The progress of the other replicas, see `followers_of`; empty on a follower (HW-3).
+        #: Progress of the other replicas, see `followers_of`. Empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
-        #: The log's end when this leader epoch began, None on a follower.
+        #: Log end offset when this broker became leader in this epoch. None on a follower.
         self.epoch_start_offset: int | None = None
-        #: What is counted of its topic: that of its broker, once it is hosted.
+        #: Counts of the topic; those of the broker once the partition is hosted.
         self.counts = TopicCounts()
-        #: The newest batch, for the followers that read it next.
+        #: The last batch appended by a leader with followers, kept if it is small: they read it
+        #: next. None before.
         self.newest: NewestBatch | None = None
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, high_watermark, log.log_start_offset

@@ -45,9 +45,13 @@ class PartitionOrders:
     """Orders of the partitions of topics, worked out as a topic is read."""
 
     def __init__(self) -> None:
+        """Begin without topics."""
+        #: Number of updates, and the partitions of the largest one: both decide how Kafka's maps
+        #: have grown.
         self._update_count = 0
         self._largest_update = 0
         self._orders: dict[str, _Order] = {}
+        #: Partitions of each topic that are not ordered yet.
         self._additions: dict[str, list[_Addition]] = {}
 
     def update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:

@@ -37,10 +37,11 @@ class RemainingBytes:
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
-        #: The ids in the request: another topic may take a name between two calls.
+        """Begin with all bytes that the request allows."""
+        #: Topic ids of the request: another topic may get a name between two calls.
         self.topic_ids = topic_ids
         self.left_bytes = params.max_bytes
-        #: No records so far: the first batch may be above the limits.
+        #: Whether no records were read so far: the first batch may exceed the limits.
         self.at_least_one_batch = not params.is_max_bytes_hard
 
 
@@ -52,6 +53,7 @@ class PartitionReader:
         hosted: HostedPartitions,
         ports: ReplicaManagerPorts,
     ) -> None:
+        """Take the parts of the broker's replica manager, which creates this object."""
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._counts_of = hosted.topic_counts.of

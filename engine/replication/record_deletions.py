@@ -29,8 +29,10 @@ class RecordDeletions:
     """Deletions of records from one broker's partitions."""
 
     def __init__(self, access: PartitionAccess) -> None:
+        """Take the parts of the broker's replica manager, which creates this object."""
         self._clock, hosted, delayed, performer = access
         self._find, self._answer_to = hosted.find, hosted.answer_to
+        #: Internal topics from which clients may not delete.
         self._refused = hosted.refused_to_clients
         self._watch = delayed.watch_delete
         self._perform = performer.perform

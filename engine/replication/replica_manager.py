@@ -63,11 +63,12 @@ class ReplicaManager:
         ports: ReplicaManagerPorts,
         config: ReplicaManagerConfig | None = None,
     ) -> None:
+        """Create the parts and begin without partitions."""
         self._clock = clock
         self._ports = ports
         hosted = self._hosted = HostedPartitions(ports.is_known, ports.on_log_dir_offline)
         self._partitions = hosted.partitions
-        #: What is counted of the topics.
+        #: Counts of produces and fetches by topic, and of shrunk and expanded in-sync sets.
         self.topic_counts = hosted.topic_counts
         #: What is counted of in-sync sets.
         self.isr_counts = IsrCounts()

@@ -40,9 +40,10 @@ class ReplicationQuota:
     ) -> None:
         """`is_throttled` returns whether a partition is in the list of its topic."""
         self.is_throttled = is_throttled
-        #: Bytes a second.
+        #: Bytes per second; UNBOUNDED until `reconfigure` sets the broker's setting.
         self.bound_per_s = UNBOUNDED
         self._clock = clock
+        #: Rate of the throttled bytes.
         self._rate = SimpleRate(window_count, window_ms)
 
     @property

@@ -118,13 +118,14 @@ class TopicCounts:
     replication_bytes_out: int
 
     def __init__(self) -> None:
+        """Begin at 0."""
         for name in COUNT_NAMES:
             setattr(self, name, 0)
-        #: Appends and reads on the fast paths, each the sum of its bytes and of ONE for each: not
-        #: part of the other counts before `fold`.
+        #: Appends and reads on the fast paths: one integer is the sum of their bytes and of ONE for
+        #: each. Part of the other counts only after `fold`.
         self.fast_appends = 0
         self.fast_reads = 0
-        #: How many offsets the batches of such appends have beyond their first.
+        #: Sum over those appends of last less first offset: records less one, for each batch.
         self.fast_offset_steps = 0
 
     def fold(self) -> None:

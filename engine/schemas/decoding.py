@@ -64,12 +64,15 @@ class SchemaDecoder:
         """
         self._source = source
         self._with_defaults = with_defaults
+        #: Reads all bytes without an envelope; None: bytes name their schema.
         self._one = None
         if one is not None:
             self._one = reader_of(
                 one, "the schema", is_enveloped=False, with_defaults=with_defaults
             )
+        #: The reader of each schema id, or the error that it gave.
         self._readers: dict[int, Callable[[bytes], object] | EngineError] = {}
+        #: Failures that may pass, by schema id, with the count of values until the next request.
         self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:

@@ -31,10 +31,11 @@ class RegistryRefused(EngineError):
     """A registry refused a request."""
 
     def __init__(self, url: str, status: int, reason: str) -> None:
+        """Statuses of overload and of a failing server may pass."""
         super().__init__(f"{url}: status {status}: {reason}")
         self.url = url
         self.status = status
-        #: Another try may go well.
+        #: Whether a repeated request may succeed.
         self.may_pass = status in _PASSING or status >= _SERVER_ERRORS
         self.reason = reason
         if status in _REFUSED:
@@ -52,9 +53,11 @@ class Registry:
         self._http = http
         parts = urlsplit(url)
         user, _, host = parts.netloc.rpartition("@")
+        #: The address without credentials, as errors name it.
         self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
         self._headers = {"Accept": _ACCEPT, **_authorization(auth or unquote(user))}
         self._timeout_s = timeout_s
+        #: How many schemas the registry did not have: after some, it is not asked any more.
         self._unknown_count = 0
 
     def schema(self, schema_id: int) -> Schema:

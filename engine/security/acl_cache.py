@@ -72,11 +72,14 @@ class AclCache:
     """Entries by pattern; each pattern's as a tuple without repetitions."""
 
     def __init__(self) -> None:
-        #: How often the rules have changed.
+        """Begin without ACLs."""
+        #: Counts changes: what sessions have been granted holds for one version.
         self.version = 0
         self._entries: dict[AclPattern, tuple[AccessEntry, ...]] = {}
+        #: Number of prefixed patterns of each resource type: without any, look-ups need no
+        #: prefixes.
         self._prefixed_counts: dict[AclResource, int] = {}
-        # The names of the patterns that have an entry.
+        #: Names of patterns with an entry, by resource type and pattern type.
         self._names: dict[_NamesKey, set[str]] = {}
 
     @property

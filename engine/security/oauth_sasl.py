@@ -39,9 +39,12 @@ class OAuthBearerServer:
         """
         self.user: str | None = None
         self.is_token = False
+        #: For how long the token is valid from then on.
         self.lifetime_ms: int | None = None
         self._token_of = token_of
         self._wall_ms = wall_ms
+        #: Why the token was refused. The error is raised at the client's next message, as the
+        #: protocol has it. None without one.
         self._failure: str | None = None
 
     def response_to(self, token: bytes) -> bytes:

@@ -151,17 +151,21 @@ class ScramServer:
 
         `nonce` is random and used once.
         """
+        #: The authenticated user; None before the client's proof is verified.
         self.user: str | None = None
+        #: Whether a delegation token has authenticated its owner.
         self.is_token = False
         self.lifetime_ms: int | None = None
         self._token_of = token_of
         self._hash_name = mechanism.hash_name
         self._credential_of = credential_of
         self._nonce = nonce
+        #: Stored keys of the user; None before the client's first message.
         self._credential: ScramCredential | None = None
         self._name = ""
-        # The client's first message and ours.
+        #: Start of what both sides sign: the first messages of client and server.
         self._auth_message_start = ""
+        #: The client's nonce and this side's, which the client must repeat.
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:

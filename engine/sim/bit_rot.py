@@ -52,13 +52,16 @@ class BitRotRules:
     def __init__(
         self, histories: Mapping[TopicPartition, History], nodes: Mapping[int, SimulatedBroker]
     ) -> None:
+        """`histories` and `nodes` are those of the run, shared with its other rules."""
         self._histories = histories
         self._nodes = nodes
+        #: The damage of each broker that has one now, by broker id.
         self._rots: dict[int, BitRot] = {}
-        #: The leader epoch of a partition as a broker's damage of it ended.
+        #: Leader epoch of a partition when the damage of a broker's replica ended.
         self._ended_in: dict[tuple[int, TopicPartition], int] = {}
-        #: Those that are over, and when they were seen to be.
+        #: Damages that have ended, and when that was seen (simulated time).
         self._over: list[tuple[BitRot, int]] = []
+        #: Simulated time of the present check; set by the simulation.
         self.now_ms = 0
 
     def of(self, broker_id: int) -> BitRot | None:

@@ -39,6 +39,7 @@ class CleaningRules:
         self._histories = histories
         self._topics = topics
         self._nodes = nodes
+        #: The last cleaning of each replica that was checked.
         self._seen: dict[tuple[int, TopicPartition], LastCleaning] = {}
 
     def check(self, now_ms: int) -> None:

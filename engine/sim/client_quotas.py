@@ -50,6 +50,7 @@ class _Measured:
     """Bytes that a broker accepted from a client since the quota was set there."""
 
     def __init__(self, bytes_per_s: float, life: int, since_ms: int) -> None:
+        """Begin to count; `life` is that of the broker's process."""
         self.bytes_per_s = bytes_per_s
         self.life = life
         self.since_ms = since_ms
@@ -60,14 +61,18 @@ class QuotaRules:
     """Checks throttle times and produce quotas by the requests and responses of all clients."""
 
     def __init__(self, broken: BrokenRules) -> None:
+        """`broken` gets the violations."""
         self._broken = broken
+        #: The throttle time that each client last got from each broker.
         self._throttled: dict[tuple[str, Address], _Throttled] = {}
+        #: Number of the last request of any client.
         self._sent_count = 0
+        #: Bytes that each client and broker exchanged since the quota was set.
         self._measured: dict[tuple[str, str], _Measured] = {}
         #: Bytes of Produce requests without a response, now and at most, by client and broker.
         self._open_bytes: dict[tuple[str, str], int] = {}
         self._open_bytes_max: dict[tuple[str, str], int] = {}
-        #: Clients that wait for each throttle time: only these are checked for Q2.
+        #: Clients that wait for the end of each throttle time: only these are checked for rule Q2.
         self._waiting_clients: set[str] = set()
 
     def check_quota_of(self, client: str) -> None:

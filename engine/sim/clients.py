@@ -135,14 +135,17 @@ class SentBatch:
     )
 
     def __init__(self, partition: TopicPartition, first_number: int, count: int) -> None:
+        """Carry the numbers from `first_number` on, one per record."""
         self.partition = partition
         self.first_number = first_number
         self.count = count
+        #: How often the batch was sent.
         self.attempts = 0
-        #: The leader epoch as the batch was last sent.
+        #: Leader epoch when the batch was last sent, −1 before.
         self.leader_epoch = -1
-        #: How often records of the partition were lost before the batch was last sent.
+        #: The partition's number of losses when the batch was last sent.
         self.loss_count = 0
+        #: Whether the last attempt has a response, and whether one has accepted the batch.
         self.is_answered = False
         self.is_accepted = False
 
@@ -172,12 +175,13 @@ class ClusterRequests:
         if waits_when_throttled:
             quotas.check_quota_of(name)
         self._connections: dict[Address, LoopConnection] = {}
-        #: How often each broker was connected to.
+        #: How many connections were opened to each broker: their seeds and names differ.
         self._connection_numbers: dict[Address, int] = {}
-        #: Until when nothing is sent to a broker that throttles this client.
+        #: Time until which nothing is sent to a broker that throttles this client.
         self._throttled_until_ms: dict[Address, int] = {}
-        #: Leaders by partition.
+        #: Leaders by partition, as the last metadata had them.
         self.leaders: dict[TopicPartition, Address] = {}
+        #: Address of the controller in the last metadata; None if it has none.
         self.controller: Address | None = None
 
     def after(self, delay_ms: int, work: Callable[[], None]) -> None:
@@ -345,6 +349,7 @@ class SimulatedProducer:
         random: Random,
         events: ClientEvents,
     ) -> None:
+        """`events` get each response; `kind` says how the producer numbers and retries."""
         assert kind.window == 1 or kind.is_idempotent, "retries overtake what is in flight"
         self.name = requests.name
         self.kind = kind
@@ -352,10 +357,12 @@ class SimulatedProducer:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
+        #: Producer id and epoch of all partitions that have none of their own.
         self._sender = Sender(
             requests.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed
         )
         self._lanes = {partition: _Lane() for partition in partitions}
+        #: Whether no new records are sent: only those without a success, again.
         self._is_finishing = False
         self.accepted_count = 0
 

@@ -37,16 +37,21 @@ class CommittedKeys:
         """
         self._tombstones_stay_ms = tombstones_stay_ms
         self._spread_ms = spread_ms
+        #: Records of committed batches, by base offset.
         self._records: dict[int, Sequence[KeyedRecord]] = {}
         #: The last record of each key, and when it was committed.
         self._last: dict[bytes, tuple[KeyedRecord, int]] = {}
+        #: When each batch was committed, by base offset.
         self._committed_ms: dict[int, int] = {}
-        #: Keys with records that were lost: what those have superseded may be gone.
+        #: Keys with records that were lost, with the offset from which: older records of these keys
+        #: may have been cleaned away by them.
         self._uncertain: dict[bytes, int] = {}
-        #: When a replica last joined those in sync, and when which ones lost writes from where on.
+        #: When a replica last joined the in-sync set; below, when leaders lost records, and from
+        #: which offset.
         self._joined_ms = -1
         self._lost: list[tuple[int, int]] = []
-        #: Batches that cleaning has left, by their identity; they are the same in many replicas.
+        #: Records that a cleaning has left of a batch, by the batch's identity: many replicas have
+        #: the same.
         self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
 
     def commit(self, batch: BatchView, now_ms: int) -> None:

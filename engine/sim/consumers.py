@@ -48,12 +48,13 @@ class SimulatedConsumer:
         """Read up to the last stable offset, and hand that to `on_committed`, where it is given."""
         self.name = requests.name
         self._on_committed = on_committed
-        #: Where each partition is read next.
+        #: Next offset of each partition.
         self.positions = dict.fromkeys(partitions, 0)
         self._requests = requests
         self._random = random
         self._events = events
         self._pause_ms = pause_ms
+        #: When the leader of each partition was last looked up.
         self._found_ms: dict[TopicPartition, int] = {}
 
     def start(self) -> None:

@@ -53,6 +53,7 @@ class CoordinatedClients:
     def __init__(
         self, plan: Plan, world: RunContext, invariants: Invariants, ledger: Ledger
     ) -> None:
+        """Create the clients of `plan` later, by `start`."""
         self._plan = plan
         self._world = world
         self._invariants = invariants
@@ -63,9 +64,9 @@ class CoordinatedClients:
         #: Consumers that read up to the last stable offset.
         self.readers: list[SimulatedConsumer] = []
         self.coordinators = CoordinatorRules(invariants.broke, world.nodes)
-        #: Who asks for what a group has, by group.
+        #: The client that asks for the committed offsets of each group.
         self._group_readers: dict[str, GroupReader] = {}
-        #: Transactional ids that a next instance has taken over in the end.
+        #: Transactional ids that another instance has taken over at the end of the run.
         self._taken_over: set[str] = set()
 
     def start(self) -> None:

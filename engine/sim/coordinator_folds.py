@@ -42,15 +42,18 @@ class GroupFold:
     """One partition of `__consumer_offsets`."""
 
     def __init__(self) -> None:
-        #: What is committed as the leader begins.
+        """Begin before the first record of the partition."""
+        #: Committed offsets when the present leader began.
         self.offsets: dict[_Key, _Offset] = {}
-        #: The generation of each group as the leader begins.
+        #: Generation of each group when the present leader began.
         self.generations: dict[str, int] = {}
-        #: What may be committed since: offsets, and None for nothing.
+        #: Offsets that may have been committed since, None for a deletion.
         self._later: dict[_Key, set[int | None]] = {}
-        #: Groups that have ended since.
+        #: Groups that have ended since the leader began.
         self._ended: set[str] = set()
+        #: Commits of open transactions, by producer id.
         self._open: dict[int, list[tuple[_Key, _Offset]]] = {}
+        #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
     def leader_began(self) -> None:
@@ -148,9 +151,12 @@ class TransactionFold:
     """One partition of `__transaction_state`."""
 
     def __init__(self) -> None:
-        #: The state of each id as the leader begins.
+        """Begin before the first record of the partition."""
+        #: State of each transactional id when the present leader began.
         self.states: dict[str, _State] = {}
+        #: States that may have been written since, None for a deletion.
         self._later: dict[str, set[_State | None]] = {}
+        #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
     def leader_began(self) -> None:

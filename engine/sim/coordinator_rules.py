@@ -41,13 +41,15 @@ class _Reading:
     __slots__ = ("end", "fold", "loaded", "loaded_epoch")
 
     def __init__(self, partition: Partition, loaded: EpochStart, loaded_epoch: int | None) -> None:
-        #: The epoch in which the leader has begun.
+        """Read the log up to where the leader's epoch began."""
+        #: Epoch and offset at which the leader began.
         self.loaded = loaded
-        #: The epoch of the load itself, None where it is not known.
+        #: Leader epoch of the coordinator's load; None if it is unknown.
         self.loaded_epoch = loaded_epoch
         self.fold = _FOLDS[partition.topic_partition.topic]()
         self.fold.take(content_batches(partition, 0, loaded.start_offset))
         self.fold.leader_began()
+        #: Offset up to which the log was read (exclusive).
         self.end = loaded.start_offset
 
     def is_of(self, partition: Partition, loaded_epoch: int | None) -> bool:
@@ -106,8 +108,9 @@ class CoordinatorRules:
         """`broke` reports a violation with its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
+        #: What was read of the logs of present leaders.
         self._readings: dict[_Led, _Reading] = {}
-        #: How many groups and transactional ids were compared.
+        #: Counts groups and transactional ids that were compared, to show that the rule sees any.
         self.compared_count = 0
 
     def check(self) -> None:

@@ -116,8 +116,9 @@ class Copier:
         random: Random,
         events: CopierEvents,
     ) -> None:
+        """Run until `finish`; then `is_done` follows."""
         self.name = requests.name
-        #: Whether it is at its end, with nothing open.
+        #: Whether the copier has ended, and has no open transaction.
         self.is_done = False
         self._requests = requests
         self._group = group
@@ -130,6 +131,7 @@ class Copier:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
+        #: Number of the next copied record: it names the record in the rules.
         self._next_number = 0
         self._is_finishing = False
 

@@ -46,8 +46,9 @@ class CopyRules:
         """`broke` reports a violation with its rule, text and partition."""
         self._histories = histories
         self._broke = broke
+        #: Copied ranges of each group and source partition, with their transactions.
         self._copies: dict[tuple[str, TopicPartition], list[tuple[Copied, SentTransaction]]] = {}
-        #: Groups that were told offsets by a broker that led their partition no more.
+        #: Groups that got committed offsets from a broker that no longer led their partition.
         self._misled: set[str] = set()
 
     @property

@@ -50,13 +50,13 @@ class DeletionRules:
         `broke` reports a violation with its rule, text and partition.
         """
         self._broke = broke
-        #: The values that each key of each topic ever had.
+        #: All values that each retention setting ever had as a default, and below, by topic.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}
         self._given_to: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-        #: Up to where records were to be deleted at most; kept when a topic goes, for a request may
-        #: arrive at the next one of its name.
+        #: Highest offset up to which records were requested to be deleted. Kept when a topic is
+        #: deleted: a request may arrive at the next topic of that name.
         self._requested: dict[TopicPartition, int] = {}
-        #: Where replicas began as they were looked at last, by broker and the id of the topic.
+        #: Log start offset of each replica at the last check, by broker, partition and topic id.
         self._starts: dict[tuple[str, TopicPartition, str | None], int] = {}
 
     def configured(self, topic: str, config: Mapping[str, str]) -> None:

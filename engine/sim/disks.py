@@ -35,17 +35,19 @@ class Disk:
     """The disk of one machine, over the lives of its process."""
 
     def __init__(self, clock: Clock) -> None:
+        """Begin with an empty disk; `clock` gives the modification times."""
         self.files = MemoryFiles(clock=clock)
         self.is_full = False
-        #: Whether anything has failed: only then a broker may take a directory offline.
+        #: Whether the disk ever failed: only then a broker may take a directory offline.
         self.has_failed_once = False
-        #: The directory that failed last.
+        #: The directory that failed last; empty before.
         self.failed_last = ""
-        #: Directories of which nothing can be changed now.
+        #: Directories in which every change fails now.
         self._failed: set[str] = set()
-        #: Whether a process goes by what an earlier sync failed to save: it is on no disk.
+        #: Whether the process works on with writes that a failed sync has lost: they are on no
+        #: disk.
         self.is_hollow = False
-        #: Whether the power goes with the next sync that fails.
+        #: Whether the power is cut at the next sync that fails.
         self.cuts_with_failed_sync = False
 
     def cut_power(self, draw: Random, *, keeps_nothing: bool) -> int:

@@ -24,10 +24,13 @@ class _ReceivedEpochs:
     """The epochs of controllers and partitions that one life of a broker has received."""
 
     def __init__(self, broker: Broker) -> None:
+        """Begin a life of `broker`, which has no metadata yet."""
         self.broker = broker
+        #: Version of the metadata cache at the last look, −1 before.
         self.version = -1
-        #: At least the epoch of the controller that was heard last.
+        #: Lower bound of the epoch of the last controller that sent metadata.
         self.controller_epoch = 0
+        #: Leader epochs of the cache, by partition and topic id: none may fall.
         self.epochs: dict[tuple[TopicPartition, bytes], int] = {}
 
 
@@ -44,14 +47,15 @@ class EpochRules:
         self._broke = broke
         self._nodes = nodes
         self._histories = histories
-        #: The latest epoch of each replica; restarts of its process do not clear it.
+        #: Latest leader epoch of each replica: a restart of its process must not lower it.
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
-        #: Where the log of each leader ended as its epoch began for it.
+        #: Log end offset of each leader when its epoch began.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
-        #: Since which epoch each leader leads, without an epoch that it missed.
+        #: Epoch since which each leader has led without a gap.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
+        #: Epochs that each broker's metadata has shown.
         self._heard: dict[int, _ReceivedEpochs] = {}
-        #: The epochs in which each broker was the controller, by its name, rising.
+        #: Controller epochs of each broker, by name, ascending.
         self._controllers: dict[str, list[int]] = {}
 
     def controller_began(self, name: str, epoch: int) -> None:

@@ -79,6 +79,10 @@ class Injector:
         operator: OperatorPort,
         trace: Trace,
     ) -> None:
+        """Faults begin when they are performed.
+
+        `operator` sends the requests that some of them are.
+        """
         self._nodes = nodes
         self._network = network
         self._links: MachineLinks = network.links
@@ -87,6 +91,7 @@ class Injector:
         self._invariants = invariants
         self._operator = operator
         self._trace = trace
+        #: Ends each fault that is in force, by its number.
         self._running: dict[int, Callable[[], None]] = {}
         self._number = 0
 

@@ -39,6 +39,7 @@ class FenceRules:
         """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused
+        #: Newest producer id and epoch of each transactional id.
         self._latest: dict[str, Ids] = {}
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:

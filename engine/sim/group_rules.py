@@ -47,10 +47,13 @@ class GroupRules:
         self._histories = histories
         self._broke = broke
         self.lives = GroupLives()
+        #: Member that each generation assigned a partition to: it must be one.
         self._owners: dict[tuple[str, Generation, TopicPartition], str] = {}
-        #: The latest generation of each group in which a member has its partitions.
+        #: Latest generation of each group in which a member has its partitions.
         self._latest: dict[str, Generation] = {}
+        #: Commits of each group, in the order in which they were sent.
         self._commits: dict[str, list[Commit]] = {}
+        #: Number of the last event (a commit sent or answered), and of the last commit.
         self._event_count = 0
         self._commit_count = 0
 

@@ -72,34 +72,40 @@ class History:
     """One partition from its creation on."""
 
     def __init__(self, name: str, keys: CommittedKeys | None = None) -> None:
+        """Begin without records; `keys` is for compacted topics."""
         self.name = name
-        #: Where the topic is compacted.
+        #: Committed records by key; None unless the topic is compacted.
         self.keys = keys
-        #: Batches by base offset, contiguous.
+        #: Committed batches by base offset, contiguous; they end at `committed_end` (exclusive).
         self.committed: dict[int, BatchId] = {}
         self.committed_end = 0
+        #: Time and size of committed batches by base offset, for retention.
         self._facts: dict[int, CommittedBatch] = {}
+        #: Leader of each epoch.
         self.leaders: dict[int, int] = {}
-        #: What was committed when each epoch was decided on (exclusive).
+        #: End (exclusive) of what was committed when each epoch was decided.
         self.decided_ends: dict[int, int] = {}
+        #: The partition's state znode as last written; None before.
         self.state: PartitionStateNode | None = None
-        #: Members of the in-sync set whose disk lost writes that they do not have again.
+        #: In-sync replicas whose disk has lost writes that they have not fetched again.
         self.lossy: dict[int, LossyReplica] = {}
-        #: Why the leader that comes may lack records, None if it may not.
+        #: Why the next leader may lack committed records. None: it may not.
         self.awaited: Awaited | None = None
-        #: Whether the topic is to be deleted: its records are nobody's any more.
+        #: Whether the topic's deletion was requested: its records are not expected any more.
         self.is_doomed = False
         self.losses: list[Loss] = []
         self.forks: list[Fork] = []
-        #: Whether somebody asked for records to go: a log may begin inside a batch then.
+        #: Whether DeleteRecords was sent: a log may then begin inside a batch.
         self.begins_inside_batches = False
-        #: What was committed and is lost, by base offset; a leader of before may still give it.
+        #: Committed batches that were lost, by base offset: an earlier leader may still return
+        #: them.
         self._lost: dict[int, set[BatchId]] = {}
-        #: The epoch of the leader that lacked something last, or was elected uncleanly.
+        #: Epoch of the last leader that lacked committed records, or was elected uncleanly. −1
+        #: before.
         self.lost_epoch = -1
-        #: From where on leaders lacked something, by their epochs.
+        #: Offset from which the leader of each epoch lacked records.
         self._lost_from: dict[int, int] = {}
-        #: Below this old records may have been deleted, in some replica.
+        #: Offset below which a replica may have deleted old records.
         self.start = 0
 
     def commit(self, batch: BatchView, now_ms: int) -> None:

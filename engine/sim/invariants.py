@@ -132,8 +132,9 @@ class Invariants:
         """Run `on_broken` at the first violation."""
         self.rules = rules
         self._on_broken = on_broken
+        #: The first violation; later ones are ignored. None while there is none.
         self.violation: Violation | None = None
-        #: Called with each batch that a watermark covers for the first time.
+        #: Called with each batch that a high watermark covers for the first time.
         self.on_commit: Callable[[TopicPartition, BatchView], None] = lambda _key, _batch: None
         self.histories: dict[TopicPartition, History] = {}
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
@@ -142,7 +143,7 @@ class Invariants:
         self.watermarks = WatermarkRules(self.broke, nodes)
         self._cleanings = CleaningRules(self.broke, self.histories, self.topics, nodes)
         self.clocks = ClockSpread()
-        #: The values of min.insync.replicas that each topic ever had.
+        #: All values of min.insync.replicas that each topic ever had.
         self._min_isrs: defaultdict[str, set[int]] = defaultdict(lambda: {rules.min_isr})
         self.deletions = DeletionRules(self.broke, rules.retention)
         self.rots = BitRotRules(self.histories, nodes)
@@ -155,13 +156,15 @@ class Invariants:
             broke=self.broke,
             end_of=self._end_of,
         )
-        #: The settings of each topic, as they are stored.
+        #: Settings of each topic in the metadata store.
         self.configs: dict[str, Mapping[str, str]] = {}
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
-        #: What was seen of each broker, and in which life.
+        #: What was seen of each broker's replicas, and in which life of its process.
         self._seen: dict[int, tuple[int, dict[TopicPartition, _Seen]]] = {}
+        #: Number of the last change of the store, and czxid and version of each znode: they rise
+        #: one by one.
         self._zxid = 0
         self._versions: dict[str, tuple[int, int]] = {}
 

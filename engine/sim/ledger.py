@@ -40,18 +40,22 @@ class Ledger:
     """The responses to producers and records of consumers; see `clients.ClientEvents`."""
 
     def __init__(self, invariants: Invariants, trace: Trace) -> None:
+        """Watch the losses and commits that `invariants` sees."""
         self._trace = trace
+        #: Records that acks=all has acknowledged.
         self.acknowledged_count = 0
         self._invariants = invariants
-        #: Numbers that acks=all accepted with their offsets (−1: not told), by producer and
-        #: partition.
+        #: Numbers that acks=all acknowledged, by producer and partition, with their offsets (−1:
+        #: the response had none).
         self._accepted: dict[tuple[str, TopicPartition], dict[int, int]] = {}
+        #: Names of idempotent producers: their records must not repeat.
         self._idempotent: set[str] = set()
-        #: Numbers that a producer gave up after a loss: they may be there, out of their order.
+        #: Numbers that a producer gave up after a loss: they may be in the log, out of order.
         self._given_up: defaultdict[tuple[str, TopicPartition], set[int]] = defaultdict(set)
-        #: How many records are not asked for any more that acks=all accepted.
+        #: Acknowledged records that are not expected any more, because a loss explains that.
         self.excused_count = 0
-        #: What consumers got while nobody was seen to lead, behind what was committed.
+        #: Records that consumers got beyond the committed end while no leader was seen; checked
+        #: once one is.
         self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
         self.groups = GroupRules(invariants.histories, invariants.broke)
         self.transactions = TransactionRules(invariants.histories, invariants.broke)

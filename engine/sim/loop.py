@@ -19,12 +19,14 @@ class VirtualLoop:
     """The one clock and the one queue of a simulation."""
 
     def __init__(self) -> None:
+        """Begin at time 0 without callbacks."""
         self.now_ms = 0
         self.callback_count = 0
-        #: Whether a run ends behind the callback that runs.
+        #: Whether the run ends after the present callback.
         self.is_stopped = False
+        #: Callbacks of this instant, in order.
         self._soon: deque[Callable[[], None]] = deque()
-        #: Time, number, and a list of the callback, which a cancellation empties.
+        #: Heap of due time, number, and a list with the callback: a cancellation empties the list.
         self._due: list[tuple[int, int, list[Callable[[], None]]]] = []
         self._number = 0
 

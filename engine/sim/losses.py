@@ -74,16 +74,16 @@ class LossRules:
         """
         self._broke = broke
         self._end_of = end_of
-        #: Called with each loss.
+        #: Called with each loss of committed records.
         self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
-        #: Where logs were synced to as the power of their brokers was cut.
+        #: Offset up to which each log was synced when the power of its broker was cut.
         self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
-        #: From where on logs with a damaged batch are recovered at the least.
+        #: Lowest offset from which each log with a damaged batch is recovered.
         self._recovered_from: dict[tuple[int, TopicPartition], int] = {}
-        #: Offsets without records that a truncation left at the end of a log, as in the middle of a
-        #: batch: where its records ended, and the offset that it was truncated to, its end.
+        #: For logs that a truncation ended inside a batch: last record's end, and the log end
+        #: offset.
         self._gaps: dict[Partition, tuple[int, int]] = {}
-        #: Those of `_gaps` whose process has ended.
+        #: Those of `_gaps` whose process has ended since.
         self._ended: set[Partition] = set()
         self._rules = rules
         self._histories = histories
@@ -91,6 +91,7 @@ class LossRules:
         self._nodes = nodes
         self._rots = rots
         self._controller_epoch = 0
+        #: Brokers that are registered in the metadata store.
         self._registered: set[int] = set()
 
     def controller_changed(self, epoch: int) -> None:

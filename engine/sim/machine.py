@@ -44,19 +44,23 @@ class Machine:
     """One machine, by name; its process runs or not."""
 
     def __init__(self, name: str, loop: VirtualLoop, events: MachineEvents) -> None:
+        """Begin without a process; `events` are told of its starts and ends."""
         self.name = name
         self.loop = loop
+        #: Number of the present process: timers of earlier ones are void.
         self.life = 0
         self.is_running = False
         self.is_paused = False
-        #: Whether the machine itself is up: only then somebody answers for a process that is gone.
+        #: Whether the machine is up: only then its kernel refuses connections to a dead process.
         self.has_power = True
+        #: Error of the machine's wall clock.
         self.wall_offset_ms = 0
-        #: How much later the loop hears of what has ended on a worker thread.
+        #: By how much the loop learns later of work that has ended on a worker thread.
         self.thread_delay_ms = 0
         self.connections: dict[MemoryConnection, None] = {}
         self.clock = MachineClock(self)
         self._events = events
+        #: Callbacks that came during a pause, run at its end.
         self._held: list[Callable[[], None]] = []
 
     def start(self) -> MachineTimers:

@@ -32,8 +32,10 @@ class MachineLinks:
         self.loop = loop
         self._random = random
         self._delay_ms_max = delay_ms_max
+        #: How many faults block each direction; frames are held until none does.
         self._blocked: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], list[Callable[[], None]]] = {}
+        #: Highest delay of directions that a fault has slowed down.
         self._slow_ms: dict[tuple[str, str], int] = {}
 
     def channel(self, source: str, target: str) -> Channel:
@@ -83,9 +85,13 @@ class Channel:
     """One direction of one connection: what is sent first arrives first."""
 
     def __init__(self, links: MachineLinks, source: str, target: str) -> None:
+        """Begin without frames."""
         self._links = links
         self._key = source, target
+        #: The direction of a controller's requests, which faults may block alone. None for other
+        #: connections.
         self._orders: tuple[str, str] | None = None
+        #: When the last frame arrives: a later one must not overtake it.
         self._last_ms = 0
 
     def carry_orders(self) -> None:

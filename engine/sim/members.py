@@ -43,12 +43,13 @@ class Commit:
     def __init__(
         self, partition: TopicPartition, number: int, sent_at: int, *, is_outdated: bool = False
     ) -> None:
+        """Numbers rise with each commit; `sent_at` counts events, not time."""
         self.partition = partition
         self.number = number
-        #: When it was sent and answered, by the order of all such events.
+        #: Numbers of the events of sending and of the response (None before).
         self.sent_at = sent_at
         self.ended_at: int | None = None
-        #: Whether a later generation was known as it was sent.
+        #: Whether a later generation was known when the commit was sent.
         self.is_outdated = is_outdated
         self.code: int | None = None
 
@@ -77,8 +78,9 @@ class SimulatedMember:
         random: Random,
         events: MemberEvents,
     ) -> None:
+        """Run until `finish`; then `is_done` follows."""
         self.name = requests.name
-        #: Whether it sends nothing any more.
+        #: Whether nothing more is sent.
         self.is_done = False
         self._requests = requests
         self._membership = Membership(requests, partitions, events)

@@ -69,11 +69,12 @@ class GroupRequests:
     """Requests to the coordinator of one group, and pauses."""
 
     def __init__(self, requests: ClusterRequests, group_id: str, events: MembershipEvents) -> None:
+        """Begin without a known coordinator."""
         self.name = requests.name
         self.group_id = group_id
         self._requests = requests
         self._events = events
-        #: Who is taken for the coordinator, None while that is not known.
+        #: Address of the coordinator as last looked up; None before, and after an error.
         self.coordinator: Address | None = None
 
     async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
@@ -134,7 +135,7 @@ class Membership:
         self._session_timeout_ms = session_timeout_ms
         self.name = requests.name
         self.group_id = requests.group_id
-        #: Empty while it is no member.
+        #: Empty while the client is no member.
         self.member_id = ""
         self.generation_id = -1
         self._requests = requests

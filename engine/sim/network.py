@@ -38,10 +38,13 @@ class SimulatedNetwork:
     """All listeners and connections of a simulation."""
 
     def __init__(self, links: MachineLinks) -> None:
+        """Begin without machines."""
         self.links = links
         self.machines: dict[str, Machine] = {}
+        #: Listener by host and port, with the life of the process that opened it: it ends with that
+        #: life.
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
-        #: What is wrong with the look-ups that a machine makes, by its name.
+        #: Faults of host look-ups, by the name of the machine that makes them.
         self.lookup_faults: dict[str, LookupFault] = {}
 
     def port_of(self, timers: MachineTimers) -> MachineNetwork:
@@ -173,8 +176,10 @@ class _ClientConnection(MemoryConnection):
         channel: Channel,
         carry: Carry,
     ) -> None:
+        """`channel` learns whether the connection carries orders of a controller."""
         super().__init__(timers, peer, carry=carry)
         self._channel = channel
+        #: Whether no request but ApiVersions was sent yet, which shows the kind of connection.
         self._is_undecided = True
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:

@@ -85,26 +85,33 @@ class SimulatedBroker:
         events: NodeEvents,
         process: BrokerProcess,
     ) -> None:
+        """Create machine and disk; the broker is opened by `start`."""
         self.process = process
         process.nodes.append(self)
         self.log_dirs = tuple(settings["log.dirs"].split(","))
         self.broker_id = broker_id
         self.machine = machine
         self.disk = Disk(machine.clock)
+        #: The open broker; None before, and after its end.
         self.broker: Broker | None = None
         self.client: SimulatedZnodeClient | None = None
-        #: Whether it is kept down until `allow` by a fault.
+        #: How many faults keep the broker down, until `allow`.
         self._holds = 0
         self._network = network
         self._server = server
         self._settings = settings
         self._random = random
         self._events = events
+        #: Whether a stop of this life has begun; below, whether the broker has reported that it
+        #: cannot continue.
         self._is_ending = False
         self._has_given_up = False
+        #: The `Broker.open` under way.
         self._opening: PromiseCoroutine[Broker] | None = None
+        #: Objects of killed lives, referenced for ever: a released coroutine would run its
+        #: `finally` blocks, which a killed process does not.
         self._buried: list[object] = []
-        #: The small files that were not empty when the power was cut.
+        #: Small files that were not empty when the power was cut.
         self.filled: frozenset[str] = frozenset()
 
     @property
@@ -329,6 +336,7 @@ class SlowWorkers:
     """Work on a worker thread that takes a while; see `engine.host.ports.Workers`."""
 
     def __init__(self, timers: MachineTimers, random: Random) -> None:
+        """Work takes a random time of the machine's clock."""
         self._timers = timers
         self._random = random
         self._waiting: dict[int, Callable[[], None]] = {}

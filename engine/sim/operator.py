@@ -77,11 +77,12 @@ class Operator:
         self._brokers = brokers
         self._log_dirs = log_dirs
         self._min_isr = min_isr
-        #: Whether replication was ever throttled.
+        #: Whether replication was ever throttled: its rates are removed at the end then.
         self._has_throttled = False
-        #: Whether no rate is to be left, and whether no client is to have a quota any more.
+        #: Whether throttles of replication, and quotas of clients, were removed at the end: a
+        #: response that comes later has them removed again.
         self._is_unthrottled = self._is_unlimited = False
-        #: The clients that ever had a quota.
+        #: Clients that ever had a quota.
         self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
             FaultKind.ELECT_PREFERRED: lambda _: self._elect(_PREFERRED, None),

@@ -43,7 +43,7 @@ class WatchedPhases(dict[K, P]):
         first: Iterable[P],
         broke: Callable[[str, str], None],
     ) -> None:
-        """`broke` reports a violation with its rule and text."""
+        """`comes_from` has the valid previous phases, `first` those without one."""
         super().__init__(content)
         self._comes_from = comes_from
         self._first = frozenset(first)

@@ -48,13 +48,16 @@ class SentTransaction:
     __slots__ = ("accepted", "copied", "name", "outcome", "producer_epoch", "producer_id", "sent")
 
     def __init__(self, name: str, producer_id: int, producer_epoch: int) -> None:
+        """Begin as open; `name` is unique in the run."""
         self.name = name
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
+        #: How the producer believes that the transaction has ended.
         self.outcome = SentOutcome.OPEN
         #: Numbers of records that were sent, and of those that leaders accepted, by partition.
         self.sent: dict[TopicPartition, set[int]] = {}
         self.accepted: dict[TopicPartition, set[int]] = {}
+        #: The range that the transaction copies; None if it copies nothing.
         self.copied: Copied | None = None
 
     def __str__(self) -> str:

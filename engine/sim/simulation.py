@@ -86,11 +86,15 @@ class Simulation:
     """Runs one plan: machines, brokers, store, clients and faults on virtual time."""
 
     def __init__(self, plan: Plan, *, is_traced: bool = False) -> None:
+        """Create all parts of `plan`; nothing happens before `run`.
+
+        With `is_traced` events are kept.
+        """
         self.plan = plan
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
-        #: The brokers of a machine's process, which may call each other.
+        #: Brokers of each machine's process: they may call each other directly.
         self._nodes_by_machine: dict[str, list[SimulatedBroker]] = {}
         rules = Rules(
             plan.min_isr,
@@ -125,9 +129,11 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
+        #: Brokers that must stay down because nobody has seen their losses yet.
         self._returns = DelayedRestarts(self.invariants.losses)
-        #: Producers to topics that come and go, by name and id.
+        #: Producers to topics that are created and deleted during the run, by topic name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
+        #: Whether the faults have ended: producers that are created later finish at once.
         self._is_healing = False
         self.invariants.topics.on_change = self._topic_changed_soon
 

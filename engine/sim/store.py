@@ -52,8 +52,10 @@ class WatchedJournal:
     """A journal that reports each commit; see `engine.znode.journal.Journal`."""
 
     def __init__(self, observer: StoreObserver) -> None:
+        """`observer` is shown each transaction."""
+        #: Name of the machine whose request is being committed.
         self.writer = ""
-        #: Told of all that each transaction leaves, where somebody keeps it.
+        #: Called with the whole content after each transaction. None: nobody keeps it.
         self.on_commit: Callable[[Stored], None] | None = None
         self._journal = MemoryJournal()
         self._observer = observer
@@ -95,16 +97,18 @@ class StoreServer:
     """The metadata store and its sessions."""
 
     def __init__(self, machine: Machine, links: MachineLinks, journal: WatchedJournal) -> None:
+        """Open the store on `journal`, and serve it."""
         self.machine = machine
         self.links = links
         self._journal = journal
-        #: The connection that each session is on.
+        #: The connection that each session uses now.
         self._attached: dict[int, StoreConnection] = {}
-        #: What tells the client of each connection that the server has closed it.
+        #: Notifies the client of each connection that the server has closed it.
         self._closers: dict[StoreConnection, Callable[[], None]] = {}
+        #: Session of the operator's changes, opened again when it has expired.
         self._operator_session = 0
         self._snapshots = Snapshots()
-        #: Sessions before whose next watch of `/controller` somebody deletes the node.
+        #: Sessions whose next watch of `/controller` is preceded by a deletion of that znode.
         self._deleted_before_watch_of: set[int] = set()
         self.start()
 

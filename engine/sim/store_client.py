@@ -54,24 +54,33 @@ class SimulatedZnodeClient:
     """A session of one life of a process; see `engine.znode.client` for the rules."""
 
     def __init__(self, timers: MachineTimers, server: StoreServer, timeout_ms: int) -> None:
+        """Connect to nothing yet; `timers` are those of one life of the process."""
         self._timers = timers
         self._machine = timers.machine
         self._server = server
         self._timeout_ms = timeout_ms
         self._session_id = 0
+        #: Whether the session has begun and has not expired.
         self._has_session = False
+        #: The connection that the session uses. None: it is lost, or not made yet.
         self._connection: StoreConnection | None = None
+        #: Requests without a response, by number; below, requests that wait for a connection.
         self._pending: dict[int, Promise[Any]] = {}
         self._unsent: list[Callable[[], None]] = []
         self._number = 0
+        #: When the server last responded.
         self._heard_ms = 0
+        #: Cancels the timer of the next attempt or heartbeat.
         self._cancel: Callable[[], None] = lambda: None
+        #: Promise of a `connect` under way; None otherwise.
         self._connecting: Promise[None] | None = None
+        #: The connection that is being made; a later one replaces it.
         self._attaching: StoreConnection | None = None
         self._watches = KeptWatches(self._arm)
-        #: The node whose next watch is lost with its connection, and set again too late.
+        #: A fault: the next watch of this znode is lost with its connection, and set again too
+        #: late.
         self.loses_watch_of: str | None = None
-        #: Told of each change of the session.
+        #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
     @property

@@ -55,16 +55,18 @@ class Topics:
         """
         self.by_name: dict[str, TopicAssignment] = {}
         self.rows: dict[TopicPartition, PartitionAssignment] = {}
-        #: Told of each topic when its partitions have changed.
+        #: Called with a topic when its partitions have changed.
         self.on_change: Callable[[str], None] = lambda _name: None
         self._broke = broke
         self._histories = histories
         self._has_files = has_files
-        #: Topics that are to be deleted, with their ids as that was asked for.
+        #: Topics whose deletion was requested, with their ids at that time.
         self._doomed: dict[str, str | None] = {}
+        #: All topic ids so far: none may come twice.
         self._ids: set[str] = set()
+        #: Reassignments in progress.
         self._moves: dict[TopicPartition, _Move] = {}
-        #: Replicas whose files may go, since those of the target have all been in sync.
+        #: Replicas whose files may be deleted, because all target replicas have been in sync.
         self._leaving: dict[TopicPartition, set[int]] = {}
 
     def is_doomed(self, name: str) -> bool:

@@ -92,17 +92,20 @@ class TransactionRequests:
 
         Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
         """
+        #: Share of batches whose response is not awaited, so that they may arrive late.
         self._give_up_share = _GIVE_UP_SHARE * gives_up
         self.name = requests.name
         self.transactional_id = transactional_id
         self.committed_count = 0
-        #: How many batches are on their way that nobody waits for.
+        #: Batches in flight that nobody waits for.
         self.late_count = 0
         self._requests = requests
         self._topics = list(topics)
         self._random = random
         self._events = events
+        #: Address of the coordinator; None until looked up, and after an error.
         self._coordinator: Address | None = None
+        #: Next sequence of each partition, in the present epoch.
         self._sequences: dict[TopicPartition, int] = {}
 
     async def init_ids(self) -> Ids:

@@ -45,11 +45,13 @@ class MarkedLog:
     """One partition's log, read from its start: which records each marker has ended."""
 
     def __init__(self, content: bytes) -> None:
-        #: Whether each record is committed, by producer and number.
+        """Read the log's bytes; problems go to `faults`."""
+        #: By producer and number of each record: True if committed, False if aborted.
         self.ended: dict[Numbered, bool] = {}
-        #: Records of transactions without an end, by producer id.
+        #: Records of transactions without a marker, by producer id.
         self.open: dict[int, list[Numbered]] = {}
         self.faults: list[LogFault] = []
+        #: Highest epoch of each producer id so far.
         self._epochs: dict[int, int] = {}
         for batch in batches(content):
             if batch.is_transactional:
@@ -93,9 +95,9 @@ class TransactionRules:
         self._histories = histories
         self._broke = broke
         self._transactions: list[SentTransaction] = []
-        #: The logs of partitions at rest.
+        #: Logs of partitions at the end of the run.
         self._logs: dict[TopicPartition, MarkedLog] = {}
-        #: What readers of committed records got.
+        #: Records that read_committed consumers got, by partition.
         self._read: dict[TopicPartition, set[Numbered]] = {}
 
     def began(self, transaction: SentTransaction) -> None:

@@ -69,6 +69,8 @@ class Transactor:
 
         Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
         """
+        #: Share of batches that are sent late, when the end of their transaction is requested
+        #: before.
         self._late_share = _LATE_SHARE * gives_up
         self.name = requests.name
         topics = sorted({partition.topic for partition in partitions})
@@ -79,6 +81,7 @@ class Transactor:
         self._random = random
         self._events = events
         self._next_number = 0
+        #: Whether the run ends, and whether the last instance has ended.
         self._is_finishing = self._has_ended = False
 
     @property
@@ -177,6 +180,7 @@ class NextInstance:
         random: Random,
         events: TransactorEvents,
     ) -> None:
+        """Use the transactional id once more, for no record."""
         self._requests = TransactionRequests(requests, transactional_id, (), random, events)
 
     async def run(self) -> None:

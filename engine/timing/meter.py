@@ -47,8 +47,9 @@ class Meter:
         #: The count at the last tick.
         self.counted = 0
         self._began_ms = now_ms
+        #: Number of the last tick that was counted.
         self._ticked = tick
-        #: None before the first tick.
+        #: Averages over 1, 5 and 15 minutes; None before the first tick.
         self._rates: tuple[float, float, float] | None = None
 
     def tick(self, number: int, count: int) -> None:

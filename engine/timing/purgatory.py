@@ -107,10 +107,12 @@ class Purgatory(Generic[Op]):
     __slots__ = ("_entry_count", "_purge_interval", "_sweep_above", "_watchers", "_wheel")
 
     def __init__(self, wheel: TimingWheel[Op], *, purge_interval: int) -> None:
+        """Entries of completed operations are removed when `purge_interval` more have come."""
         self._wheel = wheel
         self._purge_interval = purge_interval
+        #: Operations under each key, in the order in which they came.
         self._watchers: dict[Hashable, dict[Op, None]] = {}
-        # The entries under all keys, and above how many of them the dead ones are swept.
+        #: Entries under all keys, and the number above which completed operations are removed.
         self._entry_count = 0
         self._sweep_above = purge_interval
 

@@ -30,9 +30,11 @@ class SampledRate:
     __slots__ = ("_current", "_window_count", "_window_ms", "_windows")
 
     def __init__(self, window_count: int, window_ms: int) -> None:
+        """Count in `window_count` windows of `window_ms`, and the one that is open."""
         self._window_count = window_count
         self._window_ms = window_ms
         self._windows: list[_Window] = []
+        #: Index of the open window in `_windows`, which is used as a ring.
         self._current = 0
 
     def record(self, now_ms: int, count: float = 1) -> None:

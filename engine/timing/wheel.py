@@ -94,9 +94,11 @@ class _Level:
     __slots__ = ("buckets", "end", "span", "tick")
 
     def __init__(self, tick: int, size: int, clock: int) -> None:
+        """Begin at `clock`; `size` buckets of `tick` each."""
         self.tick = tick
         self.span = tick * size
         self.buckets = [_Bucket() for _ in range(size)]
+        #: Deadlines from here on (exclusive end, in ticks) belong to a coarser level.
         self.end = 0
         self.set_clock(clock)
 
@@ -113,15 +115,19 @@ class TimingWheel(Generic[T]):
     def __init__(
         self, start_ms: int, *, tick_ms: int = TICK_MS, wheel_size: int = WHEEL_SIZE
     ) -> None:
+        """Begin at `start_ms`; the first level has `wheel_size` buckets of `tick_ms` each."""
         assert tick_ms >= 1
         assert wheel_size >= 2
         self._tick_ms = tick_ms
         self._size = wheel_size
+        #: Ticks up to which timers have expired.
         self._clock = start_ms // tick_ms
+        #: The first level, and coarser ones that are added for later deadlines.
         self._levels = [_Level(1, wheel_size, self._clock)]
-        # Timers whose deadline had passed when they came.
+        #: Timers whose deadline had passed when they were added; the next advance expires them.
         self._due: dict[Timer, None] = {}
-        # Expiry, tick of the level and bucket of every bucket that holds something, or did.
+        #: Heap of buckets with timers: expiry, tick of the level, bucket. Emptied buckets stay
+        #: until they expire.
         self._queue: list[tuple[int, int, _Bucket]] = []
 
     @property

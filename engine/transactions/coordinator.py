@@ -32,6 +32,10 @@ class TransactionCoordinator:
     def __init__(
         self, settings: TransactionSettings, ports: TransactionPorts, turns: LoopTurns
     ) -> None:
+        """Create the parts.
+
+        Transactions are loaded when a partition of their topic gets its leader here.
+        """
         clock = ports.clock
         self.registry = TransactionRegistry(
             ports.log, turns, on_prepared=self._send_markers, on_unloaded=self._unloaded

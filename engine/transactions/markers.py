@@ -112,18 +112,24 @@ class TransactionMarkers:
     def __init__(
         self, registry: TransactionRegistry, store: TransactionStore, ports: TransactionPorts
     ) -> None:
+        """Markers go to the leaders by the channels of `ports`."""
         self._registry = registry
         self._store = store
         self._channels: MarkerChannels = ports.channels
         self._clock, self._timers = ports.clock, ports.timers
+        #: Transactions that wait for markers, by transactional id.
         self._pending_txns: dict[str, _PendingCompleteTxn] = {}
+        #: Markers that wait for the next request to each broker.
         self._queues: dict[int, deque[_QueuedMarker]] = {}
+        #: Brokers with a request in flight: each has at most one.
         self._busy: set[int] = set()
-        #: The transactions that wait for each partition's leader.
+        #: Transactions that wait for the leader of a partition, which is unknown.
         self._waiting: dict[TopicPartition, list[_PendingCompleteTxn]] = {}
+        #: Whether the next look-up of unknown leaders is scheduled.
         self._is_retry_due = False
-        #: The back-offs of brokers that the last request did not reach.
+        #: Back-off of each broker that the last request did not reach.
         self._unreached: dict[int, _Unreached] = {}
+        #: Cancels each scheduled timer, by its number.
         self._cancels: dict[int, Callable[[], None]] = {}
         self._timer_number = 0
         self._is_stopped = False

@@ -54,12 +54,16 @@ class ProducerIds:
     """Gives out ids of one broker."""
 
     def __init__(self, allocate: AllocateBlock, clock: Clock) -> None:
+        """`allocate` requests a block of ids from the controller."""
         self._allocate = allocate
         self._clock = clock
+        #: The block in use, and the next id of it.
         self._block = ProducerIdBlock(0, 0)
         self._next_id = 0
+        #: Requested before the first block is used up; None until it came.
         self._next_block: ProducerIdBlock | None = None
         self._is_requesting = False
+        #: Monotonic time before which no block is requested after a failure. None without one.
         self._retry_at_ms: int | None = None
 
     def generate(self) -> int:

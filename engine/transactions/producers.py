@@ -71,6 +71,7 @@ class Producers:
         settings: TransactionSettings,
         ports: TransactionPorts,
     ) -> None:
+        """`ports.new_producer_id` raises an ApiError while this broker has no block of ids."""
         self._registry = registry
         self._store = store
         self._ends = ends

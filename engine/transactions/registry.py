@@ -82,7 +82,9 @@ class TransactionRegistry:
         self._log = log
         self._turns = turns
         self._on_prepared, self._on_unloaded = on_prepared, on_unloaded
+        #: Transactions and coordinator epoch of each partition that is completely loaded.
         self._owned: dict[int, _Owned] = {}
+        #: Partitions that are being loaded.
         self._loads = CoordinatorLoads(TRANSACTION_STATE, turns, _log)
         self._is_stopped = False
 

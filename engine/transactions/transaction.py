@@ -67,18 +67,23 @@ class Transaction:
         """A new id, Empty, whose producer has no epoch yet; `now_ms` is wall time."""
         self.transactional_id = transactional_id
         self.producer_id = producer_id
+        #: Producer id before the last InitProducerId.
         self.previous_producer_id = NO_PRODUCER_ID
         self.producer_epoch = NO_EPOCH
-        #: The epoch before this one, if its producer itself requested the new one.
+        #: Epoch before this one, if the producer itself requested the new one: a repeated request
+        #: still names it.
         self.last_producer_epoch = NO_EPOCH
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
-        #: In the order in which they were added; of an end that is decided, those without a marker.
+        #: Partitions in the order in which they were added; once the end is decided, those that
+        #: have no marker yet.
         self.partitions: dict[TopicPartition, None] = {}
+        #: When the transaction began (wall clock); NO_TIME while none is open.
         self.start_ms = NO_TIME
         self.last_update_ms = now_ms
+        #: State that is being written to the log. None: no write is under way.
         self.pending_state: TransactionState | None = None
-        #: Whether an epoch that fences was taken, and could not be written: it is taken again.
+        #: Whether a raised epoch could not be written: the next fence uses it again.
         self.has_failed_epoch_fence = False
 
     @property

@@ -49,7 +49,9 @@ class Sampler:
             window_ms=_WINDOW_MS,
             response_wait_ms=WATCH_RESPONSE_WAIT_MS,
         )
+        #: When the last sample began (monotonic); None before.
         self._began_ms: int | None = None
+        #: How many samples come before topics' settings are read again.
         self._until_settings = 0
 
     def next(self) -> TimedSample:

@@ -50,9 +50,14 @@ class Watch:
     """State of a cluster over samples; a sample must be taken before rows are requested."""
 
     def __init__(self) -> None:
+        """Begin without samples."""
+        #: The last samples, from which rates are computed.
         self._samples: deque[TimedSample] = deque(maxlen=WATCH_SAMPLES_KEPT)
+        #: Log end offsets of the past, from which lags in seconds are computed.
         self._history = EndHistory()
+        #: All brokers seen so far: one that is down keeps its row.
         self._brokers: dict[int, BrokerView] = {}
+        #: min.insync.replicas by topic, as of the last sample that read settings.
         self._min_isr: Mapping[str, int] = {}
         self._lags: dict[str, GroupLag] = {}
         self._rates: Mapping[TopicPartition, PartitionRate] = {}

@@ -61,13 +61,18 @@ class MessageCodec:
     )
 
     def __init__(self, name: str, version: int, release: str) -> None:
+        """Take the layout; code is generated only after enough bytes were walked."""
         self.name = name
         self.version = version
         self.release = release
         self.layout = message_layout(name, version, release)
+        #: Whether decoded records are views of the buffer, so that it is not copied.
         self._keeps_view = _has_records(self.layout)
+        #: Generated code, faster than a walk over the layout. Each of both is None until
+        #: WALKED_BYTES were walked.
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
+        #: Bytes read and written by walks so far.
         self._read_bytes = 0
         self._written_bytes = 0
 

@@ -30,6 +30,7 @@ class MalformedMessage(WireError):
     """
 
     def __init__(self, message: str, field: str, position: int, expected: str, got: object) -> None:
+        """`expected` and `got` complete the message's sentence."""
         self.message = message
         self.field = field
         self.position = position
@@ -91,6 +92,7 @@ class UnencodableValue(WireError):
     """A value that a version of a message cannot carry (a wrong type, range or length)."""
 
     def __init__(self, message: str, field: str, version: int, expected: str, got: object) -> None:
+        """`expected` completes the message's sentence; `got` is the value itself."""
         self.message = message
         self.field = field
         self.version = version

@@ -372,9 +372,11 @@ class _Writer:
     __slots__ = ("is_flexible", "out", "parts", "version")
 
     def __init__(self, version: int) -> None:
+        """Begin an empty response of a version."""
         self.version = version
         self.is_flexible = version >= FIRST_FLEXIBLE
         self.out = bytearray()
+        #: Complete parts of the response: bytes and file regions.
         self.parts: list[SendPart] = []
 
     def response(self, answer: FetchResponse) -> list[SendPart]:

@@ -28,11 +28,17 @@ class _Source:
     """Lines of source under way, and the fixed-size values not unpacked yet."""
 
     def __init__(self) -> None:
+        """Begin inside the function `decode`."""
         self.lines: list[str] = []
+        #: Indentation of the next line, in spaces.
         self.depth = 1
+        #: How many variable names were made, so that each is unique.
         self.names = 0
+        #: Codes and targets for one `struct` format; written when a value without fixed size
+        #: follows.
         self.pending_codes = ""
         self.pending_targets: list[str] = []
+        #: Unpacking functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:

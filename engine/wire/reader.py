@@ -42,15 +42,17 @@ class Reader:
     def __init__(
         self, message: str, release: str, buffer: bytes | memoryview, position: int
     ) -> None:
+        """Begin at `position` of the buffer; `release` selects the classes of decoded structs."""
         self.message = message
+        #: Classes of the message's structs, by name.
         self.classes = struct_classes(message, release)
         self.buffer = buffer
         self.position = position
         self.end = len(buffer)
-        #: Requests are read as Java reads them: what is not UTF-8 becomes U+FFFD, and every
-        #: negative length is null. A broker of Kafka answers to both.
+        #: Whether text is read as Java reads it: bytes that are not UTF-8 become U+FFFD, every
+        #: negative length is null. Kafka's brokers accept both in requests.
         self.is_lenient = message.endswith("Request") or message == "RequestHeader"
-        #: Names of the fields from the message down to the one being read.
+        #: Names of the fields from the message to the one being read, for errors.
         self.path: list[str] = []
 
     def wrong(

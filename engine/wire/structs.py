@@ -51,6 +51,7 @@ class Struct:
 
     # Written by hand and not compiled per class: compiling one costs as much as 500 calls of this.
     def __init__(self, **fields: object) -> None:
+        """Set all fields: those that are missing in `fields` to their defaults."""
         for name, value in self.shared_defaults:
             setattr(self, name, value)
         for name, make in self.fresh_defaults:

@@ -43,12 +43,19 @@ class _Source:
     """
 
     def __init__(self) -> None:
+        """Begin inside the function `encode`."""
         self.lines: list[str] = []
+        #: Indentation of the next line, in spaces.
         self.depth = 1
+        #: How many variable names were made, so that each is unique.
         self.names = 0
+        #: Variable of the bytearray to which lines append now.
         self.out = "w0"
+        #: Codes and values for one `struct` format; written when a value without fixed size
+        #: follows.
         self.pending_codes = ""
         self.pending_values: list[str] = []
+        #: Packing functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:

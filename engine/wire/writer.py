@@ -52,11 +52,12 @@ class Writer:
     """Appends one message to `out`."""
 
     def __init__(self, message: str, release: str, version: int, out: bytearray) -> None:
+        """Append to `out`; `release` selects the classes of structs."""
         self.message = message
         self.version = version
         self.classes = struct_classes(message, release)
         self.out = out
-        #: Names of the fields from the message down to the one being written.
+        #: Names of the fields from the message to the one being written, for errors.
         self.path: list[str] = []
 
     def wrong(self, expected: str, got: object) -> UnencodableValue:

@@ -31,10 +31,12 @@ class ClientAccess:
     """The identities of one connection."""
 
     def __init__(self, peer: str, users: Mapping[str, str], entropy: Entropy) -> None:
+        """A connection has the identity of its address, and those that it proves later."""
         host = peer.rpartition(":")[0].strip("[]")
         self.identities: Identities = ((IP, host),)
         self._users = users
         self._entropy = entropy
+        #: Challenge of the SASL login; empty before the login begins.
         self._nonce = ""
 
     def kept_acl(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:

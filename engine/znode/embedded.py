@@ -47,13 +47,15 @@ class EmbeddedZnodeClient:
         self._store = store
         self._creator = creator
         self._session_timeout_ms = session_timeout_ms
+        #: 0 before `connect`.
         self._session_id = 0
+        #: Whether the store has the session; False again when it expired or was closed.
         self._is_open = False
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
-        #: Called by `close`: the session need not be kept alive any more.
+        #: Called by `close`: the session needs no more heartbeats.
         self.on_closed: Callable[[], None] = _do_nothing
-        #: Whether no sign of life reaches the store now.
+        #: Returns whether heartbeats do not reach the store now, because the link is cut.
         self.is_silent: Callable[[], bool] = _never
 
     @property

@@ -149,20 +149,26 @@ class KazooZnodeClient:
         connection_timeout_ms: int,
         security: ZookeeperSecurity | None = None,
     ) -> None:
+        """Connect to nothing yet; without `security` nodes are open, and there is no login."""
         self._address = address
         self._timers = timers
         self._clock = clock
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
         self._security = security
+        #: The logins of the present kazoo client; None if the session has none.
         self._logins: KazooLogin | None = None
+        #: The client of the present session; each session has a new one. None without a session.
         self._kazoo: KazooClient | None = None
+        #: Promise of a `connect` that waits for a server; None otherwise.
         self._connecting: Promise[None] | None = None
-        #: Whether `connect` has not ended, so that it reports the end of the session.
+        #: Whether `connect` has not ended yet: it then reports the end of the session, not
+        #: `on_session`.
         self._is_preparing = False
-        #: Clients of earlier sessions, while they close.
+        #: Closings of the clients of earlier sessions, which run on worker threads.
         self._closing: list[Promise[None]] = []
         self._session_id = 0
+        #: Watches of the present session, which are set again after a lost connection.
         self._watches = KeptWatches(self._arm)
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore

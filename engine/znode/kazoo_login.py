@@ -42,10 +42,11 @@ class KazooLogin:
 
     def __init__(self, kazoo: KazooClient, login: ZookeeperLogin, entropy: Entropy) -> None:
         """Make a kazoo client log in on every connection; call it before the client is started."""
+        #: Kazoo's connection handler, whose login this object replaces.
         self._handler = kazoo._connection
         self._login = login
         self._entropy = entropy
-        #: Whether a server refused, which ended the session.
+        #: Whether the server refused the login, which ends the session.
         self.is_refused = False
         self._handler.sasl_options = {}
         self._handler._authenticate_with_sasl = self._log_in

@@ -112,6 +112,7 @@ class ZnodeReader:
             raise
         self._timeout_s = timeout_s
         self._clock = clock
+        #: Bound of the connecting and of each call (monotonic).
         self._deadline_ms = 0
         #: Whether the session has a login.
         self.logs_in = False

@@ -89,12 +89,15 @@ class ZnodeShellSession(ZnodeEditor):
         super().__init__(connect, timeout_s, clock)
         self._on_event = on_event
         self._on_state = on_state
-        #: Whether the last attempt made a connection, which has been lost if another follows.
+        #: Whether the last attempt made a connection; another attempt means that it was lost.
         self._was_connected = False
+        #: Whether there ever was a connection.
         self._has_begun = False
         #: Whether the server refused a log-in, which ends the session.
         self.has_failed = False
+        #: Set by a close: it ends the pause before the next attempt.
         self._closing = threading.Event()
+        #: Set when an attempt without an earlier connection has failed: `_connect` then gives up.
         self._given_up = threading.Event()
         handler = _ShellHandler(self._pause)
         self._kazoo = KazooClient(
@@ -114,7 +117,7 @@ class ZnodeShellSession(ZnodeEditor):
         self._kazoo.add_listener(self._note_state)
         # Kazoo knows no persistent watches, and would call a watcher of data and children twice.
         self._kazoo._connection._read_watch_event = self._read_event
-        #: Persistent watches below the chroot, and whether each is recursive.
+        #: Persistent watches by path below the chroot, with whether each is recursive.
         self._persistent: dict[str, bool] = {}
 
     def __enter__(self) -> ZnodeShellSession:

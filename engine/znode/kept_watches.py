@@ -64,13 +64,17 @@ class _Watch:
     __slots__ = ("first_request", "is_lost", "kind", "path", "seen_zxid", "watcher")
 
     def __init__(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Begin as a watch that is not set yet."""
         self.path = path
         self.kind = kind
         self.watcher = watcher
-        #: The node's mzxid or pzxid when it was set, None for a node that was not there.
+        #: The node's mzxid or pzxid when the watch was set; None for a node that did not exist. A
+        #: newer one shows a change while the connection was lost.
         self.seen_zxid: int | None = None
+        #: Whether the connection was lost after the watch was set: it must be set again.
         self.is_lost = False
-        #: Kept once the server has it for the first time; None after that.
+        #: Kept once the server has the watch for the first time, None after that: only then is it
+        #: set again.
         self.first_request: Promise[int | None] | None = None
 
     @property
@@ -84,8 +88,10 @@ class KeptWatches:
     def __init__(self, arm: Arm) -> None:
         self._arm = arm
         self._watches: dict[_Key, _Watch] = {}
-        #: The promise that reads wait for while the connection is lost.
+        #: Kept when lost watches are set again: reads wait for it after a lost connection. None:
+        #: nothing is lost.
         self._until_set_again: Promise[None] | None = None
+        #: Counts lost connections: a response from before a loss is not believed.
         self._loss_count = 0
 
     def connection_lost(self) -> None:

@@ -42,6 +42,7 @@ class LinkedZnodeClient:
     ) -> None:
         """`client` is used by this object alone; the places are the two ends of the link."""
         self._client = client
+        #: The directions of the link, to the store and from it.
         self._out = links.channel(place, store_place)
         self._in = links.channel(store_place, place)
         #: Called at each change of the session.

@@ -85,7 +85,7 @@ class SqliteJournal:
     def __init__(self, path: str) -> None:
         """Open or create the file; raises ZnodeStoreFailed."""
         self._path = path
-        #: The nodes that have a row among ACLs.
+        #: Paths of nodes with a row in the table of ACLs: others need no deletion there.
         self._with_acl: set[str] = set()
         make_private(path)
         try:

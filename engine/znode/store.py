@@ -62,10 +62,15 @@ class ZnodeStore:
         self._journal = journal
         self._clock = clock
         self._tree = ZnodeTree()
+        #: Watches and sessions of all clients.
         self._watches = WatchTable()
         self._sessions = SessionTable()
+        #: Events for watchers. Watchers may change the store: the events of such changes are
+        #: queued, and delivered after those before them.
         self._to_deliver: deque[tuple[Watcher, WatchEvent]] = deque()
+        #: Whether events are being delivered, further up the stack.
         self._delivering = False
+        #: The failed write of the journal; every later change raises it. None without one.
         self._failure: ZnodeStoreFailed | None = None
         stored = journal.load()
         for path, node in stored.nodes:
@@ -76,7 +81,9 @@ class ZnodeStore:
         now_ms = clock.monotonic_ms()
         for session_id, timeout_ms in stored.sessions.items():
             self._sessions.add(session_id, timeout_ms, now_ms, None)
+        #: Number of the last change.
         self._zxid = stored.zxid
+        #: Secret for the passwords of sessions; empty until the first remote session.
         self._secret = stored.secret
 
     @property

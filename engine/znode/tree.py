@@ -92,11 +92,17 @@ class ZnodeTree:
     """All nodes in memory."""
 
     def __init__(self) -> None:
+        """Begin with the root alone."""
         self._nodes: dict[str, Node] = {ROOT: _NEW_ROOT}
+        #: Names of children by path, and paths of ephemeral nodes by session: derived from
+        #: `_nodes`.
         self._children: dict[str, set[str]] = {}
         self._ephemerals: dict[int, set[str]] = {}
+        #: Changes of the transaction under way: nodes as they were before (None: absent), to undo
+        #: them, and its events.
         self._before: dict[str, Node | None] = {}
         self._events: list[WatchEvent] = []
+        #: Number, wall time and identities of the transaction under way, set by `begin`.
         self._zxid = 0
         self._now_ms = 0
         self._identities: Identities | None = None

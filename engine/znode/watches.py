@@ -28,10 +28,12 @@ class WatchTable:
     """The watches of all sessions."""
 
     def __init__(self) -> None:
-        # By kind and path: watchers in the order they came, with the session of each.
+        """Begin without watches."""
+        #: By kind and path: watchers with their session, in the order in which they came.
         self._watchers: dict[tuple[WatchKind, str], dict[tuple[int, Watcher], None]] = {}
+        #: Kinds and paths of each session's watches, to drop them at its end.
         self._paths: dict[int, set[tuple[WatchKind, str]]] = {}
-        # Persistent watches by path: whether each is recursive.
+        #: Persistent watches by path, with whether each is recursive.
         self._persistent: dict[str, dict[tuple[int, Watcher], bool]] = {}
         self._count = 0
 

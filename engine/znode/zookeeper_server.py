@@ -70,10 +70,11 @@ class ZookeeperServer:
         self.store = store
         self._entropy = entropy
         self._users = {} if users is None else users
+        #: Key from which the passwords of sessions are derived: they hold after a restart.
         self._secret = store.session_secret(entropy)
-        #: The connection that each session is on now.
+        #: The connection that each session uses now.
         self._peers: dict[int, _Peer] = {}
-        # All connections, in the order they came.
+        #: All connections in the order in which they came, those without a session too.
         self._connected: dict[_Peer, None] = {}
         self._listeners: list[Listener] = []
 
@@ -172,11 +173,15 @@ class _Peer:
     """One connection."""
 
     def __init__(self, server: ZookeeperServer, connection: Connection) -> None:
+        """Take the frames of `connection`; the first is a session's request."""
         self._server = server
         self._store = server.store
         self._connection = connection
         self._session_id = 0
+        #: Responds in the session; None before the session has begun.
         self._responses: ZookeeperResponses | None = None
+        #: Whether the connection is closed, or will be after the last response: no more frames are
+        #: served.
         self._is_ending = False
 
     def start(self) -> None:

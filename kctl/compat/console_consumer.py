@@ -159,11 +159,14 @@ class _Printing:
     def __init__(
         self, call: ToolCall, formatter: Formatter, limits: _Limits, *, skips: bool
     ) -> None:
+        """With `skips` a record that cannot be printed is reported and left out, else raised."""
         self.call = call
         self._formatter = formatter
         self._limits = limits
         self._skips = skips
+        #: Records of the run, printed or skipped: counted for --max-messages and the last line.
         self._count = 0
+        #: When the last record came (monotonic), for --timeout-ms.
         self._last_ms = 0
 
     def start(self, now_ms: int) -> None:

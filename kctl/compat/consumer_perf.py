@@ -191,16 +191,24 @@ class _Measured:
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, dates: DateFormat
     ) -> None:
+        """Read the options of the measurement; the time begins now."""
         self._call = call
         self._client = client
         self._dates = dates
+        #: Options of the tool: how many records end it, how long it waits for one, and how often it
+        #: reports.
         self._wanted = given.number("num-records", given.number("messages", 0))
         self._timeout_ms = given.number("timeout", 10_000)
         self._interval_ms = given.number("reporting-interval", 5_000)
         self._is_detailed = given.has("show-detailed-stats")
+        #: Records and bytes so far, as the reports have them.
         self._count = self._bytes = 0
+        #: Times (wall clock): of the run, and of the last rebalance, which the tool subtracts from
+        #: the fetch time.
         self._began_ms = self._ended_ms = self._join_began_ms = self._now_ms()
+        #: Time of rebalances in all, and since the last report.
         self._join_ms = self._join_ms_of_interval = 0
+        #: Count, bytes and time of the last report.
         self._reported = (0, 0, self._began_ms)
 
     def _now_ms(self) -> int:

@@ -81,6 +81,7 @@ class OffsetReset:
         out: TextIO,
         err: TextIO,
     ) -> None:
+        """`given` are the options of the call; `files` is read for --from-file."""
         self._client = client
         self._given = given
         self._scenarios = OffsetScenarios(

@@ -159,11 +159,16 @@ class _Reader:
         usage_tail: str = "",
         commands: Sequence[Command] = (),
     ) -> None:
+        """Read options of `command`.
+
+        `shown` is its name in error messages, `usage_tail` what follows there.
+        """
         self._tool = tool
         self._command = command
         self._shown = shown
         self._usage_tail = usage_tail
         self._commands = commands
+        #: The values of each option so far, by name.
         self.values: dict[str, list[str]] = {}
 
     def read_all(self, arguments: Sequence[str]) -> None:

@@ -120,9 +120,11 @@ class PartitionSource:
     def __init__(
         self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
     ) -> None:
+        """Negative offsets in `starts` are EARLIEST or LATEST."""
         self._client = client
         self._settings = settings
         known = {key: offset for key, offset in starts.items() if offset >= 0}
+        #: Partitions whose start offset was not looked up yet.
         self._unresolved = {key: offset for key, offset in starts.items() if offset < 0}
         self._fetcher = Fetcher(client, known, settings.fetch)
 
@@ -195,11 +197,15 @@ class GroupSource:
         topic: str | None,
         pattern: re.Pattern[str] | None = None,
     ) -> None:
+        """Take a topic, or a pattern of topic names."""
         self._client = client
         self._settings = settings
         self._pattern = pattern
+        #: Subscribed topics; with a pattern, those that matched at the last refresh.
         self._topics = [topic] if topic is not None else self._matching()
+        #: Whether the topic's name is invalid, which Java reports at the first poll.
         self._has_invalid_name = pattern is None and not _is_topic_name(self._topics[0])
+        #: When topics are matched again (monotonic).
         self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
         self.consumer = group_consumer_of(
             client,

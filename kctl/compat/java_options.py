@@ -62,8 +62,9 @@ class GivenOptions:
         occurrences: Sequence[str] = (),
         call_arguments: Sequence[str] = (),
     ) -> None:
+        """`values` by the options' names; `call_arguments` are the unread arguments of the call."""
         self._values = values
-        #: The names of options in the order of the call, repeated ones as often as given.
+        #: Names of options in the order of the call, repeated as often as given.
         self.occurrences = occurrences
         self.call_arguments = call_arguments
 

@@ -129,14 +129,20 @@ class JavaProducer:
         on_stored: OnStored | None = None,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """`on_stored` is called with each stored record, `on_failure` with each failed one."""
+        """`on_stored` and `on_failure` are called once per record.
+
+        With a `transaction` records belong to it.
+        """
         self._client = client
         self._producer = Producer(client, options, transaction=transaction)
         self._max_block_ms = max_block_ms
         self._on_failure = on_failure
         self._on_stored = on_stored
+        #: Topics whose metadata came in time: others are waited for, up to `max_block_ms`.
         self._known_topics: set[str] = set()
+        #: Records without a result, by place.
         self._records: dict[int, OutgoingRecord] = {}
+        #: Place of the last record.
         self._place = 0
 
     @property

@@ -48,7 +48,7 @@ class OffsetScenarios:
         *,
         committed: CommittedOf,
     ) -> None:
-        """`committed` returns the committed offsets of a group."""
+        """`committed` returns a group's committed offsets, from which some scenarios begin."""
         self._client = client
         self._given = given
         self._files = files

@@ -17,15 +17,18 @@ class LatencyStats:
     """Latencies of records: printed for each interval, and in all."""
 
     def __init__(self, out: TextIO, count: int, interval_ms: int, now_ms: int) -> None:
+        """Expect `count` records; the first interval begins at `now_ms`."""
         self._out = out
         self._interval_ms = interval_ms
         self._began_ms = now_ms
+        #: Every so many records give a sample, so that there are not too many for percentiles.
         self._every = max(count // max(min(count, _SAMPLES_MAX), 1), 1)
         self._samples: list[int] = []
+        #: Figures of all records, and of those since the last interval was printed.
         self._count = self._bytes = self._total_ms = self._max_ms = 0
         self._window_began_ms = now_ms
         self._window_count = self._window_bytes = self._window_ms = self._window_max_ms = 0
-        #: Whether no interval is printed any more.
+        #: Whether no interval is printed any more, because other statistics print theirs.
         self.is_silent = False
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> None:

@@ -152,8 +152,10 @@ class _Payloads:
     """The values of records: random letters, picks of a file, or numbers."""
 
     def __init__(self, call: ToolCall, given: GivenOptions) -> None:
+        """Read the options, and the payload file if there is one."""
         self._size = given.number("record-size", 0)
         self._is_monotonic = given.has("payload-monotonic")
+        #: Payloads of the file, one of which is drawn per record. Empty without a file.
         self._lines: Sequence[bytes] = ()
         if given.has("record-size") and self._size <= 0:
             raise ToolFailure(ILLEGAL_ARGUMENT, "--record-size should be greater than zero.")
@@ -193,11 +195,13 @@ class _Stats:
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, count: int
     ) -> None:
+        """Expect `count` records, those of the warm-up included."""
         self._call = call
         self._clock = client.clock
         self._interval_ms = given.number("reporting-interval", _INTERVAL_MS)
         self._warmup = given.number("warmup-records", 0)
         self._count = count
+        #: Figures of all records, and of those after the warm-up (None before its end).
         self._all = LatencyStats(call.out, count, self._interval_ms, self._clock.wall_ms())
         self._steady: LatencyStats | None = None
 

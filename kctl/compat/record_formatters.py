@@ -50,6 +50,7 @@ class DefaultFormatter:
     """Prints the fields of a record that the properties enable."""
 
     def __init__(self, properties: Mapping[str, str], release: Release) -> None:
+        """Read the properties of the formatter; print.epoch needs `release` 4."""
         self._release = release
         self._shows_time = _is_on(properties, "print.timestamp")
         self._shows_partition = _is_on(properties, "print.partition")
@@ -62,6 +63,7 @@ class DefaultFormatter:
         self._line_end = _text(properties, "line.separator", "\n")
         self._headers_separator = _text(properties, "headers.separator", ",")
         self._null = _text(properties, "null.literal", "null")
+        #: Deserializers of key, value and headers; None: the bytes are printed as they are.
         self._key, self._value, self._header = (
             _deserializer(properties, name) for name in _DESERIALIZERS
         )

@@ -123,12 +123,14 @@ class _Verification:
     """Fetches, compares and reports."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+        """Read the options; nothing is fetched yet."""
         self._call = call
         self._client = client
         self._wait_ms = given.number("max-wait-ms", 1000, 32)
         self._fetch_bytes = given.number("fetch-size", _FETCH_BYTES, 32)
         self._interval_ms = given.number("report-interval-ms", 30_000)
         self._time = given.number("time", -1)
+        #: Offset of each partition from which all its replicas are fetched next.
         self._offsets: dict[TopicPartition, int] = {}
 
     def run(self, pattern: re.Pattern[str]) -> int:

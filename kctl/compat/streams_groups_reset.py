@@ -100,6 +100,7 @@ class _StreamsReset:
     def __init__(
         self, client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
     ) -> None:
+        """`given` are the options of the call; `files` is read for --from-file."""
         self._client = client
         self._given = given
         self._out = out

@@ -126,15 +126,20 @@ class _Events:
     """Consumes and prints events."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+        """Read the options; nothing is consumed yet."""
         self._call = call
         self._client = client
+        #: How many records end the tool; negative for no end.
         self._max = given.number("max-messages", -1)
         strategies = given.text("assignment-strategy") or _RANGE
+        #: Whether the assignor is cooperative.
         self._is_cooperative = "Cooperative" in strategies
         self._is_verbose = given.has("verbose")
         self._count = 0
+        #: Partitions of the last assignment.
         self._assigned: Sequence[TopicPartition] = ()
-        #: Whether the member joined and was given no partition.
+        #: Whether the last join gave an eager member no partition: a revocation of none is printed
+        #: then, too.
         self._is_idle = False
 
     def _print(self, name: str, event: dict[str, JsonNode]) -> None:

@@ -85,15 +85,19 @@ class _Sending:
     """Sends records and prints events."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+        """Read the options; the time of the rate begins now."""
         self._call = call
         self._client = client
         self._topic = given.needed("topic")
+        #: How many records are sent; negative for no end.
         self._max = given.number("max-messages", -1)
         self._rate = given.number("throughput", -1)
         self._prefix = given.text("value-prefix")
         self._key_count = given.number("repeating-keys", 0)
+        #: Timestamp of the first record; negative: the present time.
         self._create_time_ms = given.number("message-create-time", -1)
         self._began_ms = client.clock.wall_ms()
+        #: Records that were sent, and those that were acknowledged.
         self._sent = self._stored = 0
 
     def send_all(self, producer: JavaProducer) -> int:

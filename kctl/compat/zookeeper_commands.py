@@ -99,7 +99,7 @@ class NodeCommands:
         self._session = session
         self._out = out
         self._err = err
-        #: Paths of the ephemeral nodes that this session created.
+        #: Paths of ephemeral nodes that this session created, for getEphemerals.
         self.ephemerals: set[str] = set()
         quotas = QuotaCommands(session, out, err)
         of_session = SessionCommands(session, out, err)

@@ -150,22 +150,27 @@ class _Shell:
     """Runs commands; `exit_code` is that of the last one."""
 
     def __init__(self, call: ToolCall, address: str) -> None:
+        """Connect to nothing yet."""
         self.address = address
         self.exit_code: int = exits.OK
         self._call = call
         self._nodes = NodeCommands(self._connected, call.out, call.err)
+        #: The session with `address`. None before a command needs it, and after its end.
         self._session: ZnodeShellSession | None = None
         self._is_closed = False
+        #: Commands that need no session.
         self._of_the_shell: Final[dict[str, Callable[[Sequence[str]], None]]] = {
             "connect": self._connect,
             "history": self._print_history,
             "printwatches": self._print_watches,
             "redo": self._redo,
         }
+        #: Whether events of watches are printed (printwatches).
         self._prints_events = True
+        #: Held while a line is printed: events come on threads of their own.
         self._printing = Lock()
         self._history: list[str] = []
-        #: The tokens of the last line that had some.
+        #: Words of the last line that had any; None before.
         self._tokens: list[str] | None = None
 
     def run_line(self, line: str) -> None:

@@ -54,13 +54,17 @@ class _Sections:
     """The state that documents have declared so far, and where."""
 
     def __init__(self) -> None:
+        """Begin with nothing declared."""
+        #: Kinds of resources that any document has declared, if only as empty.
         self.kinds: set[ResourceKind] = set()
         self.topics: dict[str, DeclaredTopic] = {}
         self.users: dict[str, DeclaredUser] = {}
         self.acls: set[AclBinding] = set()
         self.quotas: dict[Entity, Mapping[str, float]] = {}
         self.brokers: dict[str, Settings] = {}
+        #: Patterns of topics that are left alone although no document declares them.
         self.kept_topics: list[str] = []
+        #: File and line of each declared resource, for the error of a second declaration.
         self._places: dict[tuple[ResourceKind, object], str] = {}
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:

@@ -24,6 +24,7 @@ class RateLine:
         total_count: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
+        """Without a total only count and rate are shown; `stream` is stderr by default."""
         self._line = StatusLine(clock, stream)
         self._total_bytes = total_bytes
         self._total_count = total_count

@@ -62,11 +62,15 @@ class RowWriter:
         *,
         is_stream: bool = False,
     ) -> None:
+        """`output` is the name of a format; `stream` is stdout by default."""
         self._columns = columns
+        #: The column whose values are names, for the format that shows only these.
         self._name = next((column for column in columns if column.is_name), columns[0])
         self._output = check_format(output)
         self._stream = stream or sys.stdout
+        #: Rows of a table that are not written yet, because its widths are unknown.
         self._held: list[Row] = []
+        #: The table, once its widths are known. None before, and for other formats.
         self._table: StreamedTable | None = None
         self._is_streamed = is_stream and output in TABLES
         self._count = 0

@@ -19,10 +19,13 @@ class StatusLine:
     """Written over itself a few times a second; silent unless stderr is a terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
+        """`stream` is stderr by default; nothing is shown during the first moments."""
         self._clock = clock
         self._stream = stream if stream is not None else sys.stderr
+        #: Whether the line is on the screen, and has to be cleared before other output.
         self._is_shown = False
         self._began_ms = clock.monotonic_ms()
+        #: When the line may be written next (monotonic).
         self._next_ms = self._began_ms + _SHOWN_FROM_MS
         # A closed stderr is None, and no terminal.
         self._is_watched = self._stream is not None and self._stream.isatty()

@@ -88,8 +88,9 @@ class BatchFilter:
         self._transactions = transactions
         self._producers = producers
         self._moment = moment
-        #: Whether tombstones of magic 0 and 1 stay, as in the segment at hand.
+        #: Whether tombstones of magic 0 and 1 stay; set for each source segment.
         self.keeps_legacy_tombstones = True
+        #: Records of all batches decided so far, kept or not; for the cleaning's statistics.
         self.records_read = 0
 
     def keep(self, batch: RecordBatch) -> KeptBatch | None:

@@ -20,9 +20,12 @@ class ChunkReader:
     """Reads one segment's .log; batches are views of memory that the next read overwrites."""
 
     def __init__(self, file: File, *, buffer_bytes: int, batch_bytes_max: int) -> None:
+        """Read chunks of `buffer_bytes`, more for a larger batch."""
         self._file = file
+        #: Size up to which the memory grows without a check of the batch's own length.
         self._batch_bytes_max = max(batch_bytes_max, buffer_bytes)
         self._memory = bytearray(buffer_bytes)
+        #: Size of the file when the reading began.
         self.size_bytes = file.size_bytes()
 
     def batches_at(self, position: int) -> list[RecordBatch]:

@@ -92,8 +92,11 @@ class ProcessWork:
     """The work of one cleaning, by a process that does nothing else meanwhile."""
 
     def __init__(self, process: SideProcess, facts: CleaningFacts) -> None:
+        """`process` must have no other work until the cleaning has ended."""
         self.process = process
         self.counts = CleaningCounts()
+        #: Last offset of the map that the process has built (inclusive); with `counts` of the last
+        #: response.
         self.latest_offset = facts.start_offset - 1
         self._facts = facts
 

@@ -38,6 +38,7 @@ class CleanerService:
         self._files = files
         self._clock = clock
         self._on_begin = on_begin
+        #: The cleaning in progress and its present part. None before the first facts.
         self._work: SegmentCleaner | None = None
         self._steps: WorkSteps | None = None
 

@@ -62,12 +62,14 @@ class CleaningRun:
         *,
         now_ms: int,
     ) -> None:
-        """Note the dirty segments: step 1."""
+        """Note the dirty segments: step 1. Only the loop may call this."""
         self.log = log
         self.cleanable = cleanable
+        #: Set by an abort; results of the worker that come later are discarded.
         self.is_stopped = False
         self._files = files
         self._now_ms = now_ms
+        #: The log's number of truncations at the start; a later one invalidates the cleaning.
         self._truncation_count = log.truncation_count
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         #: The segments being read, to notice when one is removed.
@@ -75,6 +77,7 @@ class CleaningRun:
         self.facts = self._facts(settings)
         #: The worker's part; may be exchanged before it begins.
         self.work: CleaningWork = SegmentCleaner(files, self.facts)
+        #: The segments that the worker is rewriting into one. None between groups.
         self._group: SegmentGroup | None = None
 
     def _facts(self, settings: CleaningSettings) -> CleaningFacts:

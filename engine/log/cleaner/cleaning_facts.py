@@ -30,12 +30,17 @@ class CleaningCounts:
     """The bytes and records that a cleaning has read and written."""
 
     def __init__(self) -> None:
+        """Begin at 0; the worker counts, and the loop reads the counts."""
+        #: Bytes and records of the dirty segments that were read to build the map of offsets.
         self.map_bytes = 0
         self.map_records = 0
+        #: Bytes and records that were read to be rewritten.
         self.read_bytes = 0
         self.read_records = 0
+        #: Bytes and records that were written to the new segments.
         self.kept_bytes = 0
         self.kept_records = 0
+        #: Used share of the map's slots, 0 to 1.
         self.map_utilization = 0.0
 
 

@@ -149,10 +149,13 @@ class _Cleaning:
     """
 
     def __init__(self, run: CleaningRun, process: SideProcess | None, began_ms: int) -> None:
+        """Begin without steps; `began_ms` is monotonic."""
         self.run = run
         self.process = process
         self.began_ms = began_ms
+        #: The part that runs now, on a worker thread. None between two parts.
         self.steps: WorkSteps | None = None
+        #: Base offsets of the segments of each group that is not rewritten yet.
         self.groups: Sequence[Sequence[int]] = ()
 
     @property
@@ -165,20 +168,29 @@ class LogCleaner:
     """Cleans the compacted logs of a broker."""
 
     def __init__(self, logs: CleanedLogs, ports: CleanerPorts, config: CleanerConfig) -> None:
+        """Begin without cleanings; `logs` follows the partitions of the broker."""
         self._logs = logs
         self._ports = ports
         self._config = config
+        #: Limits the I/O of all cleanings together to log.cleaner.io.max.bytes.per.second.
         self._throttle = CleanerThrottle(ports.clock, config.io_bytes_per_second)
+        #: Idle worker processes, which later cleanings reuse.
         self._processes = WorkProcesses(ports.start_process)
+        #: Running cleanings; aborted ones too until their worker has stopped.
         self._in_progress: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
+        #: Whether a pass over the logs runs; a check requested meanwhile sets the next flag, so
+        #: that another pass follows.
         self._is_checking = False
         self._is_check_pending = False
         #: The offsets up to which logs are to be cleaned at any dirty ratio, as requested.
         self.wanted: dict[TopicPartition, int] = {}
+        #: Logs that are left out of cleaning after an error, while this broker has them.
         self._uncleanable = UncleanableLogs()
-        # Logs whose cleaning has failed since the last pass: the others come first.
+        #: Logs whose cleaning has failed since the last pass. Other logs are chosen before them.
         self._passed_over: dict[TopicPartition, LocalLog] = {}
+        #: The last successful cleaning of each log, for reports; dropped when the log leaves this
+        #: broker.
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
 
     @property

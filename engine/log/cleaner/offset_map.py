@@ -55,8 +55,10 @@ class OffsetMap:
         `keys_max` is how many there can be at most, None if that is not known.
         """
         slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
+        #: Slots that the memory would have. Utilization refers to them, although fewer are
+        #: allocated if the log has few records.
         self._slots_allowed = slots
-        #: How many keys fit.
+        #: How many keys the map takes before it is full; cleaning then goes on in another pass.
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
             slots = min(slots, _SPARSE_FACTOR * keys_max)
@@ -64,9 +66,11 @@ class OffsetMap:
             self.limit = min(self.limit, slots)
         # One more, so that the search for a missing key ends.
         self._slot_count = slots + 1
-        # Zeros that no key has replaced take no memory.
+        #: Digest of the key in each slot. Memory of the zeros that no key has replaced is not used.
         self._digests = bytearray(_DIGEST_BYTES * self._slot_count)
+        #: The offset after the last record of each slot's key; 0 marks a free slot.
         self._offsets = memoryview(bytearray(8 * self._slot_count)).cast("q")
+        #: How many keys the map has.
         self.size = 0
         #: The last offset that the map knows of (inclusive), −1 before the first.
         self.latest_offset = NO_OFFSET

@@ -48,6 +48,8 @@ class SegmentCleaner:
     """The work of one cleaning, over the files of its log; for one thread."""
 
     def __init__(self, files: Files, facts: CleaningFacts) -> None:
+        """Allocate the map of offsets for the dirty range of `facts`."""
+        #: Grow while the cleaning runs; copied for the loop at the end.
         self.counts = CleaningCounts()
         self._files = files
         self._facts = facts
@@ -56,8 +58,10 @@ class SegmentCleaner:
         self._offsets = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
         self._offsets.note_offset(facts.start_offset - 1)
         code = CleanerTier.code
+        #: Native code over the memory of `_offsets`. None: plain Python does the same.
         self._compiled = None if code is None else CompiledCleaner(code, self._offsets.memory)
-        # A marker is judged by its transaction's batches, those of earlier groups too.
+        #: Open and aborted transactions, across all groups: a marker may be removed once no batch
+        #: of its transaction is left, in an earlier group either.
         self._transactions = CleanedTransactions()
 
     @property

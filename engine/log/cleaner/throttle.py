@@ -15,9 +15,12 @@ class CleanerThrottle:
     """The bytes of all cleaners of a broker in the present period."""
 
     def __init__(self, clock: Clock, bytes_per_second: float) -> None:
+        """`bytes_per_second` may be changed at any time."""
         self.bytes_per_second = bytes_per_second
         self._clock = clock
+        #: Held while bytes are counted: cleanings run on several threads.
         self._lock = Lock()
+        #: Bytes of the present period, and when it began (monotonic).
         self._seen_bytes = 0
         self._since_ms = clock.monotonic_ms()
 

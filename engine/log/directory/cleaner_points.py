@@ -21,10 +21,13 @@ class CleanerPoints:
     """First dirty offsets by partition; `write` may be called on a worker thread."""
 
     def __init__(self, files: Files, directory: str) -> None:
+        """Begin empty; the directory's loading fills it from the checkpoint."""
         self._files = files
         self._path = f"{directory}/{CLEANER_POINTS}"
+        #: Held while the file is written: the loop and worker threads may do so.
         self._writing = Lock()
         self._offsets: dict[TopicPartition, int] = {}
+        #: Whether any offset has changed since the file was written.
         self._has_changed = False
 
     def create_file(self) -> None:

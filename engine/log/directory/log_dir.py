@@ -62,6 +62,7 @@ class NoLogDirectory(StorageError):
     hint = "give a directory with meta.properties or <topic>-<partition> folders, or one of those"
 
     def __init__(self, path: str, *, log_dirs: Sequence[str] = (), is_file: bool = False) -> None:
+        """Build message and hint; `log_dirs` are names of log directories found below `path`."""
         what = "is a file, not a directory" if is_file else "no Kafka data here"
         super().__init__(f"{path}: {what}")
         self.path = path

@@ -121,26 +121,37 @@ class LogDirectory:
     """One of the broker's log directories; `offline` is the reason why it is not used any more."""
 
     def __init__(self, files: Files, path: str, lock: DirectoryLock) -> None:
+        """Take a directory that is not opened yet; `lock` returns the function that unlocks."""
         self._files = files
         self.path = path
         self._lock = lock
+        #: Releases the lock of the directory. None before it is locked, and after the close.
         self._unlock: Callable[[], None] | None = None
+        #: Held while a checkpoint is written: the loop and worker threads may both do so.
         self._writing = Lock()
+        #: The failure that took the directory offline, None while it is in use. It is never reset.
         self.offline: StorageError | None = None
+        #: Whether the directory had the marker of a clean shutdown, so that logs need no recovery.
         self.was_stopped_cleanly = False
-        #: The folders of logs that could not be opened: the next start must check them again.
+        #: Folders of logs that could not be opened. While there are any, no marker of a clean
+        #: shutdown is written: the next start must check these logs again.
         self._failed_paths: set[str] = set()
-        #: As they were written down last.
+        #: High watermarks as the checkpoint file has them now.
         self._high_watermarks: dict[TopicPartition, int] = {}
+        #: Whether `_high_watermarks` has changed since the file was written.
         self._has_stale_watermarks = False
-        #: Those of replicas that are stopped, and not deleted.
+        #: High watermarks of stopped replicas whose log is kept, to write them on with the others.
         self._stopped: dict[TopicPartition, int] = {}
-        #: The checkpoints' offsets of logs that could not be opened.
+        #: The offsets that each checkpoint file had for logs that could not be opened, by file
+        #: name. They are written again, so that a repaired log finds them.
         self._kept: dict[str, dict[TopicPartition, int]] = {}
         self.cleaner_points = CleanerPoints(files, path)
-        #: How many folders were made, by the thread that owns the logs, and how many are synced.
+        #: Numbers of folders created, and of these durable in the directory. Each caller of a sync
+        #: waits until its folder is covered; one fsync covers many.
         self._made_count = self._synced_count = 0
+        #: Held during the fsync of the directory. Callers that wait for it need none of their own.
         self._syncing = Lock()
+        #: The failed fsync; every later sync raises it, because its folders may be lost.
         self._sync_failure: StorageError | None = None
 
     def note_new_name(self) -> None:

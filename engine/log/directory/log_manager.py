@@ -61,19 +61,23 @@ class LogManager:
     """The logs of one broker. Source: LOG-10."""
 
     def __init__(self, files: Files, config: LogManagerConfig, ports: LogManagerPorts) -> None:
+        """Create the directories' objects; `start` reads the disks and opens the logs."""
         self._files = files
         self._config = config
         self._ports = ports
         self.directories = [LogDirectory(files, path, ports.lock) for path in config.log_dirs]
+        #: Current logs, and future replicas that a move between directories is filling.
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
+        #: Chooses the directory of a new log: as requested, or that with the fewest logs.
         self._placement = LogPlacement(
             ports.entropy, lambda directory: len(self._logs_in(directory))
         )
-        #: How long syncs took.
+        #: Durations of fsyncs, for the LogFlushRateAndTimeMs meter.
         self.flush_times = FlushTimes(ports.work_ns)
-        #: Those that could not be opened.
+        #: Logs whose open failed at the start; their partitions are offline.
         self.failed = FailedLogs(files, self.directories)
+        #: The log directory of each log, by the path of the log's folder.
         self._home: dict[str, LogDirectory] = {}
         self._is_stopped = False
 

@@ -34,6 +34,7 @@ class LoadedLog:
         recovery_point: int = 0,
         topic_id: str | None = None,
     ) -> None:
+        """Name the parts of a log; without more than the first three, those of an empty log."""
         self.segments = segments
         self.snapshots = snapshots
         self.epochs = epochs

@@ -138,14 +138,18 @@ class _Loader:
     """One opening of one log: its segments, producers and epochs as far as they are read."""
 
     def __init__(self, files: Files, request: LoadRequest, hooks: LogHooks) -> None:
+        """Begin without segments; nothing is read before `load`."""
         self._files = files
         self._request = request
         self._hooks = hooks
         self._segments = SegmentList()
         self._producers = ProducerState()
-        # Up to where `_producers` have seen the log; −1 when they have seen nothing.
+        #: Offset up to which `_producers` has the log's batches (exclusive), −1 if none: a replay
+        #: may continue there.
         self._producers_end = -1
+        #: Segments above the recovery point after an unclean stop: each is scanned whole.
         self._unflushed: Sequence[Segment] = ()
+        #: Segments scanned, bytes truncated and segments dropped, for the report.
         self._recovered = self._truncated = self._dropped = 0
         self._messages = RecoveryLogMessages(request.topic_partition, request.directory)
 

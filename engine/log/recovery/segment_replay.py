@@ -86,13 +86,18 @@ class SegmentReplay:
     """
 
     def __init__(self, segment: Segment, epochs: EpochStore, producers: ProducerState) -> None:
+        """Take the segment; `epochs` and `producers` are changed by the replay."""
         self._segment = segment
         self._epochs = epochs
         self._producers = producers
+        #: Builds new indexes from the batches that are read.
         self.builder = IndexBuilder(segment.base_offset)
+        #: Position after the last good batch: damaged bytes from there on are truncated.
         self.good_bytes = 0
         self.next_offset = segment.base_offset
+        #: Transactions that end in this segment by an abort: its transaction index.
         self.aborted: list[AbortedTransaction] = []
+        #: The first batch whose offset or time is not above those before, None without one.
         self.disorder: IndexDisorder | None = None
         self.damage: str | None = None
 

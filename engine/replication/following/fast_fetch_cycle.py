@@ -45,12 +45,16 @@ class FastFetchCycle:
         session: FetchSessionHandler,
         clock: Clock,
     ) -> None:
+        """Belongs to one fetcher; nothing is exchanged before `begin`."""
         self._client_id = client_id.encode()
         self._followed = followed
         self._session = session
         self._clock = clock
+        #: Monotonic time at which the general way must send a request again: partitions may be due.
         self._until_ms = 0
+        #: Version of Fetch that the general way has negotiated.
         self._version = 0
+        #: The partition that got records in the last response; None before the first one.
         self._moved: TopicPartition | None = None
 
     def begin(self) -> None:

@@ -55,18 +55,22 @@ class FetchSessionHandler:
     def __init__(
         self, replica_id: int, replica_epoch: Callable[[], int], config: ReplicaFetcherConfig
     ) -> None:
-        """`replica_epoch` returns the broker epoch for the next request."""
+        """Begin without a session; `replica_epoch` returns the present broker epoch."""
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
         self._config = config
+        #: The session and the epoch of the next request; without a session that is a full one.
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
-        #: The partitions that the leader holds, each with the id of its topic.
+        #: Partitions that the leader has in the session, each with its topic id (None: by name).
         self._held: dict[TopicPartition, bytes | None] = {}
-        # The same by id, once it was needed.
+        #: The same partitions by topic id and index. None until a response of a remote leader needs
+        #: it.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
+        #: Whether the session names topics by id: it ends when one partition has none.
         self._uses_ids = False
-        #: The session at a leader of the same process, in place of all that.
+        #: The session at a leader in the same process, in place of the fields above. None with a
+        #: remote leader.
         self._local: LocalSession | None = None
         self._local_params = FetchParams(
             replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END

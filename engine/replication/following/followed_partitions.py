@@ -97,19 +97,23 @@ class FollowedPartitions:
         quota: ReplicationQuota,
         config: ReplicaFetcherConfig | None = None,
     ) -> None:
+        """`quota` throttles partitions that their topics list."""
         self._logs = logs
         self._quota = quota
+        #: Partitions that the last request left out because the quota was exceeded.
         self._throttled: set[TopicPartition] = set()
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         # Never 0: a partition that is due in the same turn would be fetched before others continue.
         self._backoff_ms = max(1, self.config.backoff_ms)
+        #: Position and state of each followed partition.
         self._states: dict[TopicPartition, FetchState] = {}
-        # Those whose position is that of the request on its way, or of the last one.
+        #: Partitions whose position is as in the request in flight, or in the last one.
         self._requested: set[TopicPartition] = set()
-        #: Of those that were requested last: those that had moved since the request before.
+        #: Partitions of the last request whose position had changed since the request before it.
         self.moved: set[TopicPartition] = set()
-        #: All requested partitions continue: since `requested` records were appended, and no more.
+        #: Whether all requested partitions continue after the last response: since it, records were
+        #: appended and nothing else has changed.
         self.is_as_requested = False
 
     @property

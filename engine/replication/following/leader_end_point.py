@@ -84,8 +84,11 @@ class LeaderEndPoint:
         self._followed = followed
         self._ports = ports
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
+        #: The fetch session with the leader; reset when the channel is lost.
         self.session = FetchSessionHandler(ports.broker_id, ports.epoch, followed.config)
+        #: Fast path of a fetch cycle in which one partition gets records.
         self._fast = FastFetchCycle(self._client_id, followed, self.session, ports.clock)
+        #: Channel to the leader; None before the first request, and after a failure.
         self._channel: LeaderChannel | None = None
 
     @property

@@ -58,10 +58,15 @@ class ReplicaFetcher:
         self.leader_id = leader_id
         self.followed = followed
         self._timers = ports.timers
+        #: Sends the requests, and keeps the fetch session.
         self._leader = LeaderEndPoint(leader_id, followed, ports, number)
+        #: Whether a fetch cycle runs or is scheduled.
         self._is_busy = False
         self._is_closed = False
+        #: Cancels the timer of the next cycle, which waits for the end of a back-off. None without
+        #: one.
         self._cancel: Callable[[], None] | None = None
+        #: The last failure that was logged: a repeated one is not. None after a success.
         self._logged_reason: str | None = None
 
     @property

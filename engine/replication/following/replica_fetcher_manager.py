@@ -56,8 +56,10 @@ class ReplicaFetcherManager:
         self._fetcher_count = fetcher_count
         self._logs = logs
         self._quota = quota
+        #: Fetchers by leader id and number below `fetcher_count`.
         self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
         self._is_stopped = False
+        #: Whether partitions may still be followed: not once the broker stops.
         self._begins = True
 
     @property

@@ -52,11 +52,16 @@ class StepRun:
     def __init__(
         self, steps: Sequence[StateStep], perform: Callable[[Sequence[StateStep]], Errors]
     ) -> None:
+        """Begin with no step carried out."""
         self._steps = steps
         self._perform = perform
+        #: Results by the steps' positions; others were skipped.
         self._results: dict[int, StepResult] = {}
+        #: Topics whose step failed: later steps of theirs are skipped.
         self._failed_topics: set[str] = set()
+        #: Whether any step failed: no step that deletes follows then.
         self._has_failures = False
+        #: Whether the cluster did not respond to a step: all further steps are skipped.
         self.is_out_of_reach = False
 
     @property

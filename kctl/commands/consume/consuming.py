@@ -267,20 +267,26 @@ class PrintRun:
         max_messages: int | None,
         interrupts: HeldInterrupts,
     ) -> None:
+        """Without `max_messages` there is no limit of records."""
         self._sink = sink
         self._interrupts = interrupts
         self.filters = Filters()
+        #: Whether the last poll had an error that may pass: it is reported once.
         self._is_waiting = False
+        #: Decodes keys and values for the sink; None: the bytes are printed.
         self.decoding: RecordDecoding | None = None
+        #: Shows the progress; None if nobody sees it.
         self.rate_line: RateLine | None = None
         self._read_count = 0
         self._read_bytes = 0
-        #: How many more records --max-messages allows, None without that limit.
+        #: How many more records --max-messages allows. None without a limit.
         self._left = max_messages
-        #: The offset of the last record that was printed.
+        #: Offset of the last printed record, None before: a member of a group commits up to it.
         self._last_offset: int | None = None
         self._bulk = BulkReading()
+        #: Offsets at which each partition is complete (exclusive); empty while the run has no end.
         self.ends: dict[TopicPartition, int] = {}
+        #: Records and partitions that failed; the exit code is the highest of their errors.
         self.failures = 0
         self.exit_code = exits.OK
 

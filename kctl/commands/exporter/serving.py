@@ -86,7 +86,9 @@ class MetricPages:
     """Metrics as a page, which is rendered once for all requests of the same format and scrape."""
 
     def __init__(self, exporter: Exporter) -> None:
+        """Nothing is scraped before the first request."""
         self._exporter = exporter
+        #: Metrics and format of the last page, which is returned again for both.
         self._families: list[MetricFamily] = []
         self._accept = ""
         self._page: ServedPage | None = None

@@ -54,6 +54,7 @@ class GroupHasMembers(EngineError):
     hint = "stop its members, or name them to `kctl groups remove-members`; then try again"
 
     def __init__(self, group: GroupDescription) -> None:
+        """The message names the first members."""
         members = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
         named = [f"{member.client_id} at {host_text(member)}" for member in members]
         more = ", …" if len(named) > _SHOWN_MAX else ""

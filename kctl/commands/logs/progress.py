@@ -26,6 +26,7 @@ class Progress:
         clock: Clock | None = None,
         stream: TextIO | None = None,
     ) -> None:
+        """`label` begins the line; `stream` is stderr by default."""
         self._total_bytes = total_bytes
         self._label = label
         self._line = StatusLine(clock or RealClock(), stream)

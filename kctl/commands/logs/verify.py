@@ -85,9 +85,12 @@ class _Rows:
     """Collects findings and writes the requested rows."""
 
     def __init__(self, request: VerifyRequest) -> None:
+        """Write the rows that the output format has: findings, a summary, or both."""
         self._notes = request.notes
         is_table = request.output in TABLES
         shows_each = not is_table or request.show_all or request.notes
+        #: Writes a row for each finding; None if only the summary is shown. The next one is None
+        #: unless tables are written.
         self._findings = RowWriter(FINDING_COLUMNS, request.output) if shows_each else None
         self._summary = RowWriter(SUMMARY_COLUMNS, request.output) if is_table else None
         self.problems = self.batches = 0

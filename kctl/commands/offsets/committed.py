@@ -85,8 +85,10 @@ class CommitReading:
     """The selected commits that were read so far."""
 
     def __init__(self, request: CommittedRequest) -> None:
+        """Begin with no commit read."""
         self._request = request
         self._history: list[Commit] = []
+        #: The last commit of each group and partition; tombstones remove it.
         self._last: dict[tuple[str, TopicPartition], Commit] = {}
         self.failures = 0
 

@@ -38,13 +38,15 @@ class RunDisplay:
     """Draws a run of so many records a few times a second; silent where stderr is no terminal."""
 
     def __init__(self, record_count: int, now_ns: Callable[[], int], *, has_charts: bool) -> None:
-        """`now_ns` returns a monotonic time."""
+        """`now_ns` is the clock of the measurement; without charts one line is drawn."""
         self._record_count = record_count
         self._now_ns = now_ns
         self._has_charts = has_charts
+        #: When the next drawing is due.
         self._next_ns = 0
-        #: Of the intervals that were drawn last, by when they began.
+        #: 99th percentiles of the last intervals, by the time when each began.
         self._p99s_ms: dict[float, float | None] = {}
+        #: The drawing on stderr; None before it begins, and where stderr is no terminal.
         self._live: Live | None = None
 
     def __enter__(self) -> RunDisplay:

@@ -146,12 +146,16 @@ class _Lines:
     """A record a line: key and value around a delimiter, or the value alone."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        """Read the delimiter and the fixed key, headers and partition of `request`."""
+        #: Places of lines without a record.
         self.skipped = InputPlaces()
         delimiter = request.key_delimiter
         self._delimiter = None if delimiter is None else unescaped(delimiter, "a delimiter")
+        #: Bytes of a key or value that mean null; None if no text does.
         self._null = _encoded(request.null)
         key = _encoded(request.key)
         self._partition = request.partition
+        #: What all records have in common: the fast path fills in the values.
         self._fast = OutgoingValues(
             request.topic,
             (),
@@ -202,10 +206,13 @@ class _Rows:
     """A record a row, as `kctl consume -o ndjson` prints them; empty lines are none."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        """Read the fixed headers and partition of `request`."""
+        #: Places of lines without a record.
         self.skipped = InputPlaces()
         self._topic = request.topic
         self._partition = request.partition
         self._headers = _headers(request)
+        #: Which fields of a row are kept: partitions, timestamps.
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
@@ -228,7 +235,10 @@ class _Documents:
     """Each JSON document is the value of one record, byte for byte; empty lines are skipped."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        """Read the fixed key, headers and partition of `request`."""
+        #: Places of lines without a record.
         self.skipped = InputPlaces()
+        #: What all records have in common: the fast path fills in the values.
         self._fast = OutgoingValues(
             request.topic,
             (),

@@ -101,6 +101,7 @@ class _Run:
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
+        """`interrupts` are held while records are sent, to end the run in order."""
         self._producer = producer
         self._source = source
         self._report = report
@@ -159,6 +160,7 @@ class _TransactionalRun(_Run):
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
+        """`records` is the producer and the end of its transactions."""
         super().__init__(records, source, report, interrupts)
         self._records = records
 

@@ -40,7 +40,8 @@ class ProduceReport:
         rate_line: RateLine | None = None,
         limits: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`limits` returns the topic's limits as text for an error message."""
+        """`limits` is called at the first line that fails alone; it returns a notice, or None."""
+        #: Writes a row per batch; None without --output.
         self._writer = None
         if request.output is not None:
             check_format(request.output)
@@ -51,13 +52,19 @@ class ProduceReport:
         self._timeout_s = timeout_s
         self._count = 0
         self._failures = 0
+        #: Errors that were printed, with their topic or partition: each is printed once.
         self._reported: set[tuple[object, str]] = set()
+        #: Whether the present trouble was printed; reset by the next success.
         self._is_retry_reported = False
+        #: The last line that the producer has got.
         self._last_line = 0
-        #: Lines that failed alone, and the first line that is not stored for another reason.
+        #: Lines that failed alone: later lines are stored.
         self._single: list[int] = []
+        #: The first line that is not stored for another reason. None: there is none.
         self._first_lost: int | None = None
+        #: Whether a batch may have been stored although it failed.
         self._is_doubtful = False
+        #: Lines without a record: they are neither stored nor lost.
         self._skipped = skipped
         self.exit_code = exits.OK
 

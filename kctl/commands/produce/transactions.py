@@ -55,12 +55,15 @@ class TransactionalInput:
     """
 
     def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
+        """`options` have the number of records per transaction."""
         self._producer = producer
         self._options = options
+        #: Results of the open transaction, and those of committed ones that were not returned yet.
         self._results: list[BatchResult] = []
         self._committed: list[BatchResult] = []
+        #: Records of the open transaction.
         self._record_count = 0
-        #: The place of the open transaction's first record.
+        #: Place of the open transaction's first record; None without an open transaction.
         self.first_open_place: int | None = None
         self.committed_count = 0
         self.aborted_count = 0

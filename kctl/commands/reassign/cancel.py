@@ -40,6 +40,7 @@ class CancelNotHonoured(EngineError):
     """The process that executes a journal has not answered a request to cancel."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_ms: int) -> None:
+        """`writer` is the process at work, None if the journal does not name it."""
         self.path = path
         self.writer = writer
         self.waited_ms = waited_ms

@@ -38,6 +38,7 @@ class ChangeNotAnswered(EngineError):
     """The process at work has not read of a change in time."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_s: float) -> None:
+        """`writer` is the process at work, None if the journal does not name it."""
         self.path = path
         self.writer = writer
         self.waited_s = waited_s

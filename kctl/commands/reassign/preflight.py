@@ -22,6 +22,10 @@ class PlanRefused(EngineError):
     """A plan cannot be executed as the cluster is: nothing has been moved, or nothing more."""
 
     def __init__(self, reasons: Sequence[str], *, is_begun: bool, lacks_room: bool) -> None:
+        """`is_begun` if an earlier process has moved something.
+
+        `lacks_room` if a disk may become full.
+        """
         self.reasons = tuple(reasons)
         self.hint = (
             "make a new plan: `kctl reassign plan`; `kctl brokers log-dirs` shows directories"

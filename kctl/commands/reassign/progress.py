@@ -23,10 +23,14 @@ class MoveProgress:
     """Shows each observation of an execution."""
 
     def __init__(self) -> None:
+        """Show nothing before the first observation."""
+        #: Bars on a terminal while the `with` block runs. None before it, and elsewhere.
         self._bars: Progress | None = None
         self._tasks: dict[TopicPartition | None, TaskID] = {}
+        #: Reasons of a pause as last printed: they are printed again only when others come.
         self._printed_pause: str | None = None
-        # Time and copied bytes of the first observation, of the whole and of each change.
+        #: Time and copied bytes at the first observation, of the whole (None) and of each change:
+        #: speeds count from there.
         self._began: dict[TopicPartition | None, tuple[int, int]] = {}
 
     def __enter__(self) -> MoveProgress:

@@ -144,6 +144,7 @@ class _Run:
         report: _Report,
         interrupts: HeldInterrupts,
     ) -> None:
+        """`interrupts` are held while records are sent, to end the run in order."""
         self._clock = client.clock
         self._producer = producer
         self._request = request
@@ -202,12 +203,14 @@ class _Report:
     """Counts the records read and stored, and reports progress."""
 
     def __init__(self, client: KafkaClient, total_bytes: int) -> None:
+        """`total_bytes` is the size of the input."""
         self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
         self._read_bytes = 0
         self._stored = 0
+        #: Source partition and offset of each record without a result, by place.
         self._places: dict[int, tuple[int, int]] = {}
         self._next_place = 1
-        #: The highest offset that is stored of each source partition.
+        #: The highest stored offset of each source partition.
         self._ends: dict[int, int] = {}
         self.exit_code = exits.OK
 

@@ -56,6 +56,7 @@ class ShellSession:
         self._answer = answer
         self._fail = fail
         self._print_help = print_help
+        #: Lines of a statement that has no end yet.
         self._held = ""
         self.failure_count = 0
 

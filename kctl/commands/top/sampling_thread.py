@@ -31,6 +31,7 @@ class SamplingThread:
     ) -> None:
         """`on_sample` gets each sample, `on_error` the error in place of one."""
         self._client = client
+        #: Set to end the thread; the other is cleared during a pause.
         self._stopped, self._going = Event(), Event()
         self._going.set()
         self._on_sample = on_sample

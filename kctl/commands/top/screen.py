@@ -87,23 +87,33 @@ class TopApp(App[int]):
     ]
 
     def __init__(self, request: TopRequest, clock: Clock) -> None:
+        """Read view, order and filter of `request`."""
         super().__init__(ansi_color=True)
         self._clock = clock
+        #: Keeps the samples from which rates and histories are computed.
         self._watch = Watch()
+        #: The last sample with its rates; None before the first.
         self._frame: Frame | None = None
+        #: Views that were opened from one another; the last one is shown.
         self._places = [place_of(request.chosen_view())]
         order = request.order()
+        #: Order of rows that the user has chosen, by view.
         self._orders: dict[str, Order] = {} if order is None else {self.place.view.name: order}
         self._filter_text = request.filter_text
+        #: Error of the last sample, None if it succeeded.
         self._error: EngineError | None = None
+        #: Rows of the table, after the filter and the limit; below, how many there were before the
+        #: limit.
         self._rows: list[OutputRow] = []
         self._row_count = 0
         self._is_paused = False
+        #: Whether the widgets exist: earlier samples are not drawn.
         self._is_composed = False
         self._width = 80
-        #: Set where a worker thread takes the samples.
+        #: Called with True at a pause and False after it, to pause the worker thread that takes
+        #: samples.
         self.on_pause: Callable[[bool], None] = lambda _is_paused: None
-        #: The exception that ended the screen, unless it is an error of the cluster.
+        #: The exception that ended the screen, unless it was an error of the cluster.
         self.fault: Exception | None = None
 
     @property
