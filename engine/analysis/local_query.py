@@ -54,6 +54,8 @@ _SETTINGS = {
     "python_enable_replacements": "false",
     "memory_limit": f"{LOCAL_ENGINE_MEMORY_BYTES >> 20}MiB",
 }
+#: DuckDB's text of the RuntimeError that stands for SIGINT.
+_INTERRUPTED = "Query interrupted"
 
 
 class LocalEngineMissing(EngineError):
@@ -166,7 +168,10 @@ def _run(
     control: bool,
     decoding: ValueDecoding | None,
 ) -> pa.Table:
-    """Return the result of a query as a table whose times are UTC."""
+    """Return the result of a query as a table whose times are UTC.
+
+    Raises QueryFailed, and KeyboardInterrupt if SIGINT ends the query.
+    """
     import duckdb
 
     views: list[LocalView] = []
@@ -183,6 +188,11 @@ def _run(
                 raise QueryFailed(str(failure)) from failure
             raise failure from None
         raise QueryFailed(failure_of(error)) from error
+    except RuntimeError as error:
+        # DuckDB takes SIGINT from Python while it runs a query, and reports it by this alone.
+        if str(error) != _INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from error
 
 
 def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:

@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
-from kctl.command_results import end_with
+from kctl.command_results import ItemFailures, end_with
 from kctl.commands.groups.listing import existing_group, host_text
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
@@ -114,15 +114,14 @@ def delete(
     """Delete groups with their committed offsets; returns the exit code."""
     check_format(output)
     counts: dict[str, int] = {}
-    failures = 0
+    failures = ItemFailures()
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
                 inactive_group(client, group_id)
                 counts[group_id] = len(committed_offsets(client, group_id))
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
+                failures.report(error, group_id)
         results: dict[str, EngineError | None] = dict.fromkeys(counts)
         if counts and not dry_run:
             what = f"Delete {_few(list(counts))} with all offsets of {cluster_named(client)}"
@@ -132,12 +131,11 @@ def delete(
     result = "would be deleted" if dry_run else "deleted"
     for group_id, error_of_one in results.items():
         if error_of_one is not None:
-            report_error(error_of_one, group_id)
-            failures += 1
+            failures.report(error_of_one, group_id)
         else:
             row = {"group": group_id, "partitions": counts[group_id], "result": result}
             rows.append(row)
-    return end_with(DELETE_COLUMNS, rows, output, failures=failures)
+    return failures.end_with(DELETE_COLUMNS, rows, output)
 
 
 def _few(names: Sequence[str]) -> str:

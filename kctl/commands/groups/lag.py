@@ -16,10 +16,9 @@ from engine.client.time_lag import unread_times_ms
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
-from kctl.command_results import end_with
+from kctl.command_results import ItemFailures
 from kctl.commands.groups.listing import existing_group, host_text, owners
 from kctl.connect import ClusterOptions, connect
-from kctl.console import report_error
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 
@@ -57,7 +56,7 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
     """Print a row for each partition that a group reads or has read; returns the exit code."""
     check_format(request.output)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     columns = [*LAG_COLUMNS]
     if request.with_time:
         columns.append(LAG_TIME_COLUMN)
@@ -70,18 +69,16 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
             try:
                 found, errors = _lag_rows(client, group_id)
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
+                failures.report(error, group_id)
                 continue
             for partition, failed in errors.items():
-                report_error(failed, f"{group_id} {partition}")
-            failures += len(errors)
+                failures.report(failed, f"{group_id} {partition}")
             if request.with_time:
                 _add_times(client, found)
             if request.watch_s is not None:
                 _add_verdicts(found, samples)
             rows += found.values()
-    code = end_with(columns, rows, request.output, failures=failures)
+    code = failures.end_with(columns, rows, request.output)
     is_bad = any(row.get("verdict") not in (None, LagVerdict.OK.value) for row in rows)
     return code or (exits.PROBLEMS_FOUND if is_bad else exits.OK)
 

@@ -19,7 +19,7 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
 from kctl.arguments import UnreadableArgument
-from kctl.command_results import end_with
+from kctl.command_results import ItemFailures, end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import report_error
 from kctl.render import Column, check_format
@@ -143,15 +143,14 @@ def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> 
     """Print a row for each member; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
                 rows += member_rows(existing_group(client, group_id))
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
-    return end_with(MEMBER_COLUMNS, rows, output, failures=failures)
+                failures.report(error, group_id)
+    return failures.end_with(MEMBER_COLUMNS, rows, output)
 
 
 def member_rows(group: GroupDescription) -> list[OutputRow]:
@@ -175,15 +174,14 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
     """Print a row for each group; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
                 rows.append(_description_row(client, group_id))
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
-    return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
+                failures.report(error, group_id)
+    return failures.end_with(DESCRIBE_COLUMNS, rows, output)
 
 
 def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
@@ -215,7 +213,7 @@ def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> 
     """Print a row for each partition that a group has committed for; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
@@ -225,9 +223,8 @@ def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> 
                     for partition, committed in sorted(commits(client, group_id).items())
                 ]
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
-    return end_with(OFFSET_COLUMNS, rows, output, failures=failures)
+                failures.report(error, group_id)
+    return failures.end_with(OFFSET_COLUMNS, rows, output)
 
 
 def _offset_row(group_id: str, partition: TopicPartition, committed: CommitView) -> OutputRow:

@@ -25,7 +25,7 @@ from engine.kafka_errors import GROUP_ID_NOT_FOUND
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.command_results import end_with
+from kctl.command_results import ItemFailures
 from kctl.commands.groups.changes import GroupHasMembers
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_times import duration_ms_of
@@ -147,7 +147,7 @@ def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) 
     check_format(request.output)
     check_request(request)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     changes = 0
     with connect(options) as client:
         for group_id in dict.fromkeys(request.group_ids):
@@ -155,15 +155,14 @@ def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) 
                 reset = GroupReset(client, request, files, group_id)
                 group_rows, failed = reset.run()
             except EngineError as error:
-                report_error(error, group_id)
-                failures += 1
+                failures.report(error, group_id)
                 continue
             rows += group_rows
             changes += sum(row["committed_offset"] != row["new_offset"] for row in group_rows)
-            failures += failed
+            failures.count += failed
     if rows and not request.execute:
         notify(f"{counted(changes, 'offset')} would change: nothing is done without --execute")
-    return end_with(RESET_COLUMNS, rows, request.output, failures=failures)
+    return failures.end_with(RESET_COLUMNS, rows, request.output)
 
 
 class GroupReset:

@@ -12,7 +12,7 @@ from engine.client.transactions import (
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
-from kctl.command_results import end_with
+from kctl.command_results import ItemFailures, end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.durations import duration_ms
@@ -78,15 +78,14 @@ def describe(options: ClusterOptions, transactional_ids: list[str], output: str)
     """Print a row for each transactional id; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
-    failures = 0
+    failures = ItemFailures()
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         for transactional_id in dict.fromkeys(transactional_ids):
             try:
                 found = describe_transaction(client, transactional_id)
             except EngineError as error:
-                report_error(error, transactional_id)
-                failures += 1
+                failures.report(error, transactional_id)
                 continue
             is_open = found.state == _ONGOING
             rows.append(
@@ -102,7 +101,7 @@ def describe(options: ClusterOptions, transactional_ids: list[str], output: str)
                     "partitions": [str(key) for key in sorted(found.partitions)],
                 }
             )
-    return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
+    return failures.end_with(DESCRIBE_COLUMNS, rows, output)
 
 
 def show_producers(

@@ -156,6 +156,16 @@ def test_a_wrong_query_is_answered_in_a_line(query: str, reason: str) -> None:
     assert "\n" not in failed.value.reason
 
 
+def test_ctrl_c_ends_a_query_as_it_ends_any_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_table: object) -> None:
+        """Raise the error by which DuckDB reports SIGINT."""
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(local_query, "_as_spark_types", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _ask("select 1")
+
+
 @pytest.mark.parametrize(
     "query",
     [
