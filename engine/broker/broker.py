@@ -666,7 +666,7 @@ class Broker:
         await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
-        """Compact the logs of topics next, whatever their dirty ratio; None for all topics."""
+        """Compact the logs of topics next, at any dirty ratio; `topics` None means all topics."""
         logs = self.storage.logs.logs
         self.storage.cleaner.clean_soon(
             [key for key in sorted(logs) if topics is None or key.topic in topics]

@@ -39,7 +39,7 @@ def run_compaction(
     *,
     passes_max: int | None = None,
 ) -> Iterator[CompactedLog]:
-    """Clean the compacted logs of a directory, whatever their dirty ratio, and yield each.
+    """Clean the compacted logs of a directory at any dirty ratio, and yield each.
 
     After `passes_max` the remainder stays dirty. A log with damaged bytes is left unchanged, and
     reported. Errors: BufferTooSmall, and those of `opened_directory`.
