@@ -271,7 +271,7 @@ class RequestMetrics:
                 yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
-        """Count the error codes of a response, unless they are the most frequent ones of its API."""
+        """Count the error codes of a response, unless they are the API's most frequent ones."""
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
         for code, count in errors.items():
             self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
