@@ -6,10 +6,13 @@ import gc
 import os
 import sys
 from errno import ENOSPC
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kctl import exits
 from kctl.app import NOUNS, READERS, closest, help_text
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -176,6 +179,7 @@ def own_process() -> int:
     kctl as a library.
     """
     exits.OwnProcess.is_own = True
+    sys.excepthook = _exit_if_interrupted
     # What is imported lives as long as the process: there is nothing to collect.
     gc.disable()
     try:
@@ -190,7 +194,7 @@ def own_process() -> int:
         # Typer has one exit code for both.
         code = exits.TERMINATED
     if code in (exits.INTERRUPTED, exits.TERMINATED):
-        _hear_no_more()
+        _ignore_signals()
     return code
 
 
@@ -246,11 +250,25 @@ def _signals() -> Any:
     return import_module("_signal")
 
 
-def _hear_no_more() -> None:
+def _exit_if_interrupted(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Replace `sys.excepthook`: a signal that met no handler ends the process without a traceback.
+
+    A second signal may arrive between any two calls while the first one ends the command.
+    """
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    _ignore_signals()
+    raise SystemExit(exits.interrupted(error))
+
+
+def _ignore_signals() -> None:
     """Ignore signals from here on: the interpreter would print where a second one met it."""
-    signals = _signals()
     while True:
         try:
+            signals = _signals()
             for number in (signals.SIGINT, signals.SIGTERM):
                 signals.signal(number, signals.SIG_IGN)
             return

@@ -127,6 +127,45 @@ def test_a_process_ends_at_once_unless_something_waits_for_it(prepared: str, sai
     assert said == run.stderr.partition("shows the usage\n")[2]
 
 
+_SECOND_SIGNAL = """
+import os, signal, sys
+from kctl import __main__ as program, exits
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+def interrupted_again(_error, interrupted=exits.interrupted):
+    exits.interrupted = interrupted
+    interrupt()
+
+def import_interrupted(imported=program._signals):
+    if exits.OwnProcess.is_own and was_interrupted:
+        program._signals = imported
+        interrupt()
+    return imported()
+
+was_interrupted = False
+
+def command():
+    global was_interrupted
+    was_interrupted = True
+    raise KeyboardInterrupt
+
+program.main = command
+"""
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    ["exits.interrupted = interrupted_again", "program._signals = import_interrupted"],
+)
+def test_a_second_signal_leaves_no_traceback(replaced: str) -> None:
+    code = f"{_SECOND_SIGNAL}\n{replaced}\nprogram.entry()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "" == run.stderr
+    assert exits.INTERRUPTED == run.returncode
+
+
 def test_garbage_is_collected_while_a_command_runs_but_not_what_it_imported() -> None:
     code = (
         "import gc, sys\nfrom kctl.__main__ import entry\n"
