@@ -250,11 +250,57 @@ class ClientConnection:
         CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
-        """Serve one request frame (steps 1 to 5)."""
+        """Serve one request frame (steps 1 to 5): on the fast path of its API if that can.
+
+        If the client can be denied operations, the fast path checks the session's grants itself.
+        """
         session, began_ns = self._session, self._now_ns()
-        may_take_fast_path = session.may_take_fast_path
-        if (may_take_fast_path or session.is_undelayed) and self._take_fast(frame, began_ns):
+        if not (session.may_take_fast_path or session.is_undelayed):
+            self._take_general(frame, began_ns)
             return
+        try:
+            (api,) = _api_of(frame)
+            serve_fast = self._fast[api >> VERSION_BITS]
+        except (KeyError, struct.error):
+            self._take_general(frame, began_ns)
+            return
+        try:
+            response = serve_fast(frame, session)
+        except Exception as error:
+            self._fault_of(api >> VERSION_BITS, error)
+            return
+        if response is None:
+            self._take_general(frame, began_ns)
+            return
+        size_bytes = len(frame) - frame[_CLIENT_ID_BYTES_AT] - _FAST_HEADER_BYTES
+        if type(response) is not bytes or self._slots:
+            self._reserve_fast(api, size_bytes, response, began_ns)
+            return
+        self._connection.send((response,), None)
+        try:
+            self._fast_sizes[api].append(size_bytes)
+        except KeyError:
+            self._fast_sizes[api] = [size_bytes]
+        if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
+            self._metrics.note_frame(api, now_ns - began_ns)
+
+    def _reserve_fast(
+        self,
+        api: int,
+        size_bytes: int,
+        response: FastResponse | Promise[FastResponse],
+        began_ns: int,
+    ) -> None:
+        """Reserve the slot of a fast-path response that cannot be sent at once."""
+        request = OpenRequest(number_of_frame(api), size_bytes, began_ns, self._now_ns())
+        if isinstance(response, Promise):
+            self._await_fast(api >> VERSION_BITS, response, request)
+        else:
+            self._fill_fast(self._reserve(None, request), request, response)
+
+    def _take_general(self, frame: memoryview, began_ns: int) -> None:
+        """Serve a request frame by the dispatch table's row of its API."""
+        may_take_fast_path = self._session.may_take_fast_path
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             row = self._row_of(key)
@@ -294,41 +340,6 @@ class ClientConnection:
             self._end(str(error))
         except CloseConnection as order:
             self._close_in_turn(order.reason)
-
-    def _take_fast(self, frame: memoryview, began_ns: int) -> bool:
-        """Serve a frame on the fast path of its API; False with nothing done.
-
-        If the client can be denied operations, the fast path checks the session's grants itself.
-        """
-        try:
-            (api,) = _api_of(frame)
-            key = api >> VERSION_BITS
-            serve_fast = self._fast[key]
-        except (KeyError, struct.error):
-            return False
-        try:
-            response = serve_fast(frame, self._session)
-        except Exception as error:
-            self._fault_of(key, error)
-            return True
-        if response is None:
-            return False
-        size_bytes = len(frame) - frame[_CLIENT_ID_BYTES_AT] - _FAST_HEADER_BYTES
-        if type(response) is bytes and not self._slots:
-            self._connection.send((response,), None)
-            try:
-                self._fast_sizes[api].append(size_bytes)
-            except KeyError:
-                self._fast_sizes[api] = [size_bytes]
-            if (now_ns := self._now_ns()) - began_ns >= NOTED_NS:
-                self._metrics.note_frame(api, now_ns - began_ns)
-            return True
-        request = OpenRequest(number_of_frame(api), size_bytes, began_ns, self._now_ns())
-        if isinstance(response, Promise):
-            self._await_fast(key, response, request)
-        else:
-            self._fill_fast(self._reserve(None, request), request, response)
-        return True
 
     def _reserve(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None

@@ -20,7 +20,6 @@ from engine.api.exchange import Exchange
 from engine.api.produce import Produce
 from engine.host.ports import Clock
 from engine.host.promise import Promise
-from engine.naming import ADMIN_CLIENT_ID
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.fast_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_fast
@@ -53,23 +52,20 @@ class FastProduce:
             return None
         version, correlation_id, head, records = request
         topic_partition = head.topic_partition
-        topic = topic_partition.topic
-        is_open = session.may_take_fast_path
-        if not (is_open or session.is_admitted(AclOperation.WRITE, AclResource.TOPIC, topic)):
-            return None
-        if not self._is_known(topic_partition):
+        if not self._is_known(topic_partition) or not (
+            session.may_take_fast_path
+            or session.is_admitted(AclOperation.WRITE, AclResource.TOPIC, topic_partition.topic)
+        ):
             return None
         appended = self._append_fast(
             topic_partition,
             records,
             head.acks,
             head.timeout_ms,
-            is_internal_allowed=head.client_id == ADMIN_CLIENT_ID,
+            is_internal_allowed=head.is_admin,
         )
-        if appended is None:
-            return None
-        if isinstance(appended, Promise):
-            return self._later(appended, request, session)
+        if not isinstance(appended, ProduceResult):
+            return None if appended is None else self._later(appended, request, session)
         error, base_offset, append_time_ms, log_start = appended
         if error is None:
             return head.answer(correlation_id, base_offset, append_time_ms, log_start)

@@ -337,25 +337,26 @@ class Partition:
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
-        info = log.append_fast(batches, epoch, now_ms, fast_attributes, origin)
+        info, is_fast = log.append_fast(batches, epoch, now_ms, fast_attributes, origin), True
         if not isinstance(info, AppendInfo):
             if info is None:
                 return None
-            converted = log.conversion_count
+            is_fast, converted = False, log.conversion_count
             info = log.append(info, epoch, now_ms, origin)
             self.counts.produce_conversions += log.conversion_count - converted
             # The caller counts the size in the log.
             self.counts.bytes_in += len(batches) - info.size_bytes
-        elif info.is_duplicate:
-            self.counts.bytes_in += len(batches)
-        elif self.followers and len(batches) <= NEWEST_BATCH_BYTES_MAX:
-            newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
-            self.newest = new_tuple(NewestBatch, newest)
-        if not info.is_duplicate:
-            if self.followers:
-                self._maybe_move_high_watermark()
-            elif (last_offset := info.last_offset) >= self.high_watermark:
-                self.high_watermark = last_offset + 1
+        first_offset, last_offset, _, _, _, _, _, is_duplicate = info
+        if is_duplicate:
+            if is_fast:
+                self.counts.bytes_in += len(batches)
+        elif self.followers:
+            if is_fast and len(batches) <= NEWEST_BATCH_BYTES_MAX:
+                newest = (first_offset, last_offset + 1, epoch, bytes(batches))
+                self.newest = new_tuple(NewestBatch, newest)
+            self._maybe_move_high_watermark()
+        elif last_offset >= self.high_watermark:
+            self.high_watermark = last_offset + 1
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:

@@ -25,6 +25,7 @@ from typing import Final
 
 from engine.limits import KEPT_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
+from engine.naming import ADMIN_CLIENT_ID
 from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_numbers, head_of_request
 
 PRODUCE_KEY: Final = 0
@@ -53,6 +54,8 @@ class ProduceHead:
     acks: int
     timeout_ms: int
     topic_partition: TopicPartition
+    #: Whether the client is kctl's own, which may write to internal topics.
+    is_admin: bool
     pack: Callable[..., bytes]
     prefix: bytes
     suffix: bytes
@@ -119,4 +122,13 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
     prefix = b"\x00" + prefix + _NO_ERROR(index, 0)
     pack = Format(f">i{len(prefix)}sqqq{len(suffix)}s").pack
     topic_partition = TopicPartition(topic, index)
-    return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, prefix, suffix)
+    return ProduceHead(
+        client_id,
+        acks,
+        timeout_ms,
+        topic_partition,
+        client_id == ADMIN_CLIENT_ID,
+        pack,
+        prefix,
+        suffix,
+    )

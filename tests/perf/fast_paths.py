@@ -90,11 +90,15 @@ def _no(*_: Any, **__: Any) -> bool:
     return False
 
 
+def _taken_generally(client: ClientConnection, frame: memoryview) -> None:
+    client._take_general(frame, 0)
+
+
 def _produce_rows() -> list[Row]:
     return [
         Row("Admission.is_open_to", produces, ((Admission, "is_open_to", _no),)),
         Row("FastProduce.answer", produces, ((FastProduce, "answer", _nothing),)),
-        Row("ClientConnection._take_fast", produces, ((ClientConnection, "_take_fast", _no),)),
+        Row("ClientConnection.take", produces, ((ClientConnection, "take", _taken_generally),)),
         Row("read_produce_fast", produces, ((fast_produce, "read_produce_fast", _nothing),)),
         Row(
             "_read_flexible_fast",
