@@ -32,11 +32,11 @@ LENGTH_MIN = 14
 
 
 class BatchScan:
-    """The batches of `file` in [start, end), each with its position, once.
+    """An iterable over the batches of `file` in [start, end) with their positions; iterate it once.
 
-    A batch is a view of a buffer that the next step overwrites: copy the kept ones. Raises
-    CorruptRecord at a length below 14 and at a header that no batch can have, after all batches
-    before it; `position` is then where the damage starts.
+    A batch is a view of a buffer that the next step overwrites: copy the batches that are kept.
+    Raises CorruptRecord at a length below 14 and at an impossible header, after it has yielded all
+    batches before; `position` is then the start of the damage.
     """
 
     def __init__(
@@ -107,7 +107,10 @@ class BatchScan:
         self._stop(position)
 
     def pass_to(self, position: int) -> None:
-        """Go on where a batch starts, in the window: those before it were read there."""
+        """Continue the scan at `position`, the start of a batch in the present window.
+
+        The caller has read the batches before `position` from the window itself.
+        """
         self.position = position
 
     def _read_on(self, buffer: memoryview, base: int, position: int, limit: int) -> int:
@@ -127,7 +130,7 @@ class BatchScan:
         self.window, self.window_start = buffer[: end - start], start
 
     def _stop(self, position: int) -> None:
-        """Note where the batches end, and how many bytes follow."""
+        """Set the position where the batches end, and the number of bytes after it."""
         self.position = position
         self.trailing_bytes = max(self._end - position, 0)
 

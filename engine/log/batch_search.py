@@ -92,8 +92,8 @@ def after_bad_length(
     """Return where the log continues after a batch whose length field is wrong.
 
     That is the end of the batch at `position` if its CRC confirms one, else the next whole batch;
-    None if no whole batch follows. The log has the offsets below `next_offset` before the damaged
-    batch, so that a batch with lower offsets is none of the log's.
+    None if no whole batch follows. The offsets below `next_offset` come before the damaged batch in
+    the log, so that a batch with lower offsets does not belong to the log.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     extent = _extent_at(file, position, end, chunk_bytes)
@@ -114,15 +114,15 @@ def after_bad_length(
 
 
 class _Chains:
-    """Chains of batches that follow each other, and the decision which of them are the log.
+    """Chains of consecutive batches after a damage, and the choice of the chain that is the log.
 
-    A chain that reaches the end of the file, or very far, is. Others end at a second damage,
-    or with the value that they are in: their first offset decides, which is below that of the
-    long chain after them, and above the offsets of the log so far.
+    A chain that reaches the end of the file, or LONG_CHAIN_BYTES, is the log. A shorter chain ends
+    at a second damage, or lies inside a record's value. It is the log if its first offset is at or
+    above `next_offset` and below the first offset of the long chain after it.
     """
 
     def __init__(self, file: File, end: int, next_offset: int) -> None:
-        """Take the damaged file; `next_offset` is the one after the last good batch."""
+        """Begin without chains; `next_offset` is the offset after the last good batch of `file`."""
         self._file = file
         self._end = end
         self._next_offset = next_offset
@@ -222,13 +222,13 @@ def plausible_size(file: File, position: int, end: int) -> int:
 
 
 def is_whole(file: File, position: int, size: int, chunk_bytes: int = SEARCH_CHUNK_BYTES) -> bool:
-    """Return whether the CRC of the batch of this size at a position is right."""
+    """Return whether the batch of `size` bytes at a position has the CRC that its header states."""
     checksum = _Checksum.at(file, position, chunk_bytes)
     return checksum is not None and checksum.ends_at(position + size)
 
 
 class _Checksum:
-    """The CRC that a batch stores, and that of its bytes up to one end after the other."""
+    """The CRC that a batch's header states, and the computed CRC up to a rising end position."""
 
     def __init__(self, file: File, position: int, start: bytes, chunk_bytes: int) -> None:
         """Read the stored CRC from the batch's first bytes, `start`; `position` is the batch's."""
@@ -248,7 +248,10 @@ class _Checksum:
 
     @staticmethod
     def at(file: File, position: int, chunk_bytes: int) -> _Checksum | None:
-        """Return that of the batch at a position, None where the file ends before it has one."""
+        """Return the checksum of the batch at a position.
+
+        None if the file ends within the CRC field.
+        """
         start = file.read_at(position, CHECKED_FROM)
         return None if len(start) < CHECKED_FROM else _Checksum(file, position, start, chunk_bytes)
 

@@ -30,9 +30,9 @@ Opened: TypeAlias = tuple[bytes | memoryview, CorruptRecord | None]
 
 
 class OpenedMemory:
-    """The memory that records are opened in; there is one in a process.
+    """The memory into which records are decompressed; the process has one.
 
-    It grows to what batches need, to OPENED_MEMORY_BYTES_MAX at most, and stays.
+    It grows with the largest batch up to OPENED_MEMORY_BYTES_MAX, and does not shrink.
     """
 
     memory = memoryview(bytearray(OPENED_MEMORY_BYTES))
@@ -71,16 +71,16 @@ class CheckedBatch:
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
-        """Raise CorruptRecord for a wrong checksum; `batch` must be all of the checked bytes."""
+        """Raise CorruptRecord for a wrong checksum; `batch` must cover all checked bytes."""
         if self.computed_crc is None:
             batch.ensure_size()
             self.computed_crc = crc32c(batch.raw[CHECKED_FROM:])
         batch.ensure_valid(self.computed_crc)
 
     def walk(self, limit_bytes: int) -> Walked:
-        """Return what the records have in common, None if they need the general path.
+        """Return the walk over the records; None if they need the general path.
 
-        None also for records that cannot be decompressed, or that exceed `limit_bytes`.
+        None, too, for records that cannot be decompressed, or that exceed `limit_bytes`.
         """
         if self._is_walked:
             return self._walked

@@ -66,7 +66,10 @@ class EpochCache:
             self.assign(epoch_start.epoch, epoch_start.start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts, and drop contradicting entries; return whether it changed."""
+        """Set the start offset of an epoch, and remove contradicting entries.
+
+        Return whether it changed.
+        """
         assert epoch >= 0
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))

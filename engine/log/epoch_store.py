@@ -29,7 +29,10 @@ class EpochStore(EpochCache):
         self.directory = directory
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Note where an epoch starts, and write the file; ignore epochs below 0 (old batches)."""
+        """Set the start offset of an epoch and write the file.
+
+        Epochs below 0 (old batches) are ignored.
+        """
         if epoch < 0 or not super().assign(epoch, start_offset):
             return False
         self.write()

@@ -25,7 +25,7 @@ class FlushTimes:
         self._times = Histogram(0)
 
     def note(self, began_ns: int) -> None:
-        """Note that a segment has been synced since a time."""
+        """Count a sync of a segment that began at `began_ns`."""
         self._noted_us.append((self.now_ns() - began_ns) // _NS_PER_US)
 
     def read(self, now_s: int) -> Histogram:

@@ -25,7 +25,7 @@ INDEX_INTERVAL_BYTES = 4096
 
 
 class IndexBuilder:
-    """Builds both indexes of one segment along one scan of its .log."""
+    """Builds the offset index and the time index of one segment during one scan of its .log."""
 
     def __init__(
         self,

@@ -48,7 +48,10 @@ class IndexMemory:
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:
-        """Note the memory of a segment's indexes, and evict others beyond the bound."""
+        """Count the memory of a segment's indexes.
+
+        Evict indexes of other segments above the bound.
+        """
         with self._lock:
             self._forget(id(segment))
             reference = ref(segment, partial(self._collected, id(segment)))
@@ -62,11 +65,11 @@ class IndexMemory:
                 older.drop_indexes()
 
     def has_room(self, size_bytes: int) -> bool:
-        """Return whether indexes of a size go in without others going out."""
+        """Return whether indexes of `size_bytes` can be loaded without an eviction."""
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def note_use(self, segment: IndexedSegment) -> None:
-        """Mark the indexes of a segment as used last: they are evicted after all others."""
+        """Mark the indexes of a segment as the most recently used: they are evicted last."""
         with self._lock:
             noted = self._loaded.pop(id(segment), None)
             if noted is not None:

@@ -33,8 +33,8 @@ def search_offset_index(
 ) -> OffsetPosition | None:
     """Return the greatest index entry at or below `offset`, (base offset, 0) if there is none.
 
-    None if the index has to be read whole: the file is missing, preallocated or damaged where it
-    was read, or `is_read_whole` decides so by the size in bytes.
+    Returns None if the whole index has to be read: the file is missing, preallocated or damaged at
+    the bytes that were read, or `is_read_whole` returns True for its size in bytes.
 
     Source: LOG-3.
     """

@@ -105,7 +105,7 @@ class LocalLog:
         loaded: LoadedLog,
         hooks: LogHooks,
     ) -> None:
-        """Take over the parts that a loader read, or those of a new log."""
+        """Create the log from the parts that a loader has read, or from the parts of a new log."""
         self._files = files
         self.directory = directory
         self.topic_partition = topic_partition
@@ -190,7 +190,7 @@ class LocalLog:
         return None if self.topic_id is None else uuid_bytes(self.topic_id)
 
     def assign_topic_id(self, topic_id: str) -> None:
-        """Write the id of the topic down, before any record of it is there."""
+        """Write partition.metadata with the topic's id, before the log gets its first record."""
         self._write_topic_id(topic_id)
         self.topic_id = topic_id
 
@@ -396,11 +396,11 @@ class LocalLog:
     def append_as_follower(
         self, batches: memoryview, now_ms: int, leader_epoch: int = EPOCH_MAX
     ) -> AppendInfo:
-        """Append fetched batches unchanged; an incomplete last batch is left out.
+        """Append fetched batches unchanged, without an incomplete last batch.
 
-        Batches of an epoch later than `leader_epoch`, and all after them, are left out too: they
-        are not from the leader that the follower follows. Raises the errors of `replica_chunks`,
-        with nothing appended.
+        Batches of an epoch later than `leader_epoch`, and all batches after them, are not appended:
+        they are not from the leader that the follower follows. Raises the errors of
+        `replica_chunks`, with nothing appended.
         """
         info = self.append_as_follower_fast(batches, now_ms, leader_epoch)
         if info is not None:
@@ -480,7 +480,7 @@ class LocalLog:
             self.flush(now_ms)
 
     def _duplicate(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
-        """Return where and when the batch that a producer repeats was stored; appends nothing."""
+        """Return the offsets and time of the stored batch that a producer has sent again."""
         first, last, time_ms = batch.first_offset, batch.last_offset, batch.timestamp_ms
         start = self.log_start_offset
         return AppendInfo(first, last, time_ms, time_ms, start, 0, leader_epoch, is_duplicate=True)
@@ -524,7 +524,7 @@ class LocalLog:
         )
 
     def locate(self, offset: int) -> OffsetMetadata:
-        """Return an offset with its place."""
+        """Return an offset with its segment and position (OffsetMetadata)."""
         return log_reader.locate(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
@@ -587,7 +587,7 @@ class LocalLog:
         self.log_end_offset = offset
 
     def flush(self, now_ms: int) -> None:
-        """Make all that was appended durable, now; the recovery point moves to the log's end."""
+        """Flush all appended records to disk and move the recovery point to the log end offset."""
         self._truncation.settle()
         self._flush.flush(now_ms)
 

@@ -97,11 +97,11 @@ class LogDeletion:
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
         """Replace segments by a cleaned one; `loader.py` recovers after a crash.
 
-        All its names are durable before. A prefix of these changes of names reads as the old
-        segments, or as the new one, with those after it that were not renamed yet:
+        The names of all `.cleaned` files are durable before. If a crash ends the renames early, the
+        directory reads as the old segments, or as the new one with the old ones after it.
 
-        1 `.cleaned` to `.swap`, the .log first     2 old ones to `.deleted`, lowest first
-        3 `.swap` to live names, the .log first  4 snapshots of removed bases
+        1 `.cleaned` to `.swap`, the .log first     2 old segments to `.deleted`, lowest first
+        3 `.swap` to live names, the .log first     4 snapshots of removed base offsets
 
         Source: L8; Kafka's LocalLog.replaceSegments.
         """
@@ -114,7 +114,10 @@ class LogDeletion:
         discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
-        """Remove segments in this order: renamed now, unlinked after file.delete.delay.ms."""
+        """Rename segments to `.deleted` now, in this order.
+
+        Unlink them after file.delete.delay.ms.
+        """
         log, gone = self._log, list(segments)
         for segment in gone:
             log.segments.remove(segment)

@@ -75,7 +75,7 @@ class LogFlush:
         self._has_new_names = True
 
     def note_new_names(self) -> None:
-        """Sync the folder with the next flush: files were made in it."""
+        """Sync the partition's directory at the next flush, because files were created in it."""
         self._has_new_names = True
 
     def flush(self, now_ms: int) -> None:

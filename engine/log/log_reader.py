@@ -170,7 +170,7 @@ def collect_aborted(
 
 
 def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
-    """Return the end of the log with its place."""
+    """Return the log end offset with its segment and position."""
     active = segments.active
     return OffsetMetadata(log_end_offset, active.base_offset, active.size_bytes)
 

@@ -63,7 +63,7 @@ class _DurableSteps:
 
 
 class LogTruncation:
-    """The steps of the last truncation of one log, or of its creation, that are not durable yet."""
+    """The steps of a log's last truncation, or of its creation, that are not durable yet."""
 
     __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_owed", "_topic_partition")
 

@@ -86,7 +86,7 @@ class AppendInfo(NamedTuple):
     """The result of an append.
 
     Both offsets are inclusive, −1 when nothing was appended. `log_append_time_ms` is −1 unless
-    the broker sets times. A duplicate's offsets and time are those of the batch that is there.
+    the broker sets times. For a duplicate, offsets and time are those of the stored batch.
     """
 
     first_offset: int
@@ -100,7 +100,7 @@ class AppendInfo(NamedTuple):
 
 
 class OffsetMetadata(NamedTuple):
-    """An offset with its position, so that distances in bytes need no look-up (HW-19)."""
+    """An offset with its segment and position: distances in bytes need no index search (HW-19)."""
 
     offset: int
     segment_base_offset: int
@@ -108,7 +108,7 @@ class OffsetMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The result of a look-up by time; −1 and None where the log does not have them."""
+    """The result of a search by timestamp; −1 and None if the log has no such record."""
 
     timestamp_ms: int
     offset: int
@@ -137,7 +137,7 @@ class FetchSlice:
     )
 
     def __init__(self, start: OffsetMetadata, data: bytes = b"") -> None:
-        """Hold `data`; readers set the other fields before anyone else has the slice."""
+        """Hold `data`; the reader sets the other fields before it returns the slice."""
         #: Where the read starts: the requested offset and the position of its batch.
         self.start = start
         self.data = data

@@ -50,8 +50,8 @@ class IndexOrderBroken(StorageError):
 class OffsetIndex:
     """The entries of one offset index, in memory.
 
-    A parsed index may be wrong: `problem()` describes the fault, and
-    look-ups in a wrong one return some entry of it.
+    A parsed index may be wrong: `problem()` describes the fault. A search in a wrong index returns
+    one of its entries.
     """
 
     __slots__ = (
@@ -107,8 +107,9 @@ class OffsetIndex:
     def upper_bound(self, position: int) -> OffsetPosition | None:
         """Return the first entry at or after a position in the .log, None if there is none.
 
-        Source: OffsetIndex.fetchUpperBoundOffset: its offset is above all offsets before
-        `position`.
+        The offset of the entry is above all offsets before `position`.
+
+        Source: OffsetIndex.fetchUpperBoundOffset.
         """
         number = bisect_right(self.positions, position - 1)
         return self.entry(number) if number < len(self) else None
@@ -192,6 +193,6 @@ def _count_before_padding(relative_offsets: array[int], positions: array[int]) -
 
 
 def swap_to_big_endian(column: array[int]) -> None:
-    """Turn a column from the machine's order of bytes into that of files, or back."""
+    """Convert a column in place between the machine's byte order and big-endian."""
     if sys.byteorder == "little":
         column.byteswap()

@@ -37,7 +37,7 @@ _SEQUENCES = 1 << 31
 
 
 class SnapshotCrcMismatch(CorruptFile):
-    """A snapshot's bytes are not those that its CRC was computed over."""
+    """The CRC in a producer snapshot differs from the CRC of its bytes."""
 
     def __init__(self, path: str, stored_crc: int, computed_crc: int) -> None:
         super().__init__(path, f"CRC {stored_crc}", computed_crc, position=2)
@@ -59,7 +59,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Return whether a batch of this producer is known."""
+        """Return whether the snapshot has the last batch of this producer."""
         return self.last_offset >= 0
 
     @property
@@ -95,7 +95,7 @@ def parse_producer_snapshot(content: Buffer, path: str) -> tuple[ProducerEntry, 
 
 
 def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
-    """Return a file's content with its CRC."""
+    """Return the content of a snapshot file, with its CRC."""
     content = bytearray(_HEADER.size + len(entries) * ENTRY_BYTES)
     _HEADER.pack_into(content, 0, VERSION, 0, len(entries))
     for number, producer in enumerate(entries):

@@ -30,7 +30,7 @@ class ProducerSnapshots:
     """The snapshots of one log, by offset (the exclusive end of the records that they cover)."""
 
     def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
-        """`offsets` are those of the snapshots on disk."""
+        """Keep the snapshots of one log directory; `offsets` are those of the snapshots on disk."""
         self._files = files
         self.directory = directory
         #: Offsets of the snapshots, ascending.
@@ -67,7 +67,7 @@ class ProducerSnapshots:
 
     @property
     def unsynced(self) -> Mapping[int, int]:
-        """Return those that are to be synced, as `sync` and `note_synced` take them."""
+        """Return the snapshots to sync, in the form that `sync` and `note_synced` take."""
         return dict(self._unsynced)
 
     def note_synced(self, synced: Mapping[int, int]) -> None:

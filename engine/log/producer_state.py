@@ -64,7 +64,10 @@ class AppendOrigin(Enum):
 
 
 class InvalidProducerEpoch(ApiError):
-    """A producer wrote with an epoch that another one has followed."""
+    """A batch has an older epoch than the latest one of its producer id.
+
+    Another producer took over.
+    """
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
         super().__init__(
@@ -102,7 +105,7 @@ class InvalidTxnState(ApiError):
 
 
 class TransactionNotVerified(ApiError):
-    """A batch would begin a transaction in a partition that was not added to it."""
+    """A batch would begin a transaction to which its partition has not been added (KIP-890)."""
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         super().__init__(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
@@ -111,7 +114,7 @@ class TransactionNotVerified(ApiError):
 
 
 class TransactionCoordinatorFenced(ApiError):
-    """A transaction's end was sent by a coordinator that another one has followed."""
+    """A transaction marker was sent by a coordinator of an older epoch."""
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
         super().__init__(
@@ -202,7 +205,7 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerState:
-    """The producers of one log, up to some offset of it."""
+    """The producers of one log up to an offset, `last_map_offset` in Kafka."""
 
     def __init__(self) -> None:
         """Begin without producers."""
@@ -420,7 +423,7 @@ class ProducerState:
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Replace the producers by those of a snapshot, without expired ones."""
+        """Replace all producers by the entries of a snapshot, without expired ones."""
         self.clear()
         for stored in entries:
             producer = KnownProducer()
@@ -514,6 +517,6 @@ def _check_sequence(
 
 
 def _is_expired(producer: KnownProducer, now_ms: int, expiration_ms: int) -> bool:
-    """Return whether a producer's state expires; one with an open transaction stays."""
+    """Return whether a producer's state has expired; it never does during a transaction."""
     is_idle = now_ms - producer.last_timestamp_ms >= expiration_ms
     return is_idle and producer.txn_first_offset == NO_OFFSET

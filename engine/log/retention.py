@@ -32,10 +32,11 @@ class RetentionReason(Enum):
 
 
 class RetainedSegment(Protocol):
-    """The values that the rules need; `end_offset` is the next segment's base, or the log's end.
+    """The values of a segment for the retention rules.
 
-    An open log's values are read one after the other, and only where they matter: its largest
-    timestamp is read from a file.
+    `end_offset` is the next base or the log end.
+
+    The largest timestamp of a segment is read from its file, and only if a rule needs it.
     """
 
     @property
@@ -55,7 +56,7 @@ class RetainedSegment(Protocol):
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return the largest timestamp in it, or the one that counts in its place."""
+        """Return the segment's largest timestamp, or the time that replaces a missing one."""
         ...
 
     @property
@@ -84,7 +85,7 @@ class LogFacts(NamedTuple):
 
 
 class RetentionStep(NamedTuple):
-    """The oldest segments, `segment_count` of them, may go for this reason."""
+    """The oldest `segment_count` segments may be deleted for `reason`."""
 
     reason: RetentionReason
     segment_count: int
@@ -115,7 +116,7 @@ def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
 
 
 def _by_size(log: LogFacts, config: LogConfig) -> int:
-    """Return how many of the oldest segments can go with at least `retention.bytes` left."""
+    """Return how many of the oldest segments can be deleted so that `retention.bytes` remain."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
         return 0

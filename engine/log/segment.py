@@ -347,7 +347,7 @@ class Segment:
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new settings; those of indexes count from the next segment on."""
+        """Apply new settings; settings of indexes apply from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
@@ -485,7 +485,7 @@ class Segment:
         return largest
 
     def become_inactive(self) -> None:
-        """Complete the time index and write both indexes; nothing is appended after this."""
+        """Complete the time index and write both indexes; there are no appends after this call."""
         if self.config.preallocate:
             self._file.truncate(self.size_bytes)
         self._keep_indexes()
@@ -553,7 +553,7 @@ class Segment:
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def keep_modified_ms(self, modified_ms: int) -> None:
-        """Set the modification time of the .log to that of the segments that it replaces."""
+        """Set the modification time of the .log to that of the newest segment that it replaces."""
         self._files.set_modified_ms(self.path(FileKind.LOG), modified_ms)
 
     def first_timestamp_ms(self) -> int:
@@ -621,7 +621,7 @@ class Segment:
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the first one on that ends at or after `offset`.
 
-        They are views of a reused buffer. A later batch with lower offsets does not end it.
+        Batches are views of a reused buffer. A batch with lower offsets does not end the iteration.
         """
         start = self._search_start(offset)
         is_there = False

@@ -40,7 +40,7 @@ INDEX_KINDS = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
 
 class SegmentFiles(NamedTuple):
-    """One segment: the sizes of its live files by kind; LOG is always there."""
+    """The sizes of one segment's live files by kind; LOG is always among them."""
 
     base_offset: int
     sizes: Mapping[FileKind, int]

@@ -56,7 +56,7 @@ class SegmentList:
         return self._segments[number] if number < len(self._segments) else None
 
     def between(self, start: int, end: int) -> list[Segment]:
-        """Return the segment that holds `start` and all later ones with a base below `end`."""
+        """Return the segment that contains `start`, and the later ones with a base below `end`."""
         first = max(bisect_right(self._bases, start) - 1, 0)
         return self._segments[first : bisect_left(self._bases, end)]
 

@@ -81,11 +81,11 @@ def find_timestamp(
 def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
     """Return the first batch from a position on that ends at or after `offset`, by headers alone.
 
-    None if no batch before the position `end`, the segment's end, does. Raises CorruptRecord for an
-    impossible size, and for a batch that reaches past the end.
+    None if no batch before `end`, the segment's end, does. Raises CorruptRecord for an impossible
+    size, and for a batch that extends beyond the end.
 
-    Differs: Kafka's FileLogInputStream takes such a batch for the end of the segment. A reader then
-    gets nothing, or the next segment's records, without an error.
+    Differs: Kafka's FileLogInputStream treats such a batch as the end of the segment. A reader then
+    gets no records, or those of the next segment, without an error.
     """
     chunk, chunk_at = b"", 0
     while position < end - PROLOGUE_BYTES:

@@ -139,9 +139,9 @@ class InlineTasks:
 
 
 class DeferredTasks:
-    """Keeps tasks until `release`, and passes every later one on at once.
+    """Keeps tasks until `release`; tasks after that are passed on at once.
 
-    For logs that are opened on separate threads: the tasks after them belong to another one.
+    Used for logs that are opened on separate threads: their tasks belong to the loop's thread.
     """
 
     def __init__(self, tasks: LogTasks) -> None:

@@ -35,14 +35,14 @@ def first_truncated(
 ) -> BatchPlace | None:
     """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
-    `place` is the first batch that ends at or after `offset` by its header. The search for it began
-    at the position `start`, with a batch; `end` is the position where the segment ends, and
-    `base_offset` that of the segment. Where `place` is in doubt, the batches from `start` on
-    decide. The last batch of the segment is removed where its header says so, right or wrong: none
-    follows to contradict it.
+    `place` is the first batch whose header ends at or after `offset`. The search for it began
+    at the position `start`, the start of a batch; `end` is the segment's end position, and
+    `base_offset` the segment's base offset. If `place` is doubtful, the batches from `start` on
+    decide. The last batch of the segment is removed if its header says so, even if the header is
+    wrong: no batch follows that could contradict it.
 
-    Raises CorruptRecord unless it is sure where each batch from `start` to the result begins and
-    ends.
+    Raises CorruptRecord unless the start and end of each batch from `start` to the result are
+    certain.
     """
     if place is not None and _is_sure(file, place, offset, end):
         return place

@@ -31,7 +31,7 @@ _ENTRY = struct.Struct(">hqqqq")
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction; `first_offset` and `last_offset` are both inside of it."""
+    """One aborted transaction; `first_offset` and `last_offset` are both inclusive."""
 
     producer_id: int
     first_offset: int
@@ -41,7 +41,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(NamedTuple):
-    """The entries of one file, and the number of bytes of an unfinished one after them."""
+    """The entries of one .txnindex file, and the bytes of an incomplete entry at its end."""
 
     entries: tuple[AbortedTransaction, ...]
     leftover_bytes: int = 0

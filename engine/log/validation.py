@@ -119,7 +119,7 @@ class MessageTooLarge(ApiError):
 
 
 class RecordsRefused(ApiError):
-    """Records break a rule; `record_errors` names single ones if they are to blame."""
+    """Records break a rule; `record_errors` lists the records at fault, if single ones are."""
 
     def __init__(self, code: int, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(code, reason)

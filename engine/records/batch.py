@@ -51,9 +51,9 @@ _INFLATED_STEP_BYTES = 16 * 1024
 
 
 class BatchView:
-    """One batch inside a buffer, which is neither copied nor, unless patched, changed.
+    """A view of one batch inside a buffer: no copy, and no change except by the `patch` methods.
 
-    Only the header has to be in the buffer; `records`, `raw` and the checksum need the rest.
+    Only the header has to be in the buffer; `records`, `raw` and the checksum need all bytes.
 
     Source: D5.
     """
@@ -74,7 +74,7 @@ class BatchView:
 
     @property
     def position(self) -> int:
-        """Return where in its buffer the batch starts."""
+        """Return the position of the batch's first byte in its buffer."""
         return self._position
 
     @property
@@ -171,12 +171,15 @@ class BatchView:
 
     @property
     def base_timestamp_ms(self) -> int:
-        """Return what the records' timestamp deltas count from."""
+        """Return the timestamp to which the records' timestamp deltas are added."""
         return self._header[7]
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest record time; with append time, that of all records."""
+        """Return the largest timestamp of the records.
+
+        With append time, the time of all records.
+        """
         return self._header[8]
 
     @property
@@ -207,7 +210,10 @@ class BatchView:
 
     @property
     def record_count(self) -> int:
-        """Return the number of records as stored; 0 in a batch kept for its producer's state."""
+        """Return the stored number of records.
+
+        0 for a batch that only keeps its producer's state.
+        """
         return self._header[12]
 
     @property
@@ -224,7 +230,10 @@ class BatchView:
         return self._buffer[self._position + HEADER_BYTES : self._position + self.size_bytes]
 
     def is_crc_valid(self) -> bool:
-        """Return whether the stored checksum is that of the bytes; False for a batch cut short."""
+        """Return whether the stored checksum equals the computed one.
+
+        False for a truncated batch.
+        """
         return self.size_bytes >= HEADER_BYTES and self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:

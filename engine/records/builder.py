@@ -71,7 +71,7 @@ class BatchRefused(EngineError):
 class BatchSettings(NamedTuple):
     """Fields of a batch's header that do not come from its records.
 
-    `level` None is the codec's default. `append_time_ms` counts only for append time.
+    `level` None is the codec's default level. `append_time_ms` is used only with append time.
     """
 
     base_offset: int = 0
@@ -130,7 +130,7 @@ def settings_of(batch: BatchView) -> BatchSettings:
 
 
 class BatchBuilder:
-    """Collects records and makes one batch of them."""
+    """Collects records and builds one batch of them."""
 
     __slots__ = (
         "_base_timestamp_ms",
@@ -162,7 +162,7 @@ class BatchBuilder:
 
     @property
     def uncompressed_size_bytes(self) -> int:
-        """Return the batch's size before compression: exact where there is none."""
+        """Return the batch's size before compression; exact if it is not compressed."""
         return HEADER_BYTES + len(self._payload)
 
     def append(
@@ -226,7 +226,7 @@ class BatchBuilder:
         return taken
 
     def append_record(self, record: Record) -> None:
-        """Add a record at its own offset; its sequence follows from the batch's."""
+        """Add a record at its own offset; its sequence is derived from the base sequence."""
         self.append(
             record.timestamp_ms, record.key, record.value, record.headers, offset=record.offset
         )
@@ -274,7 +274,7 @@ class BatchBuilder:
 
 
 def build_batch(records: Iterable[Record], settings: BatchSettings | None = None) -> bytearray:
-    """Return one batch of these records at their offsets; empty if there are none.
+    """Return one batch of these records at their offsets; an empty batch without records.
 
     Without settings, the first record's offset is the base offset.
     """
@@ -505,5 +505,5 @@ def _contents_size_bytes(
 
 
 def _sized_bytes(content: Buffer | None) -> int:
-    """Return the bytes that content takes with its varint length; null takes one."""
+    """Return the size of `content` with its varint length prefix; null takes one byte."""
     return 1 if content is None else size_of_varint(len(content)) + len(content)

@@ -27,7 +27,7 @@ class CompressedDataCorrupt(CorruptRecord):
 
 
 class DeflatedDataBroken(CompressedDataCorrupt):
-    """Deflated data is wrong before its end."""
+    """Deflated data is corrupt before its end."""
 
 
 class DecompressedTooLarge(CorruptRecord):
@@ -85,6 +85,6 @@ def checked_level(codec: Codec, level: int | None) -> int:
 
 
 def default_level(codec: Codec) -> int:
-    """Return the level that Kafka takes when none is configured (0 where there are none)."""
+    """Return the compression level of Kafka's default settings, 0 for codecs without levels."""
     _, _, default = _LEVELS.get(codec, (0, 0, 0))
     return default

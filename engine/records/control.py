@@ -75,7 +75,10 @@ def control_type(record: Record) -> ControlType:
 
 
 def end_transaction_marker(record: Record) -> EndTransactionMarker:
-    """Return the marker in a record of type ABORT or COMMIT; CorruptRecord for other ones."""
+    """Return the ABORT or COMMIT marker in a control record.
+
+    Raise CorruptRecord for other types.
+    """
     kind = control_type(record)
     if kind not in _ENDS:
         raise CorruptRecord("an ABORT or COMMIT record", kind.name)

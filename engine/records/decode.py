@@ -61,9 +61,9 @@ _INT64_MASK = (1 << 64) - 1
 class Origin(NamedTuple):
     """Header fields of a batch that apply to its records, and the position of the records.
 
-    `append_time_ms` replaces all their times if not None. `place` is the position of the
-    records' first byte in the surrounding buffer, for errors; when `is_decompressed`,
-    that of the compressed block.
+    `append_time_ms` replaces all record times unless it is None. `place` is the position of the
+    records' first byte in the surrounding buffer, for errors; if `is_decompressed`, the position
+    of the compressed block.
     """
 
     record_count: int
@@ -89,9 +89,9 @@ class RecordsEndEarly(CorruptRecord):
 def decode_records(
     data: bytes, origin: Origin, fault: CorruptRecord | None = None
 ) -> Iterator[Record]:
-    """Yield the records in `data`, raising where Kafka would.
+    """Yield the records in `data`; raise an error at the record where Kafka would.
 
-    The last record is yielded only if nothing is left after it. `fault` is the reason why `data` is
+    The last record is yielded only if no bytes follow it. `fault` is the reason why `data` is
     incomplete; it is raised in place of an error about the end.
     """
     base_offset, base_sequence = origin.base_offset, origin.base_sequence
@@ -224,7 +224,7 @@ def _read_strictly(
 def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
     """Return the record at `start` and the position after it, with all of Kafka's strict checks.
 
-    Errors: RecordsEndEarly, CorruptRecord.
+    Raises RecordsEndEarly and CorruptRecord.
     """
     try:
         size, position = read_varint(data, start)
@@ -309,13 +309,13 @@ def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _ends_early(origin: Origin, expected: str, got: str, position: int) -> RecordsEndEarly:
-    """Return the error of records that end early, at its position in the batch."""
+    """Return RecordsEndEarly with the position in the batch where the records end."""
     placed = origin.corrupt(expected, got, position)
     return RecordsEndEarly(placed.expected, placed.got, position=placed.position)
 
 
 def _read_body(body: bytes, origin: Origin) -> tuple[Record, int]:
-    """Decode a record from the bytes after its length; return it and the position of its end."""
+    """Decode a record from the bytes after its length; return it and its end position."""
     if not body:
         raise CorruptRecord("the attributes of a record", "the end", position=0)
     time, position = read_varlong(body, 1)

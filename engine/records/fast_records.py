@@ -41,7 +41,7 @@ def varint_bytes(value: int) -> bytes:
 
 
 class _BySize(dict[int, T]):
-    """A value per size, made at its first use; only so many are kept."""
+    """A cache of one value per size, created at its first use; the number of values is bounded."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
         """`make` returns the value of a size."""
@@ -64,7 +64,7 @@ def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
 
 @lru_cache(maxsize=8)
 def _sized(key: bytes) -> _BySize[bytes]:
-    """Return what stands before a value, by its size: the key, and the size."""
+    """Return the encoded bytes before a value by the value's size: the key and the size varint."""
     return _BySize(lambda size: key + varint_bytes(size))
 
 
@@ -82,9 +82,9 @@ def _deltas(start: int, stop: int) -> list[bytes]:
 
 
 class FastRun(NamedTuple):
-    """Records of one time: `key` for all of them, or one each in `keys`; `headers` as bytes.
+    """Records of one timestamp: one `key` for all of them, or a key for each in `keys`.
 
-    `headers` are their count and all that follows, as a record ends with them.
+    `headers` are the encoded headers of each record: their count and their bytes.
     """
 
     values: Sequence[bytes]
@@ -96,7 +96,7 @@ class FastRun(NamedTuple):
 def encode_fast(
     run: FastRun, start: int, *, timestamp_delta: int, first_delta: int, room_bytes: int
 ) -> tuple[int, bytes]:
-    """Return how many records from `start` on fit into the room, and their bytes."""
+    """Encode records from `start` on that fit into `room_bytes`; return their number and bytes."""
     values = run.values[start:]
     keys = None if run.keys is None else run.keys[start:]
     fixed_size = len(run.key) + len(run.headers)

@@ -123,7 +123,8 @@ def _header_end(data: memoryview, start: int) -> int | None:
 def _after_zero(data: memoryview, start: int) -> int | None:
     """Return the position after the next zero byte, None if there is none.
 
-    Searched in small parts: a copy of all remaining data would be made for each of many members.
+    The data is searched in small parts: otherwise each of many members would copy all bytes after
+    it.
     """
     for at in range(start, len(data), _NAME_CHUNK_BYTES):
         zero_at = bytes(data[at : at + _NAME_CHUNK_BYTES]).find(0)
@@ -162,7 +163,7 @@ def _member(
 
 
 def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
-    """Return the content before a fault in `feed`: that of the longest prefix that inflates."""
+    """Return the content before a fault in `feed`: the longest prefix that can be inflated."""
     good, bad = 0, len(feed)
     while bad - good > 1:
         middle = (good + bad) // 2

@@ -57,7 +57,7 @@ _KEY_AT_V0, _KEY_AT_V1 = 18, 26
 
 
 class SizeBeyondMessage(CorruptRecord):
-    """A key or value claims more bytes than its message has left."""
+    """The size of a key or value is larger than the bytes left in its message."""
 
     def __init__(self, size_bytes: int, left_bytes: int, position: int) -> None:
         super().__init__(f"at most {left_bytes} bytes", size_bytes, position=position)
@@ -66,13 +66,13 @@ class SizeBeyondMessage(CorruptRecord):
 
 
 class InnerMessageTooSmall(CorruptRecord):
-    """A message inside of a wrapper has less than its fixed fields."""
+    """A message inside a wrapper is shorter than its fixed fields."""
 
 
 class LegacyMessage:
-    """One message of magic 0 or 1 inside a buffer: alone, or taken out of a wrapper.
+    """One message of magic 0 or 1 inside a buffer: on its own, or from inside a wrapper.
 
-    Fields are read when asked for; what lies beyond the message raises CorruptRecord then.
+    Fields are read at each access; a field beyond the message's end raises CorruptRecord then.
     """
 
     __slots__ = ("_buffer", "_computed_crc", "_place", "_position", "_size", "_wrapper", "offset")
@@ -187,7 +187,7 @@ class LegacyMessage:
         return self._sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
-        """Return whether the stored checksum is that of the bytes."""
+        """Return whether the stored checksum equals the checksum of the bytes."""
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
@@ -255,9 +255,9 @@ class LegacyMessage:
 
 
 class LegacyBatch(LegacyMessage):
-    """A message of a log, or the messages that it wraps, taken as a batch.
+    """A message of a log, or the messages inside a wrapper, with the interface of a batch.
 
-    It has the fields of a `BatchView`, with those that came with magic 2 at their nothing.
+    It has the fields of a `BatchView`; fields that magic 2 introduced have their null values.
     """
 
     __slots__ = ()
@@ -276,7 +276,7 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def position(self) -> int:
-        """Return where in its buffer the message starts."""
+        """Return the position of the message's first byte in its buffer."""
         return self._position
 
     @property
@@ -296,7 +296,7 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return who set the time; CorruptRecord if the magic is neither 0 nor 1."""
+        """Return the timestamp type; raise CorruptRecord if the magic is neither 0 nor 1."""
         self._require_known_magic()
         return super().timestamp_type
 

@@ -27,8 +27,8 @@ _CRC_BYTES = 4
 class LegacySettings(NamedTuple):
     """Settings for building messages.
 
-    `base_offset` is what the inner offsets of a magic 1 wrapper count from; `append_time_ms`
-    counts only for append time, which magic 0 does not have.
+    The inner offsets of a magic 1 wrapper are relative to `base_offset`; `append_time_ms` is used
+    only with append time, which magic 0 does not have.
     """
 
     magic: int = 1

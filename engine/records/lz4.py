@@ -60,8 +60,8 @@ class _Frame(NamedTuple):
 def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> bytes:
     """Return one frame of independent 64 KiB blocks.
 
-    `level` None uses the fast compressor, a number the thorough one. `wrong_checksum` writes the
-    header checksum that clients of magic 0 wrote and expect.
+    `level` None uses LZ4 fast, a number LZ4 HC at that level. `wrong_checksum` writes the header
+    checksum that clients of magic 0 write and expect.
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
@@ -107,10 +107,10 @@ def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
 def pieces(
     data: memoryview, *, ignore_header_checksum: bool, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks; each is overwritten by the next.
+    """Yield the decompressed blocks; each block is overwritten by the next one.
 
-    With an arena, blocks are written into it one after the other while there is room for the
-    largest. Errors: CompressedDataCorrupt.
+    With an arena, blocks are written into it one after another as long as the largest block fits.
+    Raises CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
     scratch: memoryview | None = None

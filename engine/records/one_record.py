@@ -74,7 +74,7 @@ def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int
 
 
 def one_record_batch(base_offset: int, leader_epoch: int, record: bytes) -> bytes:
-    """Return the batch of what `one_record` has made, at its place in a log."""
+    """Return the batch for the bytes of `one_record`, with its base offset and leader epoch."""
     length = len(record) + _PROLOGUE_REST_BYTES
     return _pack_prologue(base_offset, length, leader_epoch, MAGIC, crc32c(record)) + record
 

@@ -33,9 +33,9 @@ _LABELS = {
 
 
 class Record(NamedTuple):
-    """One record, its offset and times absolute.
+    """One record with its absolute offset and timestamps.
 
-    `timestamp_ms` is −1 where there is none; `sequence` is −1 without a producer. `crc` and
+    `timestamp_ms` is −1 without a timestamp; `sequence` is −1 without a producer. `crc` and
     `is_crc_valid` exist only in magic 0 and 1, where each message has its own checksum.
     """
 

@@ -33,9 +33,9 @@ _SIZE_END: Final = 1 << 31
 
 
 class RecordRun(NamedTuple):
-    """Records in the order of their offsets, as columns of one length.
+    """Records in the order of their offsets, as columns of equal length.
 
-    Fields that all of them share stand first; `leader_epoch` is −1 where the format has none.
+    The first fields are the same for all records; `leader_epoch` is −1 in formats without epochs.
     """
 
     leader_epoch: int
@@ -48,7 +48,7 @@ class RecordRun(NamedTuple):
 
     @property
     def record_count(self) -> int:
-        """Return how many records there are."""
+        """Return the number of records."""
         return len(self.offsets)
 
     def records(self) -> Iterator[Record]:
@@ -78,7 +78,7 @@ class RecordRun(NamedTuple):
         return self.slice(start, end)
 
     def at_places(self, places: Sequence[int]) -> RecordRun:
-        """Return the records at these places, counted from 0."""
+        """Return a run of the records at these indexes, counted from 0."""
         return self._columnwise(lambda column: [column[place] for place in places])
 
     def _columnwise(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
@@ -100,7 +100,7 @@ def records_of(runs: Iterable[RecordRun]) -> list[tuple[Record, int]]:
 
 
 def runs(batch: RecordBatch) -> list[RecordRun]:
-    """Return the records of a batch in runs, none of them empty. Errors: as of its records."""
+    """Return the records of a batch as non-empty runs; raises the errors of `BatchView.records`."""
     if isinstance(batch, LegacyBatch):
         return list(_of_one_time_type(batch.read_records(), NO_EPOCH))
     if not batch.record_count:
@@ -160,7 +160,7 @@ def _contents(
 
 
 def _headers_of(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
-    """Return each record's headers, None if the fast reader cannot decode one of them."""
+    """Return the headers of each record, None if the fast reader cannot decode one of them."""
     if not fields.has & HEADERS:
         return [()] * count
     columns = [headers_fast(data, position) for position in fields.numbers[6::FIELDS]]

@@ -45,9 +45,9 @@ def compress(payload: Buffer) -> bytes:
 def pieces(
     data: memoryview, limit_bytes: int, *, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks, written into the arena one after the other if given.
+    """Yield the decompressed blocks; with an arena, they are written into it one after another.
 
-    Errors: CompressedDataCorrupt; DecompressedTooLarge for blocks above the limit in all.
+    Raises CompressedDataCorrupt, and DecompressedTooLarge if the blocks together exceed the limit.
     """
     if len(data) < len(_HEADER) or data[: len(_MAGIC)] != _MAGIC:
         yield _block(data, 0, limit_bytes, arena)

@@ -29,7 +29,7 @@ class VarintTooLong(CorruptRecord):
 def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
     """Return an int32 and the position after it.
 
-    Errors: VarintTruncated, VarintTooLong.
+    Raises VarintTruncated and VarintTooLong.
     """
     raw, end = _read_unsigned(buffer, position, _VARINT_BYTES)
     value = ((raw & 0xFFFFFFFF) >> 1) ^ -(raw & 1)
@@ -39,7 +39,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
 def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
     """Return an int64 and the position after it.
 
-    Errors: VarintTruncated, VarintTooLong.
+    Raises VarintTruncated and VarintTooLong.
     """
     raw, end = _read_unsigned(buffer, position, _VARLONG_BYTES)
     value = ((raw & 0xFFFFFFFFFFFFFFFF) >> 1) ^ -(raw & 1)

@@ -33,10 +33,11 @@ RecordBatch: TypeAlias = BatchView | LegacyBatch
 
 
 def batch_at(buffer: memoryview, position: int) -> RecordBatch:
-    """Return the view of the batch at `position`, all of which must be in the buffer.
+    """Return the view of the batch at `position`; the buffer must contain the whole batch.
 
-    A batch of magic 2 that claims to be shorter than its header still needs a header's bytes to be
-    there: its fields are read from the bytes that follow, as in Kafka. Errors: CorruptRecord.
+    If a batch of magic 2 states a length shorter than its header, the bytes of a whole header must
+    be in the buffer: its fields are read from the bytes that follow, as in Kafka. Raises
+    CorruptRecord.
     """
     size = size_at(buffer, position)
     left = len(buffer) - position
@@ -49,9 +50,9 @@ def batch_at(buffer: memoryview, position: int) -> RecordBatch:
 
 
 def size_at(buffer: memoryview, position: int) -> int | None:
-    """Return the size of the batch at `position`, None if too few bytes are there.
+    """Return the size of the batch at `position`, None if its length field is not all there.
 
-    CorruptRecord for a length below that of the smallest message.
+    Raises CorruptRecord for a length below that of the smallest message.
     """
     return None if len(buffer) - position < PROLOGUE_BYTES else _size(buffer, position)
 

@@ -38,7 +38,7 @@ _ARENA_FULL = "whole buffer"
 def compress(payload: Buffer, level: int) -> bytes:
     """Return one frame without content size and checksum.
 
-    Kafka's stream is flushed before it is closed, so its frames end with an empty block.
+    Kafka flushes its stream before it closes it, so that each frame ends with an empty block.
     """
     from cramjam import zstd
 
@@ -142,8 +142,8 @@ def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
 def _written_before_fault(data: memoryview, zeroes: memoryview) -> memoryview:
     """Return the bytes that a failing decompression has written into an arena of zeroes.
 
-    The library does not return their number, so it runs again over an arena of ones: it has written
-    the bytes in which both arenas agree.
+    The library does not return their number, so the decompression runs again over an arena of ones:
+    the bytes that are equal in both arenas were written.
     """
     decompress_into, failure = _reader()
     ones = memoryview(bytearray(b"\xff") * len(zeroes))

@@ -52,7 +52,7 @@ from engine.records.view import RecordBatch
 class KeptBatch(NamedTuple):
     """The kept part of a batch, with the values for the new segment's indexes.
 
-    `last_offset` is that of the batch, whose last records may be removed.
+    `last_offset` is the last offset of the original batch, even if its last records are removed.
     """
 
     content: Buffer
@@ -62,14 +62,14 @@ class KeptBatch(NamedTuple):
 
 
 class CleaningTime(NamedTuple):
-    """The time of a cleaning, and for how long tombstones are kept after it."""
+    """The time of a cleaning, and how long it keeps tombstones (delete.retention.ms)."""
 
     now_ms: int
     delete_retention_ms: int
 
 
 class BatchFilter:
-    """Decides on the batches of one segment after the other."""
+    """Decides which records are kept, for the batches of one segment after another."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class BatchFilter:
         return _rebuilt(batch, kept, horizon_ms)
 
     def _keep_fast(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
-        """Decide on the records of a batch by compiled code; None: it has not."""
+        """Decide on the records of a batch by compiled code; None if the compiled code cannot."""
         if self._compiled is None or not has_plain_numbers(batch):
             return None
         horizon_ms, moment = batch.delete_horizon_ms, self._moment
@@ -292,10 +292,10 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
 
 
 def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
-    """Return the most bytes that a batch of this size may have when it is decompressed.
+    """Return the most bytes to which a batch of `size_bytes` may decompress.
 
-    A leader may have accepted a batch as large as that under an earlier, larger max.message.bytes:
-    the cleaner must not stop at it.
+    A leader may have accepted such a batch under an earlier, larger max.message.bytes, and the
+    cleaner must not stop at it.
     """
     taken_bytes_max = UNCOMPRESSED_BATCH_FACTOR * size_bytes
     return max(config.opened_batch_bytes_max, taken_bytes_max, DECOMPRESSED_BATCH_BYTES_MAX)

@@ -29,7 +29,7 @@ class ChunkReader:
         self.size_bytes = file.size_bytes()
 
     def batches_at(self, position: int) -> list[RecordBatch]:
-        """Return the next batches, at least one before the end of the file.
+        """Return the next whole batches; at least one unless `position` is the end of the file.
 
         The buffer grows for a batch that is larger. Raises CorruptRecord for a wrong checksum.
         """

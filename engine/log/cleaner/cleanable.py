@@ -41,11 +41,11 @@ class CleanableSegment(NamedTuple):
 
 
 class CleanableLog(NamedTuple):
-    """One log at one moment; the last segment is the active one.
+    """The state of one log at one time; the last segment is the active one.
 
-    `checkpoint_offset` is the checkpoint's first dirty offset, None without one.
-    Times of a segment are requested by its base offset, and only where they matter: its largest
-    one, and the largest of the first batch, −1 for none.
+    `checkpoint_offset` is the checkpoint's first dirty offset, None if the checkpoint has no line.
+    The functions for times take a segment's base offset and are called only if the time decides:
+    the segment's largest timestamp, and the largest timestamp of its first batch, −1 without one.
     """
 
     topic_partition: TopicPartition
@@ -68,8 +68,8 @@ class CheckpointFault(Enum):
 class CleanableRange(NamedTuple):
     """The part of a log that may be cleaned; sizes are those of .log files.
 
-    `first_uncleanable_offset` is exclusive. `overdue_ms` is the time since the cleaning was due
-    by max.compaction.lag.ms, 0 if it is not due.
+    `first_uncleanable_offset` is exclusive. `overdue_ms` is the time since max.compaction.lag.ms
+    ended for the oldest dirty record, 0 before.
     """
 
     topic_partition: TopicPartition
@@ -162,7 +162,10 @@ def _closed_from(log: CleanableLog, offset: int) -> Sequence[CleanableSegment]:
 
 
 def _uncleanable_base(log: CleanableLog, bound: int) -> int:
-    """Return where cleaning ends: at the segment that holds `bound`, or at the active one."""
+    """Return the base offset of the segment that holds `bound`, or of the active segment.
+
+    The end.
+    """
     closed = _closed_from(log, bound)
     return closed[0].base_offset if closed else log.segments[-1].base_offset
 

@@ -47,14 +47,17 @@ class Progress(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A part has come to its end, or was stopped."""
+    """The work on a request has ended, or was stopped."""
 
     counts: CleaningCounts
     latest_offset: int
 
 
 class Failed(NamedTuple):
-    """An expected error, in parts: its constructor takes others than it keeps."""
+    """An EngineError taken apart for pickling.
+
+    Its constructor takes other arguments than `args`.
+    """
 
     kind: type[EngineError]
     args: tuple[object, ...]

@@ -29,9 +29,11 @@ from engine.native.clean_records import take_up_cleaner
 
 
 class CleanerService:
-    """Does one part after the other; the next facts end a cleaning.
+    """Runs the parts of one cleaning at a time.
 
-    `on_begin` is called before each of them.
+    The facts of another cleaning discard the present one.
+
+    `on_begin` is called before each cleaning.
     """
 
     def __init__(self, files: Files, clock: Clock, on_begin: Callable[[], object]) -> None:
@@ -43,7 +45,7 @@ class CleanerService:
         self._steps: WorkSteps | None = None
 
     def answer_to(self, message: bytes) -> bytes:
-        """Return the answer to a message; one that was not understood ends the process."""
+        """Return the response to a message; an error while it is decoded ends the process."""
         request: Request = pickle.loads(message)
         return pickle.dumps(self._answer_to(request))
 
@@ -86,7 +88,7 @@ class CleanerService:
         return self._done()
 
     def _done(self) -> Done:
-        """Return the counts of the whole cleaning until now, not those of its last part."""
+        """Return the counts of the whole cleaning up to now, all parts together."""
         assert self._work is not None
         return Done(self._work.counts, self._work.latest_offset)
 

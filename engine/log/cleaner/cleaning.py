@@ -116,7 +116,7 @@ class CleaningRun:
 
     @property
     def end_offset(self) -> int:
-        """Return up to where the log is clean after this (exclusive)."""
+        """Return the offset up to which the log is clean after this run (exclusive)."""
         return self.work.latest_offset + 1
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ WorkSteps: TypeAlias = Generator[int, None, None]
 
 
 class CleaningSettings(NamedTuple):
-    """The memory of one cleaner, for its map and for reading; sizes in bytes."""
+    """The memory of one cleaner thread: for its offset map and for reading; sizes in bytes."""
 
     map_bytes: int = 128 << 20
     load_factor: float = 0.9
@@ -88,7 +88,7 @@ class GroupedSource(NamedTuple):
 
 
 class SegmentGroup(NamedTuple):
-    """Segments that become one, and the log's state of its producers."""
+    """Segments that are rewritten as one segment, with the log's producer state."""
 
     config: LogConfig
     sources: Sequence[GroupedSource]
@@ -96,12 +96,12 @@ class SegmentGroup(NamedTuple):
 
     @property
     def base_offset(self) -> int:
-        """Return the base offset of the one that they become."""
+        """Return the base offset of the segment that replaces the group."""
         return self.sources[0].base_offset
 
 
 class CleaningWork(Protocol):
-    """The parts of one cleaning that run on a worker thread, one after the other."""
+    """The parts of one cleaning that run on a worker thread, in this order."""
 
     @property
     def counts(self) -> CleaningCounts:

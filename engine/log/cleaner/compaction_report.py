@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class CleanerLogs(NamedTuple):
-    """The parts of a broker that the report needs in addition to its cleaner."""
+    """The broker's parts, besides its cleaner, that the report reads."""
 
     logs: Mapping[TopicPartition, LocalLog]
     first_dirty_offset: Callable[[LocalLog], int | None]

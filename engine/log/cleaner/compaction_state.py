@@ -30,7 +30,7 @@ class CompactionPhase(Enum):
 
 
 class CleaningProgress(NamedTuple):
-    """A cleaning under way: bytes read by now of those that it has to read, keys and records."""
+    """A running cleaning: bytes read, bytes to read in total, and counts of keys and records."""
 
     elapsed_ms: int
     done_bytes: int
@@ -38,7 +38,7 @@ class CleaningProgress(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return how fast it was until now."""
+        """Return the mean rate of reading since the cleaning began."""
         return self.done_bytes * 1000 / max(self.elapsed_ms, 1)
 
 
@@ -57,7 +57,7 @@ class CleaningResult(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return how fast it read, keys and records."""
+        """Return the mean rate of reading, for the offset map and for the records."""
         return self.read_bytes * 1000 / max(self.elapsed_ms, 1)
 
 

@@ -237,7 +237,7 @@ class LogCleaner:
         self._processes.close()
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Apply new settings: the byte rate at once, the others with the next cleaning."""
+        """Apply new settings: the byte rate now, the other settings at the next cleaning."""
         self._config = config
         self._throttle.bytes_per_second = config.io_bytes_per_second
 
@@ -269,7 +269,7 @@ class LogCleaner:
         self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
 
     def _checked(self) -> None:
-        """End a check; start another one if it was requested meanwhile."""
+        """End a check; start another check if one was requested during this one."""
         self._is_checking = False
         if self._is_check_pending and not self._is_stopped:
             self._is_check_pending = False
@@ -286,9 +286,10 @@ class LogCleaner:
             yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Clean logs before all others, at any dirty ratio, up to their present cleanable offset.
+        """Clean these logs before all others, up to their present cleanable offset.
 
-        Also if log.cleaner.enable is off. Uncleanable logs stay uncleanable.
+        They are cleaned at any dirty ratio, and even if log.cleaner.enable is off. Uncleanable logs
+        stay uncleanable.
         """
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:

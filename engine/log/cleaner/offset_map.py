@@ -29,7 +29,7 @@ _SPARSE_FACTOR = 2
 
 
 def entries_max(memory_bytes: int, load_factor: float) -> int:
-    """Return how many keys a map of so much memory takes before it is full."""
+    """Return the number of keys at which a map of `memory_bytes` is full."""
     slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
     return min(int(slots * load_factor), slots)
 
@@ -77,7 +77,7 @@ class OffsetMap:
 
     @property
     def memory(self) -> MapMemory:
-        """Return the slots, for compiled code that notes keys there and sets `size` after it."""
+        """Return the slots for compiled code, which adds keys there and sets `size` afterwards."""
         return MapMemory(self._digests, self._offsets, self._slot_count)
 
     @property
@@ -121,7 +121,10 @@ class OffsetMap:
         self.latest_offset = min(self.latest_offset, last_offset)
 
     def note_offset(self, offset: int) -> None:
-        """Note that all records up to an offset (inclusive) have been seen."""
+        """Raise the latest offset.
+
+        All records up to `offset` (inclusive) have been read into the map.
+        """
         self.latest_offset = max(self.latest_offset, offset)
 
     def _next_slot_of(self, slot: int, digest: bytes) -> int:

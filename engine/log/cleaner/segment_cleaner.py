@@ -151,7 +151,10 @@ class SegmentCleaner:
     def _batches(
         self, base_offset: int, position: int
     ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
-        """Yield a segment's batches from a position on, one buffer at a time, with its size."""
+        """Yield the batches of a segment from `position` on.
+
+        Per buffer a list of batches, and its bytes.
+        """
         settings = self._facts.settings
         batch_bytes_max = max(settings.batch_bytes_max, self._facts.config.max_message_bytes)
         file = self._files.open(self._path(base_offset))

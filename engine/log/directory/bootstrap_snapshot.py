@@ -39,7 +39,7 @@ class FeatureLevel(NamedTuple):
 
 
 def bootstrap_snapshot(levels: Sequence[FeatureLevel], timestamp_ms: int) -> bytes:
-    """Return the content of a bootstrap.checkpoint with these feature levels, in their order."""
+    """Return the content of a bootstrap.checkpoint with these feature levels, in this order."""
     builder = BatchBuilder(BatchSettings(base_offset=1, leader_epoch=_LEADER_EPOCH))
     codec = message_codec("FeatureLevelRecord", _VERSION)
     for feature in levels:

@@ -54,7 +54,10 @@ class CleanerPoints:
             self._has_changed = True
 
     def lower(self, key: TopicPartition, offset: int) -> None:
-        """Lower a log's offset to its truncation: all records appended after it are dirty."""
+        """Lower a log's first dirty offset to the truncation offset.
+
+        Records appended later are dirty.
+        """
         if self._offsets.get(key, 0) > offset:
             self.set(key, offset)
 

@@ -9,7 +9,7 @@ from engine.log.directory.log_directory import is_failure_of_directory
 
 
 class DirectoryGuard:
-    """Takes a directory offline when the host fails inside of the block, and continues after it."""
+    """A context in which an I/O error takes the directory offline, and is not raised further."""
 
     __slots__ = ("_path", "_take_offline")
 

@@ -10,7 +10,10 @@ from engine.model import TopicPartition
 
 
 class FailedLogs:
-    """By partition, the logs and the copies on their way: one keeps the other from nothing."""
+    """Logs and future copies that could not be opened, by partition.
+
+    A partition's log and its future copy fail independently of each other.
+    """
 
     def __init__(self, files: Files, directories: Sequence[LogDirectory]) -> None:
         self._files = files
@@ -22,11 +25,11 @@ class FailedLogs:
         self._failed[failed.topic_partition, failed.is_future] = failed
 
     def get(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
-        """Return that of a partition, None if there is none."""
+        """Return the failed log of a partition, None if its log has not failed."""
         return self._failed.get((topic_partition, is_future))
 
     def in_reach(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
-        """Return that of a partition, None if it is in a directory that is left as it is now."""
+        """Return the failed log of a partition, None without one or if its directory is offline."""
         failed = self.get(topic_partition, is_future=is_future)
         return failed if failed is not None and self.home(failed).is_online else None
 

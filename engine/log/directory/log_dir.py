@@ -103,7 +103,7 @@ class PartitionFolder(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition | None:
-        """Return the partition, if the directory's name is that of one."""
+        """Return the partition that the directory's name states, None for another kind of name."""
         return self.directory.topic_partition if self.directory else None
 
 
@@ -169,7 +169,7 @@ def read_log_dir(files: Files, path: str) -> LogDir:
 
 
 def is_side_file(name: str) -> bool:
-    """Return whether a name in a log directory is that of a broker's file next to partitions."""
+    """Return whether a name in a log directory is that of a broker file outside the partitions."""
     return name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN
 
 

@@ -338,8 +338,8 @@ class LogDirectory:
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
         """Write the recovery point of each log in this directory to its checkpoint.
 
-        May be called on a worker thread. `logs_here` is called under the lock: of two writers the
-        later one has the newer offsets.
+        May be called on a worker thread. `logs_here` is called under the lock, so that the later of
+        two writers has the newer offsets.
         """
         with self._writing:
             points = {log.topic_partition: log.recovery_point for log in logs_here()}

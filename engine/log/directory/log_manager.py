@@ -121,10 +121,10 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load every log directory on a thread of its own; a directory that fails goes offline.
+        """Load each log directory on a thread of its own; a directory that fails goes offline.
 
-        Tasks that loading schedules start after all threads have ended. Raises the first fault that
-        is no StorageError.
+        Tasks that loading schedules start after all threads have ended. Raises the first error that
+        is not a StorageError.
         """
         failures: dict[str, StorageError] = {}
         faults: list[BaseException] = []
@@ -610,7 +610,10 @@ class LogManager:
 
     @contextmanager
     def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
-        """Guard the work on one log of many: damage in it does not stop the work on the others."""
+        """Return a guard for the work on one of many logs.
+
+        Damage in the log is reported, others continue.
+        """
         with self._guarded(directory):
             try:
                 yield
@@ -631,11 +634,11 @@ class LogManager:
                     yield directory, log
 
     def _all(self) -> list[LocalLog]:
-        """Return all logs, those of future replicas too."""
+        """Return all logs, including those of future replicas."""
         return [*self._logs.values(), *self._futures.values()]
 
     def _logs_in(self, directory: LogDirectory) -> list[LocalLog]:
-        """Return the logs in a directory, those of future replicas too."""
+        """Return the logs in a directory, including those of future replicas."""
         return [log for log in self._all() if self._home.get(log.directory) is directory]
 
     def stop(self) -> None:

@@ -31,7 +31,7 @@ _RELATIVE_OFFSET = struct.Struct(">i")
 
 
 class IndexState(NamedTuple):
-    """The fault of an index file, None if there is none, and whether it has entries."""
+    """The fault of an index file (None if it is sound), and whether it has entries."""
 
     problem: str | None
     has_entries: bool

@@ -9,7 +9,7 @@ from engine.log.segment_list import SegmentList
 
 
 class LoadedLog:
-    """The parts of a loaded log; a `LocalLog` starts from them."""
+    """The parts that a loader has read, from which a `LocalLog` is created."""
 
     __slots__ = (
         "epochs",
@@ -34,7 +34,10 @@ class LoadedLog:
         recovery_point: int = 0,
         topic_id: str | None = None,
     ) -> None:
-        """Name the parts of a log; without more than the first three, those of an empty log."""
+        """Hold the parts of a log.
+
+        With only the first three arguments, the parts of an empty log.
+        """
         self.segments = segments
         self.snapshots = snapshots
         self.epochs = epochs

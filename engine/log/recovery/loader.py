@@ -82,8 +82,9 @@ __all__ = [
 class LoadRequest(NamedTuple):
     """Facts about a log before it is opened; the offsets are those of the checkpoints.
 
-    `was_cleaned` is true for a log that was compacted, perhaps under former settings: it may have
-    holes. `is_created` is true for a folder that was made just now: no process has truncated it.
+    `was_cleaned` is True for a log that was compacted, perhaps under former settings: its offsets
+    may have gaps. `is_created` is True for a directory that was just created, whose log no process
+    can have truncated.
     """
 
     directory: str
@@ -98,7 +99,7 @@ class LoadRequest(NamedTuple):
 
 
 class LoadReport(NamedTuple):
-    """Counts of a recovery: segments read, bytes truncated, segments deleted after those."""
+    """Counts of a recovery: segments read, bytes truncated, segments deleted after a truncation."""
 
     recovered_segments: int
     truncated_bytes: int
@@ -122,11 +123,11 @@ def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[Local
 
 
 class _Pass(Enum):
-    """The reason why a segment is read through.
+    """The reason why all batches of a segment are read.
 
     UNFLUSHED: a crash may have damaged it; if it is truncated, later segments are deleted.
-    LOST_INDEX: Kafka, too, has to build its indexes. BAD_INDEX: Kafka does not check for it, so
-    offsets out of order are no reason to stop.
+    LOST_INDEX: Kafka has to build its indexes, too. BAD_INDEX: Kafka does not check for the fault,
+    so that offsets out of order do not end the pass.
     """
 
     UNFLUSHED = 1
@@ -303,11 +304,12 @@ class _Loader:
         self._drop_empty_after_loss()
 
     def _drop_empty_after_loss(self) -> None:
-        """Delete an empty active segment when the one before it lost its records to a power cut.
+        """Delete an empty active segment if the one before it lost records to a power cut.
 
         File names can be durable before records are. The log would seem to end at the empty
-        segment's base offset, with a hole before it. A log that is or was compacted may have such a
-        hole by right: if its end fell, offsets that consumers have seen would be assigned again.
+        segment's base offset, with a gap before it. A compacted log may have such a gap
+        legitimately, and keeps the segment: a lower log end offset would assign offsets again that
+        consumers know.
         """
         may_have_holes = self._request.config.is_compacted or self._request.was_cleaned
         while len(self._segments) > 1 and not may_have_holes:

@@ -35,10 +35,10 @@ def rebuild_producers(
 ) -> None:
     """Restore the producer state at `end_offset` from a snapshot and the batches after it.
 
-    Snapshots outside of the log are removed. While the log is read, new snapshots are written at
-    the base offsets in `snapshots_wanted`.
+    Snapshots outside the offsets of the log are removed. While the log is read, new snapshots are
+    written at the base offsets in `snapshots_wanted`.
 
-    Differs: Kafka takes a last offset that reads too high for that of its producer.
+    Differs: Kafka takes a batch's last offset for that of its producer even if it reads too high.
     """
     start = load_producers(
         producers,
