@@ -35,7 +35,7 @@ _UPDATE_METADATA: Final = api("UpdateMetadata").key
 
 
 class AclAuthorizer:
-    """Authorizes by the cached ACLs, which others keep up to date."""
+    """Authorizes requests by the cached ACLs; the owner of the cache updates it."""
 
     def __init__(
         self, cache: AclCache, super_users: frozenset[str], *, allows_without_rules: bool
@@ -50,7 +50,7 @@ class AclAuthorizer:
 
     @property
     def version(self) -> int:
-        """Return how often the rules have changed."""
+        """Return the number of changes of the ACLs up to now."""
         return self._cache.version
 
     def logs_grants(self) -> bool:

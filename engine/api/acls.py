@@ -167,7 +167,7 @@ def _refusal(binding: AclBinding) -> EngineError | None:
 
 
 def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsResponse:
-    """Return one result per binding: success for None, otherwise the error's code and message."""
+    """Return one result per binding: error code and message, or success for None."""
     result = messages.CreateAclsResponse.AclCreationResult
     results = []
     for error in errors:
@@ -261,6 +261,6 @@ def _check_filter(acl_filter: _Filter) -> None:
 
 
 def _check(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
-    """Raise CloseConnection if one of the numbers is that of UNKNOWN."""
+    """Raise CloseConnection if one of the codes is that of UNKNOWN."""
     if _UNKNOWN in (resource_type, pattern_type, operation, permission):
         raise CloseConnection("a request about access rules of an unknown kind")

@@ -286,10 +286,10 @@ class Authorizer(Protocol):
 
     @property
     def version(self) -> int:
-        """Return a number that is another one after each change of the rules."""
+        """Return a number that differs after each change of the rules."""
 
     def logs_grants(self) -> bool:
-        """Return whether a grant is logged, so that the rules decide each of them again."""
+        """Return True if grants are logged, so that the rules must decide each request again."""
 
     def may(
         self,
@@ -324,7 +324,7 @@ class Quotas(Protocol):
         """Count the time that a handler took for a client."""
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
-        """Return how much a fetch may bring at once, None without a bound."""
+        """Return how many bytes one fetch may return, None without a quota."""
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
         """Count a fetch's bytes; return the throttle time in ms, and do not count them then."""
@@ -490,8 +490,8 @@ class Admission:
     ) -> Verdict:
         """Decide on a request by its API, before its body is parsed.
 
-        No quota applies to an exempt inter-broker request, unless it is denied: then no broker has
-        sent it.
+        An exempt inter-broker request has no quota. If it is denied it has: its sender is no
+        broker.
 
         Source: RequestHandlerHelper.handleError.
         """

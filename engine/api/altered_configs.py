@@ -74,7 +74,7 @@ def alter_each(
 ) -> Promise[list[tuple[R, ResourceResult]]]:
     """Change the resources one by one and promise the result of each.
 
-    A resource that is named twice is refused both times, with none of its settings changed.
+    A resource that is named twice gets two errors, and none of its settings change.
     """
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 

@@ -70,11 +70,11 @@ def answered_rows(
 
 
 def _in_commit_order(partitions: Collection[TopicPartition]) -> Collection[TopicPartition]:
-    """Return partitions in the order of the map in Kafka's response to a commit.
+    """Return partitions in the iteration order of the map in Kafka's response to a commit.
 
-    The map's keys have topic ids that are all zero, so that their hash is that of a partition whose
-    number is larger by 31. A small immutable map keeps the order of the mutable one that it was
-    made from.
+    The map's keys have the zero topic id, so that their hash equals that of a partition whose
+    number is larger by 31. A small immutable map keeps the order of the mutable map that it was
+    built from.
 
     Source: TopicIdPartition, GroupCoordinatorAdapter.commitOffsets.
     """

@@ -139,7 +139,7 @@ class CreateTopics:
     def _result(
         self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
-        """Return the response's row of one topic, with its settings if the topic was created."""
+        """Return the response's row for one topic, with its settings if the topic was created."""
         response = messages.CreateTopicsResponse
         configs = [
             response.CreatableTopicConfigs(

@@ -51,13 +51,19 @@ class DescribeLogDirs:
     def handle(
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeLogDirsResponse]:
-        """Promise every directory with the requested partitions in it; null requests all."""
+        """Promise each log directory with the requested partitions in it.
+
+        Null requests all partitions.
+        """
         return in_order(promised(self._described(request)))
 
     async def _described(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
-        """Return each log directory with the requested partitions in it; all if none are named."""
+        """Return each log directory with the requested partitions in it.
+
+        A request that names no partitions gets all of them.
+        """
         share = self._turns.begin()
         requested = None
         if request.topics is not None:

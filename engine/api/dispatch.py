@@ -67,7 +67,7 @@ class ApiRow(NamedTuple):
 
 
 class DispatchTable:
-    """Rows by API key, and the admission that is called before them."""
+    """The row of each API by its key, and the admission that decides before the row."""
 
     def __init__(self, admission: Admission) -> None:
         """Begin without APIs; they are added before the first request."""
@@ -116,7 +116,7 @@ class DispatchTable:
             self.serve_fast[key] = serve_fast
 
     def measure_apart(self, name: str, is_of_others: KindOfRequest) -> None:
-        """Measure some requests of an API under the other name that Kafka has for them."""
+        """Count some requests of an API under a second name, as Kafka's metrics do."""
         key = api(name).key
         self._rows[key] = self._rows[key]._replace(is_of_others=is_of_others)
 
@@ -174,5 +174,5 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
 
 
 def _is_of_follower(row: ApiRow, request: object) -> bool:
-    """Return whether a broker follows with a request: the time for that is its cluster's."""
+    """Return True for a follower's fetch: its time counts for the cluster and not for a client."""
     return row.key == _FETCH and getattr(request, "replica_id", -1) >= 0

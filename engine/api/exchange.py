@@ -18,9 +18,9 @@ from engine.wire.structs import Struct
 
 
 class Exchange(NamedTuple):
-    """One request on its way through a handler: all but its body.
+    """A request during its handling, without its body.
 
-    `throttle_ms` is the connection's throttle time, as the response has it.
+    `throttle_ms` is the throttle time that the response reports.
     """
 
     session: Session
@@ -33,11 +33,11 @@ class Exchange(NamedTuple):
 
 
 class EncodedResponse(NamedTuple):
-    """A response's body in parts, which the server sends after the header that it writes.
+    """A response's body in parts; the server writes its header and sends them.
 
-    `on_sent` is run once, when all of it is sent or the connection is closed: only then may the
-    files of its regions be closed. Without `errors` it is the most frequent response of its API,
-    as bytes alone are: of one row, and no error.
+    `on_sent` is called once, when all parts are sent or the connection is closed; the files of the
+    regions may be closed only then. `errors` None means the API's most frequent response: one row
+    without an error.
     """
 
     parts: list[SendPart]
@@ -46,7 +46,10 @@ class EncodedResponse(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """A response whose rows are encoded: the message without them, their field and count."""
+    """A response whose rows are encoded.
+
+    The message without them, the rows' field and their count.
+    """
 
     message: Any
     field: str
@@ -56,7 +59,10 @@ class EncodedRows(NamedTuple):
 
     @property
     def rows(self) -> tuple[Any, str, int, list[bytes]]:
-        """Return what the response is written of."""
+        """Return message, array field, number of rows and encoded rows.
+
+        The arguments of `with_rows`.
+        """
         return self.message, self.field, self.row_count, self.parts
 
 

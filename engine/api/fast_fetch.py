@@ -57,7 +57,7 @@ _COMMITTED = Isolation.COMMITTED
 
 
 class Requested(NamedTuple):
-    """The request of one fetch; `epoch` is that of its session's next request."""
+    """The request of one fetch; `epoch` is the session epoch of the next request."""
 
     partition: SessionPartition
     spec: FetchSpec
@@ -75,7 +75,7 @@ AnswerAfterWait: TypeAlias = Callable[[Requested, FetchContext], EncodedResponse
 class FastFetch:
     """Answers fetches of one partition.
 
-    `answer_after_wait` answers one that waited, with all that it finds.
+    `answer_after_wait` answers a fetch that has waited, with all records up to its limit.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FastFetch:
     def answer(
         self, request: FetchRequest, exchange: Exchange
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Return the response or a promise of it; None, with nothing done, if off the fast path."""
+        """Return the response or a promise of it; None, with nothing done, for the general path."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, rack_id, _,
@@ -282,7 +282,10 @@ def _encoded(
     *,
     has_aborted: bool,
 ) -> FastResponse:
-    """Return the response for one partition; without partitions if nothing in it has changed."""
+    """Return the response for one partition.
+
+    A response without partitions if nothing has changed.
+    """
     records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion

@@ -76,7 +76,7 @@ class FastFollowerFetch:
 
     @property
     def parked_count(self) -> int:
-        """Return how many sessions have a parked fetch."""
+        """Return the number of sessions with a parked fetch."""
         return len(self._parked)
 
     def begin(
@@ -119,8 +119,8 @@ class FastFollowerFetch:
     ) -> FollowerResponse | Promise[FollowerResponse] | None:
         """Serve a fetch by its session's parked fetch; return the response with its header.
 
-        Returns None, with nothing done, if the general path must serve it. The client must be one
-        to whom nothing can be denied.
+        Returns None, with nothing done, if the general path must serve the request. The caller
+        checks that nothing can be denied to the client.
         """
         request = read_replica_fetch_fast(frame) if client.may_take_fast_path else None
         if request is None:

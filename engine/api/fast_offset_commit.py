@@ -39,7 +39,7 @@ from engine.wire.fast_commit_bytes import (
 
 
 class _Head(NamedTuple):
-    """The fields of a request before its commit, see `CommitHead`."""
+    """The parsed fields of a request before its commit; see `CommitHead`."""
 
     version: int
     request: MemberRequest
@@ -52,7 +52,7 @@ class FastOffsetCommit:
     """Answers whole frames; see the module's head."""
 
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Bind what each commit uses; no head is known yet."""
+        """Bind the parts that each commit uses; the cache of heads is empty."""
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
         self._wall_ms = clock.wall_ms
@@ -65,8 +65,8 @@ class FastOffsetCommit:
     ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a commit of one partition; return the response with its header.
 
-        Returns None, with nothing done, if the general path must serve it. The client is one to
-        whom nothing can be denied, or may read the group and topic.
+        Returns None, with nothing done, if the general path must serve the request. It checks that
+        the client may read the group and the topic, unless nothing can be denied to the client.
         """
         at = len(frame) - PLAIN_COMMIT_BYTES
         head, metadata = self._heads.get(bytes(frame[HEAD_AT:at])), ""
@@ -99,9 +99,9 @@ class FastOffsetCommit:
         return None if code is None else _response(answer(correlation_id, code), code)
 
     def _remember(self, frame: memoryview, head: CommitHead) -> _Head:
-        """Cache a commit's parsed head by its bytes, unless it is cached.
+        """Cache a commit's parsed head by its bytes, unless the cache has it.
 
-        Commits with metadata are parsed each time, and come here each time.
+        Commits with metadata are parsed at each request, so that this is called for each of them.
         """
         version, _ = read_version(frame)
         content = bytes(frame[HEAD_AT : HEAD_AT + head.size_bytes])

@@ -33,7 +33,7 @@ class FastProduce:
     """Answers whole frames; see the module's head."""
 
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Bind what each request uses."""
+        """Bind the parts that each request uses."""
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
         self._is_known = metadata_cache.is_known
@@ -44,8 +44,8 @@ class FastProduce:
     ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a produce of one batch; return the response with its header.
 
-        Returns None, with nothing done, if the general path must serve it. The client is one to
-        whom nothing can be denied, or may write to the topic.
+        Returns None, with nothing done, if the general path must serve the request. It checks that
+        the client may write to the topic, unless nothing can be denied to the client.
         """
         request = read_produce_fast(frame)
         if request is None:

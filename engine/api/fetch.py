@@ -134,7 +134,10 @@ class Fetch:
         self._answer_fast = FastFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Read and return the response, or a promise of it."""
+        """Read the requested partitions.
+
+        Return the response, or a promise of it if the fetch is delayed.
+        """
         response = self._answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
 

@@ -109,7 +109,10 @@ class SessionPartition:
         self.spec = spec_of(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Note the offsets that the client is sent; return whether they are news."""
+        """Store the offsets that are sent to the client.
+
+        Return True if they differ from the last ones.
+        """
         if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
             return False
         self.high_watermark = high_watermark
@@ -181,7 +184,10 @@ class FetchSession:
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
     def put_last(self, partition: SessionPartition) -> None:
-        """Move a partition that had bytes to the end; one that was removed stays so."""
+        """Move a partition whose records were returned to the end.
+
+        A removed partition stays removed.
+        """
         if self.partitions.get(partition.key) is partition:
             self.partitions[partition.key] = self.partitions.pop(partition.key)
 
@@ -362,7 +368,7 @@ class FetchSessionCache:
         partitions: Iterable[RequestedPartition],
         named: dict[SessionKey, SessionPartition],
     ) -> None:
-        """Add a topic's partitions to those that a request names; of duplicates the last counts."""
+        """Add the partitions of a topic to the requested ones; the last of duplicates counts."""
         for requested in partitions:
             key = (topic, requested.partition)
             partition = named.get(key)

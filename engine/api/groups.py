@@ -60,7 +60,7 @@ class Groups:
     def describe(
         self, request: messages.DescribeGroupsRequest, exchange: Exchange
     ) -> messages.DescribeGroupsResponse:
-        """Return groups with their members; denied groups come first."""
+        """Return groups with their members; groups denied to the client come first."""
         session = exchange.session
         allowed, groups = [], []
         for group_id in request.groups:

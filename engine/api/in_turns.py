@@ -32,7 +32,7 @@ from engine.wire.structs import Message
 
 
 class Rows(NamedTuple):
-    """The rows of an API: their fields in its request and response, and their names."""
+    """The array fields of an API's request and response, and the names of their rows."""
 
     api_name: str
     requested: str
@@ -130,7 +130,10 @@ class InTurns:
     def _encoded_if_there(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
-        """Encode a complete response now: its objects take ten times the memory of its bytes."""
+        """Encode a complete response at once.
+
+        Its objects take ten times the memory of its bytes.
+        """
         if not isinstance(handled, Promise):
             return self._encoded(handled, exchange)
         if handled.is_kept and handled.error is None:

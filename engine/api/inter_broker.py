@@ -16,7 +16,7 @@ _ANY_EPOCH = -1
 
 
 class ControllerRequest(Protocol):
-    """A request of the controller: the fields that all of them have."""
+    """The fields that all requests of the controller have."""
 
     controller_epoch: int
     broker_epoch: int

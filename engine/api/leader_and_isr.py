@@ -40,9 +40,9 @@ _BY_TOPIC_ID = 5
 
 
 class LeaderAndIsr:
-    """Applies the roles and answers with an error code per partition.
+    """Applies leader and ISR states, and answers with an error code per partition.
 
-    `load_topics` reads the settings of topics: logs are opened with those of their topic.
+    `load_topics` reads the settings of topics before their logs are opened.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class LeaderAndIsr:
     async def _applied_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
-        """Apply the leader and ISR states one by one in turns of the loop.
+        """Apply the leader and ISR states one by one, in turns of the loop.
 
-        A request with a stale controller or broker epoch is refused, also when the epoch changes
-        between two turns.
+        A request with a stale controller epoch or broker epoch is refused, even if the epoch
+        becomes stale between two turns.
         """
         code = self._refusal(request)
         if code:

@@ -201,6 +201,6 @@ def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
 
 
 def _below(offsets: list[int], high_watermark: int) -> list[int]:
-    """Return offsets with the watermark in place of those above it."""
+    """Return the offsets up to the high watermark; it comes first if some are above it."""
     visible = [offset for offset in offsets if offset <= high_watermark]
     return offsets if len(visible) == len(offsets) else [high_watermark, *visible]

@@ -110,7 +110,7 @@ class _ResponseKey(NamedTuple):
 class Metadata:
     """Answers from the metadata cache; `auto_create` is None if auto.create.topics.enable is off.
 
-    Answers are kept for sessions to whom nothing can be denied: they differ by their listener only.
+    Answers are cached for clients to whom nothing can be denied: they depend only on the listener.
     """
 
     def __init__(

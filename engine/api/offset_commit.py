@@ -79,7 +79,7 @@ def _committed(
     now_ms: int,
     expire_ms: int | None,
 ) -> CommittedOffset:
-    """Return the offset to store; without a commit time of its own it has the broker's."""
+    """Return the offset to store; a commit without a time of its own gets the broker's time."""
     has_time = row.commit_timestamp != _DEFAULT
     return CommittedOffset(
         row.committed_offset,

@@ -34,7 +34,10 @@ class OffsetForLeaderEpoch:
     def handle(
         self, request: messages.OffsetForLeaderEpochRequest, exchange: Exchange
     ) -> messages.OffsetForLeaderEpochResponse:
-        """Return the end of an epoch, or an error, for each partition; denied ones come last."""
+        """Return the end offset of an epoch, or an error, per partition.
+
+        Denied partitions come last.
+        """
         allowed, denied = [], []
         for topic in request.topics:
             result = messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(

@@ -81,7 +81,7 @@ _REFUSE_ALL = (CorruptMessage, TransactionalIdRefused, TwoProducers, UnreadableR
 
 
 class _Judged(NamedTuple):
-    """The batches of a request to append, and the results of those that are refused."""
+    """A checked request: the batches to append, and the results of refused partitions."""
 
     batches: dict[TopicPartition, memoryview]
     refused: Results
@@ -115,7 +115,7 @@ class _Answered:
 
 
 class Produce:
-    """Answers Produce; takes requests as `decode_produce_request` reads them."""
+    """Answers Produce requests, in the form of `decode_produce_request`."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class Produce:
     def _appended(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Results | Promise[Results]:
-        """Append the batches; transactional ones after the coordinator has verified them."""
+        """Append the batches; transactional ones only after the coordinator has verified them."""
         batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
         if found.transactional and len(batches) == 1:
@@ -394,8 +394,8 @@ class Produce:
     ) -> EncodedResponse:
         """Refuse all partitions with the error of one batch.
 
-        Source: ProduceRequest.getErrorResponse, whose partitions are those of a hash map that is
-        filled by `compute`.
+        Source: ProduceRequest.getErrorResponse, whose partitions have the order of a hash map that
+        `compute` fills.
         """
         message = error.reason if isinstance(error, CorruptMessage) else None
         named = dict.fromkeys(

@@ -16,7 +16,7 @@ U = TypeVar("U")
 
 
 class HandlerFailed(ApiError):
-    """A handler has a fault, which showed in one of its turns: its connection ends."""
+    """A handler raised an unexpected error after its first turn: its connection is closed."""
 
     def __init__(self, fault: Exception) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, f"a handler failed: {fault!r}")
@@ -24,9 +24,9 @@ class HandlerFailed(ApiError):
 
 
 def promised(work: PromiseCoroutine[T]) -> Promise[T]:
-    """Drive a handler's coroutine; a fault in it fails the promise with HandlerFailed.
+    """Drive a handler's coroutine; an unexpected error fails the promise with HandlerFailed.
 
-    The server sees the errors of the first turn and none of the later ones: without this the client
+    The server catches only errors of the first turn. Without this the client of a later error
     would wait for ever. A failed assertion ends the process, in any turn.
     """
     return drive(_caught(work))
@@ -54,14 +54,14 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
 def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Promise[U]:
     """Return a promise of `make` applied to all values, in order.
 
-    The first error in order fails it, once all promises are kept. Abandoning it abandons none of
-    them.
+    If promises fail, it fails with the first error in order, once all promises are kept. Abandoning
+    it does not abandon the promises.
     """
     made: Promise[U] = Promise()
     missing = len(promises)
 
     def came() -> None:
-        """Count one kept promise; after the last one build the result, or fail."""
+        """Count one kept promise; after the last promise build the result, or fail."""
         nonlocal missing
         missing -= 1
         if not missing:

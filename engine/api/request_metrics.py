@@ -141,7 +141,7 @@ class RequestFigure(NamedTuple):
 
 
 class OpenRequest:
-    """A request that has no response yet, or one that waits for earlier ones."""
+    """A request without a response, or whose response waits for earlier ones."""
 
     __slots__ = (
         "began_ns",
@@ -168,7 +168,7 @@ class OpenRequest:
         self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
-        """Return the request's times if it ends now; None if all of them round to 0."""
+        """Return the times of a request that ends now; None if all of them round to 0 ms."""
         if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
             return None
         filled_ns = now_ns if self.filled_ns is None else self.filled_ns
@@ -206,7 +206,10 @@ class _Figures:
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
-        """Add the requests of this second: all sizes, and the times of those that took any."""
+        """Add the requests of one second.
+
+        Their sizes, and the times of requests that took 0.5 ms or more.
+        """
         noted_count = len(noted)
         self._sizes.add_all(sizes)
         for index, moments in enumerate(self._times):
@@ -264,14 +267,14 @@ class RequestMetrics:
         self._deprecated[key] = self._deprecated.get(key, 0) + 1
 
     def deprecated(self) -> Iterator[DeprecatedCount]:
-        """Yield how many requests of deprecated versions arrived."""
+        """Yield the counts of requests of deprecated versions, by API, version and software."""
         for (number, software_name, software_version), count in sorted(self._deprecated.items()):
             for name in _names_of(number):
                 version = number & _VERSION_MASK
                 yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
-        """Count the error codes of a response, unless they are the API's most frequent ones."""
+        """Count the error codes of a response that is not the API's most frequent one."""
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
         for code, count in errors.items():
             self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
@@ -286,7 +289,7 @@ class RequestMetrics:
             self.report(number >> VERSION_BITS & _KEY_MASK, request.errors)
 
     def end_unanswered(self, request: OpenRequest, now_ns: int) -> None:
-        """Count a request whose connection has ended before its response left."""
+        """Count a request whose connection was closed before its response was sent."""
         request.errors = {}
         self.end(request, now_ns)
 
@@ -311,7 +314,7 @@ class RequestMetrics:
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 
     def fold(self, now_s: int) -> Iterator[None]:
-        """Add the requests since the last call to the figures, some of them in each step."""
+        """Add the requests since the last call to the figures, a bounded number in each step."""
         noted: dict[int, list[RequestTimes]] = {}
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
@@ -351,7 +354,7 @@ class RequestMetrics:
                 yield RequestCount(name, version, count)
 
     def errors(self) -> Iterator[ErrorCount]:
-        """Yield how often each error code was in the responses of an API."""
+        """Yield how often each error code was in the responses of each API."""
         found = dict(self._errors)
         for number, count in self._totals().items():
             key = number >> VERSION_BITS & _KEY_MASK
@@ -383,12 +386,15 @@ class RequestMetrics:
 
 
 def _codes_of_success(api_key: int) -> int:
-    """Return how many codes are in the most frequent response: a fetch has one of its own, too."""
+    """Return how many codes the most frequent response has.
+
+    2 for a fetch, whose response has its own.
+    """
     return 2 if api_key == _FETCH else 1
 
 
 def number_of_frame(api_and_version: int) -> int:
-    """Return the number of a request on a fast path: that of Fetch serves followers."""
+    """Return the number of a fast-path request; the fast path of Fetch serves only followers."""
     is_fetch = api_and_version >> VERSION_BITS == _FETCH
     return api_and_version | OF_OTHERS if is_fetch else api_and_version
 

@@ -30,7 +30,10 @@ _PARTITION_CODE: Final = "partition_error_code"
 
 
 class _Codes(NamedTuple):
-    """Places of error codes in a struct: its own, and those of the rows of its arrays."""
+    """The fields with error codes in a struct.
+
+    Its own field, and those of the rows of its arrays.
+    """
 
     own: tuple[str, ...]
     rows: tuple[tuple[str, _Codes], ...]
@@ -110,13 +113,16 @@ def _of_offset_fetch(response: Message) -> Iterator[int]:
 
 
 def _of_find_coordinator(response: Message) -> Iterator[int]:
-    """Yield those of the coordinators; before version 4 there is one, without a row."""
+    """Yield the codes of the coordinators.
+
+    Before version 4 the response itself has the only code.
+    """
     for row in response.coordinators or (response,):
         yield row.error_code
 
 
 def _of_add_partitions(response: Message) -> Iterator[int]:
-    """Yield the codes of partitions, and from version 4 on that of the response."""
+    """Yield the codes of the partitions, and from version 4 on the code of the response."""
     topics = response.results_by_topic_v3_and_below
     if not topics:
         yield response.error_code

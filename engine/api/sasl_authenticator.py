@@ -87,7 +87,7 @@ class SaslListener(Protocol):
         ...
 
     def session_lifetime_ms(self, mechanism: str) -> int:
-        """Return how long an authentication holds; 0 is for ever."""
+        """Return how long an authentication is valid; 0 is without end."""
         ...
 
 
@@ -110,7 +110,7 @@ class _Refused(EngineError):
 
 
 class SaslAuthenticator:
-    """One connection's authentications, the first and those that follow it."""
+    """The authentications of one connection: the first one and re-authentications (KIP-368)."""
 
     def __init__(
         self,
@@ -360,6 +360,6 @@ def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
 
 
 def _encoded(name: str, exchange: Exchange, response: Struct) -> bytes:
-    """Return a response behind its header, without the length in front of a frame."""
+    """Return a response after its header, without the length prefix of the frame."""
     head = response_header_bytes(exchange.api_key, exchange.api_version, exchange.correlation_id)
     return head + message_codec(f"{name}Response", exchange.api_version).encode(response)

@@ -113,7 +113,10 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one after the other; return 0, or the code that refuses the others."""
+        """Stop replicas one by one.
+
+        Return 0, or the code that refuses the replicas that are left.
+        """
         code = self._refusal(request)
         for key, order in _orders(request, version).items():
             if not code and share.is_over():

@@ -34,13 +34,13 @@ class ToController:
     def alter_reassignments(
         self, request: messages.AlterPartitionReassignmentsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
-        """Promise which partitions were sent on their way to other replicas."""
+        """Promise the controller's result for each reassignment to begin or cancel."""
         return self._controller.alter_reassignments(request)
 
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest, _exchange: Exchange
     ) -> Promise[messages.ListPartitionReassignmentsResponse]:
-        """Promise which partitions are on their way to other replicas."""
+        """Promise the partitions that are being reassigned."""
         return self._controller.list_reassignments(request)
 
     def alter_partition(

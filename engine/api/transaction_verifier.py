@@ -81,7 +81,10 @@ class LeaderVerification(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The result for some batches: those that may not be written, and the others."""
+    """The verification of some batches.
+
+    Errors of the refused partitions, and the batches to append.
+    """
 
     errors: dict[TopicPartition, ApiError]
     verifications: dict[TopicPartition, LeaderVerification]

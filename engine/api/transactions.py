@@ -119,11 +119,11 @@ class Transactions:
     ) -> Promise[list[_Topic]]:
         """Promise the topics of one transaction with an error code for each partition.
 
-        They are in the request's order, except where partitions are refused or only verified: Kafka
-        puts these and their topics into maps, and leaves out topics without partitions.
+        They are in the request's order, except if partitions are refused or only verified: Kafka
+        puts these and their topics into maps, and omits topics without partitions.
 
-        Differs: up to four partitions that are only verified are in the order of the request, in
-        Kafka in one that differs from run to run.
+        Differs: up to four partitions that are only verified have the order of the request. In
+        Kafka their order varies between runs.
         """
         version = exchange.api_version
         partitions = [
@@ -163,9 +163,10 @@ class Transactions:
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
-        """Return the codes of a refused transaction; empty if the request may proceed.
+        """Return the error codes of a refused transaction; empty if the request may proceed.
 
-        One denied or unknown partition refuses all of them: the others get OPERATION_NOT_ATTEMPTED.
+        One denied or unknown partition refuses the request: its other partitions get
+        OPERATION_NOT_ATTEMPTED.
         """
         failed: _Codes = {}
         for partition in partitions:

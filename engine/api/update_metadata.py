@@ -144,10 +144,10 @@ class UpdateMetadata:
         return metadata._replace(leader_id=_NO_LEADER)
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
-        """Return True if topics that the request lacks are to be deleted.
+        """Return True if the topics that the request lacks are to be deleted from the cache.
 
-        A controller sends one such request to each life of a broker. A second one is the same
-        request again, and may arrive after newer topics.
+        A controller sends one such request after each start of a broker. A second one is the same
+        request repeated, and may arrive after newer topics.
         """
         epochs = request.controller_epoch, request.broker_epoch
         return request.type == _FULL and epochs != self._full_in
@@ -160,7 +160,7 @@ def _staging(
     not_led_yet: Callable[[PartitionMetadata], PartitionMetadata],
     is_full: bool,
 ) -> Iterator[None]:
-    """Parse the partitions of a request, then stage them: one in each step."""
+    """Parse the partitions of a request and stage them, one in each step."""
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}
     for topic, state in _named_states(request, version):
         metadata = _partition(state)

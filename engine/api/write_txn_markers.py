@@ -159,7 +159,7 @@ def _marker(row: _Request.WritableTxnMarker) -> Marker:
 
 
 def _response(request: _Request, written: list[MarkerCodes]) -> _Response:
-    """Return one result per marker in request order."""
+    """Return one result per marker, in the request's order."""
     return _Response(
         markers=[
             _Response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=_topics(codes))

@@ -181,7 +181,7 @@ def _read_members(content: IO[bytes]) -> _Archive:
 
 
 def _add_to_folders(folders: dict[str, set[str]], name: str) -> None:
-    """Add a name to the listing of its folder, and each folder to that of its parent."""
+    """Add a name to its folder's listing, and each missing folder to its parent's listing."""
     while name:
         folder, _, last = name.rpartition("/")
         folders.setdefault(folder, set()).add(last)

@@ -57,7 +57,7 @@ class BadCertificateName(EngineError):
 
 
 class IssuedCertificate(NamedTuple):
-    """A key with its certificate, each as PEM; nothing of them shows in a repr."""
+    """A private key and its certificate, each as PEM; `repr` shows neither."""
 
     key_pem: bytes
     certificate_pem: bytes

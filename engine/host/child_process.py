@@ -50,7 +50,7 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Return how it ended, a negative signal where one ended it; None while it runs."""
+        """Return the exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def lines(self) -> list[bytes]:

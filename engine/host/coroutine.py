@@ -23,9 +23,8 @@ PromiseCoroutine: TypeAlias = Coroutine[Promise[object], None, T]
 def drive(work: PromiseCoroutine[T]) -> Promise[T]:
     """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
 
-    Every other exception is a fault of the code and is raised to the caller of the step. An
-    abandoned promise does not stop the coroutine: its waits for others' progress end then, and its
-    remaining steps run.
+    Any other exception is a bug and is raised to the caller of the step. Abandoning the promise
+    does not stop the coroutine: promises that it awaits are abandoned, and its remaining steps run.
     """
     promise: Promise[T] = Promise()
     _step(work, promise)

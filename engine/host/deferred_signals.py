@@ -35,10 +35,10 @@ def signals_blocked() -> Iterator[None]:
 
 @contextmanager
 def _handlers_held() -> Iterator[None]:
-    """Note signals in place of handling them; at the end they are raised again, for this thread.
+    """Record signals in place of handling them; at the end, raise them again for this thread.
 
-    Other threads than the main one run no handlers, and need none held. Those that ignore a signal
-    or are not of Python stay.
+    Only the main thread runs handlers: other threads hold none. Signals that are ignored, or have a
+    handler outside Python, are left as they are.
     """
     came: dict[int, None] = {}
 

@@ -38,5 +38,5 @@ def descriptor_limit() -> int:
 
 
 def connections_below(limit: int) -> int:
-    """Return the first descriptor number that no connection may have: the rest is for files."""
+    """Return the first descriptor number that no connection may have; higher ones are for files."""
     return limit - min(FILE_DESCRIPTORS_KEPT, limit // 4)

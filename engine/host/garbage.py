@@ -50,7 +50,7 @@ class Collector(Protocol):
         ...
 
     def get_freeze_count(self) -> int:
-        """Return how many objects are frozen; walks all of them."""
+        """Return the number of frozen objects; its cost grows with that number."""
         ...
 
     def get_objects(self, generation: int) -> list[object]:

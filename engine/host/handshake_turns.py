@@ -29,7 +29,7 @@ class HandshakeTurns:
         self._is_due = False
 
     def later(self, shake: Callable[[], None]) -> None:
-        """Call `shake` on one of the next turns, after those that wait already."""
+        """Queue `shake`, which is called on a later turn, after the handshakes queued before."""
         self._waiting.append(shake)
         self._come_soon()
 
@@ -40,7 +40,7 @@ class HandshakeTurns:
             self._timers.call_soon(self._run)
 
     def _run(self) -> None:
-        """Run waiting handshakes for TURN_MS_MAX; schedule another turn for the others."""
+        """Run queued handshakes for TURN_MS_MAX; schedule another turn if some are left."""
         self._is_due = False
         over_ms = self._clock.monotonic_ms() + TURN_MS_MAX
         while self._waiting:

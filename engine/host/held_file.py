@@ -63,7 +63,7 @@ class HeldFiles(Protocol):
 
 
 class FileReplaced(StorageError):
-    """A file that this process holds was removed, or another one was put in its place."""
+    """A file that this process holds locked was removed or replaced by another file."""
 
     hint = "put it back under its name, or go on without it"
 

@@ -37,12 +37,12 @@ class AddressNotServed(EngineError):
 
 
 class _Server(ThreadingHTTPServer):
-    """Does not wait for connections as it ends, and ignores those that break."""
+    """A server that does not wait for its connections at its end, and ignores broken ones."""
 
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report what went wrong in a response, unless its reader has gone away."""
+        """Report an error in a response, unless the client has closed its connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 

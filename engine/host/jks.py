@@ -34,7 +34,7 @@ class MalformedJks(EngineError):
 
 
 class JksStore(NamedTuple):
-    """The first key (PKCS #8, DER) with its chain, and the trusted certificates."""
+    """The first private key (PKCS #8, DER) with its chain, and the trusted certificates."""
 
     key: bytes | None
     chain: list[bytes]
@@ -58,7 +58,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
 
 
 class _Reader:
-    """Numbers and texts, one behind the other."""
+    """Reads numbers and strings from the bytes of a store, each after the last one."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

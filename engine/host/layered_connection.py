@@ -19,7 +19,7 @@ from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 
 class LayerIo:
-    """A connection's layer, and the state of its waiting reads and writes."""
+    """A connection's layer, and whether its reads and writes wait for the socket."""
 
     __slots__ = ("began_ms", "layer", "read_wants_write", "reads_on", "write_wants_read")
 
@@ -68,7 +68,7 @@ class LayeredBytes(RealConnection):
         self._network.handshakes.later(self._shake)
 
     def _shake_soon(self) -> None:
-        """Continue the handshake in its turn; nothing is watched for until then."""
+        """Continue the handshake in a later turn; the socket is not watched until then."""
         self._network.loop.unwatch_readable(self._descriptor)
         self._network.handshakes.later(self._shake)
 

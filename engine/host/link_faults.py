@@ -135,5 +135,5 @@ def decode_faults(content: Mapping[str, Any]) -> LinkFaults:
 
 
 def place_order(place: str) -> tuple[int, str]:
-    """Return the sort key of a place: brokers by id, then the others."""
+    """Return the sort key of a place: brokers by id, then all other places."""
     return (int(place), "") if place.isascii() and place.isdigit() else (1 << 31, place)

@@ -297,7 +297,7 @@ class MemoryFiles:
             content.flipped.clear()
 
     def as_read(self, content: Content, position: int, data: bytes) -> bytes:
-        """Return bytes as a read gives them; inside `works_meanwhile` as they were written."""
+        """Return bytes as a read returns them; inside `works_meanwhile` as they were written."""
         return data if self._is_inspected else content.as_read(position, data)
 
     def unsynced_changes(self) -> int:
@@ -491,7 +491,7 @@ class MemoryFiles:
         replace_durably(self, path, content)
 
     def _rename(self, order: int, changes: tuple[NameChange, ...]) -> None:
-        """Apply changes of names together; they are durable once their folders are synced."""
+        """Apply changes of names as one; they are durable once their folders are synced."""
         renaming = Renaming(order, changes)
         for change in changes:
             change.apply_to(change.folder.live)

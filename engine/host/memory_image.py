@@ -184,9 +184,9 @@ def scattered(
 
 
 def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
-    """Return the directory tree after a crash: the durable one with the kept changes applied.
+    """Return the directory tree after a crash: the durable tree with the kept changes applied.
 
-    A torn write is given as a Write with a part of its content.
+    A torn write is a Write with the first part of its content.
     """
     names: dict[int, dict[str, Node]] = {}
     writes: dict[int, Write] = {}

@@ -62,7 +62,7 @@ class MemoryTimers:
 
     @property
     def waiting_count(self) -> int:
-        """Return how many timers are set."""
+        """Return the number of pending timers."""
         return len(self._callbacks)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
@@ -102,7 +102,7 @@ class MemoryWorkers:
         self._timers.call_soon(self._run_next)
 
     def _run_next(self) -> None:
-        """Run the oldest queued work; `stop` may have run it before its turn came."""
+        """Run the oldest queued work; the queue is empty if `stop` has run all of it."""
         if self._waiting:
             self._waiting.popleft()()
 
@@ -126,7 +126,7 @@ class MemoryConnection:
         is_open: bool = True,
         carry: Carry | None = None,
     ) -> None:
-        """Create one end; the network joins it with the other one."""
+        """Create one end; the network connects it to the other end."""
         self.peer = peer
         #: Called at the end in addition to `on_close`, by the listener that let the connection in.
         self.on_end: Callable[[], None] = lambda: None
@@ -233,14 +233,14 @@ class MemoryConnection:
             self._notify_end()
 
     def _notify_end(self) -> None:
-        """Close the other end, after the frames in flight to it are delivered."""
+        """Close the other end once it has received the frames in flight."""
         other = self._other
         if other is not None:
             self._carry(lambda: other.close("closed by the peer"))
 
 
 class PendingDelivery:
-    """Queues calls until a look-up is over, then delivers them in order."""
+    """Queues calls until a name look-up ends, then makes them in order."""
 
     def __init__(self, carry: Carry) -> None:
         self._carry = carry
@@ -417,7 +417,7 @@ class MemoryNetwork:
         ours.join(theirs)
 
         def arrive() -> None:
-            """Hand the connection to its listener; refuse it if there is none."""
+            """Hand the connection to its listener; refuse it if nothing listens there."""
             listener = self._listeners.get((host, port))
             if listener is None:
                 self.timers.call_soon(lambda: ours.close("connection refused"))

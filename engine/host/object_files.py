@@ -47,7 +47,7 @@ class ObjectStoreMissing(EngineError):
 
 
 def is_object_path(path: str) -> bool:
-    """Return whether a path is one of an object store; a missing slash after `s3:/` is fine."""
+    """Return whether a path names an object store; `s3:/` with one slash is accepted."""
     return _ADDRESS.match(path) is not None
 
 
@@ -119,7 +119,7 @@ class ObjectFiles(ReadOnlyFiles):
     def _info(self, path: str) -> FileInfo | None:
         """Return the file or folder at a path, from its folder's listing if that was read.
 
-        None if there is none, and for a path that cannot be a key of the store.
+        None if it does not exist, or if the path cannot be a key of the store.
         """
         from pyarrow.fs import FileType
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class OwnerThread:
-    """Does works one after the other on one thread; `close` ends it."""
+    """Runs submitted functions one after another on one thread; `close` ends the thread."""
 
     def __init__(
         self,

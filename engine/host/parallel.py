@@ -11,7 +11,7 @@ RunAll: TypeAlias = Callable[[Sequence[Callable[[], None]]], None]
 
 
 def run_in_order(works: Sequence[Callable[[], None]]) -> None:
-    """Run tasks one after the other, so that simulations and tests are deterministic."""
+    """Run tasks one after another, so that simulations and tests are deterministic."""
     for work in works:
         work()
 

@@ -53,7 +53,7 @@ class LogDirOffline(StorageError):
 
 
 class SideProcessGone(EngineError):
-    """A side process ended before it responded."""
+    """A side process ended before its response."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(f"process {pid} has ended")
@@ -180,7 +180,7 @@ class Files(Protocol):
         ...
 
     def make_dir(self, path: str) -> None:
-        """Create a directory and its parents; one that exists is fine."""
+        """Create a directory and its parents; existing ones are kept."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -274,7 +274,10 @@ class Connection(Protocol):
         ...
 
     def resume(self, reason: PauseReason) -> None:
-        """Remove one reason; if none is left, frames are taken, received ones first."""
+        """Remove one reason for the pause.
+
+        Without any left, frames are delivered, received ones first.
+        """
         ...
 
     def bound_frames(self, bound: FrameBound | None) -> None:

@@ -185,7 +185,7 @@ class RealNetwork:
         self._dirty.append(connection)
 
     def _flush_all(self) -> None:
-        """Flush the connections that got output in this turn of the loop."""
+        """Flush the connections with output queued in this turn of the loop."""
         dirty, self._dirty = self._dirty, []
         for connection in dirty:
             if not connection.is_closed:

@@ -52,7 +52,7 @@ def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 class RealStream:
-    """A socket, from the first address tried to its close."""
+    """A socket, from the first connection attempt until it is closed."""
 
     def __init__(self, owner: RealStreams, host: str, port: int, tls: TlsSettings | None) -> None:
         """Create a stream that is not started; raises BadTlsFile."""
@@ -238,7 +238,7 @@ class RealStream:
                 return
 
     def _flush(self) -> None:
-        """Send queued bytes until the socket is full; the rest follows when it has room."""
+        """Send queued bytes until the socket is full; the others are sent once it is writable."""
         while self._unsent and self._socket is not None:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:
@@ -315,7 +315,7 @@ class RealStreams:
     """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
-        """Begin without streams; `wakeable` makes one that other threads can wake."""
+        """Begin without streams; with `wakeable`, another thread can end a wait."""
         #: Refuses calls in a forked child process, which shares the sockets.
         self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()

@@ -48,7 +48,7 @@ def _two_pipes(program: str) -> tuple[int, int, int, int]:
 
 
 class PipedProcess:
-    """A side process as seen by its owner; for one thread at a time."""
+    """The owner's side of a side process; for one thread at a time."""
 
     def __init__(self, module: str) -> None:
         """Start a Python module that calls `serve`. Raises StorageError."""
@@ -85,7 +85,7 @@ class PipedProcess:
         return response
 
     def close(self) -> None:
-        """End the process after its current work, and wait for its end. May be called twice."""
+        """End the process after the work in progress, and wait for its end. May be called twice."""
         if self._requests < 0:
             return
         os.close(self._requests)

@@ -16,7 +16,7 @@ from engine.host.real import RealFiles
 
 
 class SourceFiles(RealFiles):
-    """The files of all sources; only those of this machine can be written."""
+    """The files of all sources (local, archive, object store); only local files can be written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class TlsSettings(NamedTuple):
-    """TLS settings of a stream; None leaves a choice to the system.
+    """TLS settings of a stream; None means the system's default.
 
-    `ca_pem` is the text of trusted certificates, `key_pem` and `chain_pem` those of a key and of
-    its certificates; the paths name PEM files, or stores of Java's with their passwords. Passwords
-    and keys never show in a repr.
+    `ca_pem` is the text of trusted certificates, `key_pem` and `chain_pem` those of a private key
+    and its certificates; the paths name PEM files, or Java key stores with their passwords. `repr`
+    shows neither passwords nor keys.
     """
 
     ca_path: str | None = None
@@ -97,5 +97,5 @@ class WakeableStreams(Streams, Protocol):
         ...
 
     def close(self) -> None:
-        """Close all streams, and what wakes them."""
+        """Close all streams, and the descriptors that wake a wait."""
         ...

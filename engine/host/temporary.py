@@ -19,7 +19,10 @@ class NoTemporaryFolder(StorageError):
 
 
 def new_temporary_folder(prefix: str) -> str:
-    """Create a folder that nobody removes; returns its path. Errors: NoTemporaryFolder."""
+    """Create a folder that is not removed automatically.
+
+    Return its path. Raises NoTemporaryFolder.
+    """
     import tempfile
 
     try:

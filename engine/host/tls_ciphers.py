@@ -45,7 +45,7 @@ class BadCiphers(EngineError):
 
 
 class CipherChoice(NamedTuple):
-    """The versions of TLS that have ciphers, and those of TLS 1.2 as OpenSSL lists them."""
+    """The TLS versions with at least one enabled cipher, and OpenSSL's list for TLS 1.2."""
 
     versions: tuple[str, ...]
     #: None for OpenSSL's own.

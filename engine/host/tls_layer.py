@@ -111,7 +111,7 @@ class TlsLayer:
         return read_bytes
 
     def _read(self, buffer: memoryview) -> int:
-        """Read one record of TLS, or a part of it, into a buffer."""
+        """Read one TLS record, or a part of it, into a buffer."""
         has_filled = False
         while True:
             try:
@@ -132,9 +132,10 @@ class TlsLayer:
                 return size
 
     def _answer(self) -> None:
-        """Send the bytes that TLS itself wants to send, for instance a key update.
+        """Send the bytes that TLS itself has to send, for instance a key update.
 
-        Raises SSLError for a peer that does not read them, or sends only such bytes.
+        Raises SSLError for a peer that does not read them, or that sends only messages of that
+        kind.
         """
         with suppress(WantsWrite):
             self.flush()

@@ -48,7 +48,7 @@ class BadTlsFile(StorageError):
 
 
 class PrivateKey(NamedTuple):
-    """A key with its chain as PEM, the own certificate first; it never shows in a repr."""
+    """A private key with its chain as PEM, its own certificate first; `repr` does not show it."""
 
     #: The file or the setting, for messages.
     name: str

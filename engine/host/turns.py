@@ -110,7 +110,7 @@ class Share:
         self._began_ms = turns.clock.monotonic_ms()
 
     def is_over(self) -> bool:
-        """Return whether others must have their turn first."""
+        """Return whether the work must yield to other work before it continues."""
         turns = self._turns
         return turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX or turns.ends_early()
 
@@ -121,7 +121,7 @@ class Share:
 
 
 class Line:
-    """Runs work of several turns one after the other, in order of arrival."""
+    """Runs work that takes several turns, one after another in order of arrival."""
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
@@ -141,7 +141,7 @@ class Line:
         return mine
 
     def leave(self, mine: Promise[None]) -> None:
-        """Start the next entry in a turn of its own, so that its faults do not reach the caller."""
+        """Start the next entry in a turn of its own, so that its errors do not reach the caller."""
         if self._last is mine:
             self._last = None
         else:

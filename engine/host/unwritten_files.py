@@ -13,7 +13,7 @@ from engine.host.ports import Buffer, File
 
 
 class UnwrittenFile:
-    """An open file that grows by appended bytes, and stores none of them."""
+    """An open file that counts appended bytes and stores none of them."""
 
     __slots__ = ("_file", "path")
 

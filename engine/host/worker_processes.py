@@ -44,7 +44,7 @@ class _Failed:
 
 
 def _serve(pipe: Connection, work: Callable[[Item], Result]) -> None:
-    """Process the parent's items, one after the other, until the pipe is closed."""
+    """Process the parent's items, one after another, until the pipe is closed."""
     # A worker has nothing to put in order: SIGTERM ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -138,7 +138,7 @@ class WorkerProcesses(Generic[Item, Result]):
         return False
 
     def _receive(self, pipe: Connection) -> Result:
-        """Return a worker's result; raises the error of its work, or WorkerDied."""
+        """Return a worker's result; raise the error of its work, or WorkerDied."""
         try:
             result = pipe.recv()
         except (EOFError, OSError):
@@ -149,7 +149,7 @@ class WorkerProcesses(Generic[Item, Result]):
         return found
 
     def _died(self, pipe: Connection) -> WorkerDied:
-        """Wait for the end of a worker whose pipe broke; returns the error with its exit code."""
+        """Wait for the end of a worker whose pipe broke; return the error with its exit code."""
         worker = self._workers[pipe]
         worker.join()
         return WorkerDied(worker.exitcode)

@@ -60,9 +60,9 @@ class RunTier:
 
 
 class BatchRun(NamedTuple):
-    """Batches one behind the other in a buffer, as FRAME has them; good until the next are found.
+    """Consecutive batches in a buffer, as rows of FRAME; valid until the next run is found.
 
-    `frames` may be longer than `frame_count` says. All ends are exclusive.
+    `frames` may have more than `frame_count` rows. All ends are exclusive.
     """
 
     buffer: memoryview
@@ -82,7 +82,7 @@ class BatchRun(NamedTuple):
 
     @property
     def last_start(self) -> int:
-        """Return where the last batch starts in the buffer."""
+        """Return the position in the buffer where the last batch starts."""
         return self.frames[(self.frame_count - 1) * WIDTH + _START]
 
     def batch(self, number: int) -> tuple[int, memoryview]:
@@ -103,7 +103,7 @@ class BatchRun(NamedTuple):
         )
 
     def field(self, name: str) -> list[int]:
-        """Return one number of each batch."""
+        """Return one field of FRAME for each batch."""
         return self.frames[FRAME.index(name) : self.frame_count * WIDTH : WIDTH].tolist()
 
     def pass_over(self, number: int) -> None:
@@ -192,12 +192,12 @@ class RowFiller:
 
 
 def kept_find_path() -> str | None:
-    """Return where the compiled `find` of this machine is kept, None where it cannot be."""
+    """Return the cache path of the compiled `find` for this machine, None without a folder."""
     return flat_path("run-find", __file__, _SOURCES)
 
 
 def kept_fill_path() -> str | None:
-    """Return where the compiled `fill` is kept; as above."""
+    """Return the cache path of the compiled `fill`, as `kept_find_path` does."""
     return flat_path("run-fill", __file__, _SOURCES)
 
 

@@ -77,7 +77,7 @@ class CompiledCleaner:
     """Both functions on the memory of one map; for one thread."""
 
     def __init__(self, code: CleanerCode, memory: MapMemory) -> None:
-        """`memory` is that of the map, which must not be replaced while this object lives."""
+        """Use `memory`, the slots of the offset map, which must not be replaced later."""
         import ctypes
 
         # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
@@ -149,10 +149,12 @@ class CompiledCleaner:
         horizon_ms: int | None,
         new_horizon_ms: int,
     ) -> KeptRecords | None:
-        """Decide which records stay; None off the fast path. The payload lasts until the next call.
+        """Decide which records are kept.
 
-        The map knows of offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's
-        delete horizon, None if it has none; `new_horizon_ms` the one that it gets with a tombstone.
+        None off the fast path. The payload is valid until the next call.
+
+        The map has offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's delete
+        horizon, None without one; `new_horizon_ms` is the horizon that a kept tombstone gives it.
         """
         size = len(data)
         # A record has seven bytes at least: a count that lies takes no memory.
@@ -194,12 +196,12 @@ class CleanerTier:
 
 
 def kept_note_path() -> str | None:
-    """Return where the compiled `note_keys` of this machine is kept, None where it cannot be."""
+    """Return the cache path of the compiled `note_keys`, None without a cache folder."""
     return flat_path("cleaner-note", __file__, _SOURCES)
 
 
 def kept_keep_path() -> str | None:
-    """Return where the compiled `keep_records` is kept; as above."""
+    """Return the cache path of the compiled `keep_records`, as `kept_note_path` does."""
     return flat_path("cleaner-keep", __file__, _SOURCES)
 
 

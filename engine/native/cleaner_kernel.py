@@ -53,7 +53,10 @@ _TAIL = SCRATCH_TAIL
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
-    """Compile a helper into each of its callers, so that the kernel has no calls."""
+    """Decorate a helper so that numba compiles it into each caller.
+
+    The kernel then has no calls.
+    """
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
@@ -119,7 +122,7 @@ def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
 
 @_inlined
 def _slot_of(scratch: Bytes, digests: Bytes, offsets: Numbers, slot_count: int) -> int:
-    """Return the slot that has a digest, or the free one for it."""
+    """Return the slot of a digest, or the free slot where it belongs."""
     low = load_eight(scratch, 0)
     high = load_eight(scratch, 8)
     slot = _I64(low % _U64(slot_count))
@@ -237,7 +240,7 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
     spans: Numbers,
     out: Bytes,
 ) -> int:
-    """Decide on the records of a block, and write those that stay; see the module's head."""
+    """Decide on the records of a block and write the kept ones; see the module's head."""
     size = _I64(size)
     base = numbers[_K_BASE_OFFSET]
     latest = numbers[_K_LATEST_OFFSET]
@@ -293,7 +296,7 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
 
 
 def compile_note_kernel() -> tuple[str, str]:
-    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
     return _compiled(NOTE_SIGNATURE, note_kernel)
 
 
@@ -303,6 +306,6 @@ def compile_keep_kernel() -> tuple[str, str]:
 
 
 def _compiled(signature: Signature, kernel: Callable[..., int]) -> tuple[str, str]:
-    """Compile a kernel; returns its LLVM code and the name that the function has in that."""
+    """Compile a kernel; return its LLVM code and the function's name in that code."""
     compiled = numba.cfunc(signature, nopython=True, error_model="numpy")(kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

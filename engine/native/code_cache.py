@@ -56,7 +56,7 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Create the cache folder, for its owner alone; return whether it exists."""
+    """Create the cache folder, accessible only to its owner; return whether it exists."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -93,5 +93,5 @@ def _remove_unused(files: RealFiles, kept: str) -> None:
 
 
 def _age_ms(files: RealFiles, path: str) -> int:
-    """Return how many ms ago a file was changed, below 0 if the clock was set back."""
+    """Return the milliseconds since a file was changed, below 0 if the clock was set back."""
     return RealClock().wall_ms() - files.modified_ms(path)

@@ -19,7 +19,7 @@ _SOURCES = ("field_kernel.py", "kernel_varint.py")
 
 
 def kept_fields_path() -> str | None:
-    """Return where the compiled reader of this machine is kept, None where it cannot be."""
+    """Return the cache path of the compiled field reader, None without a cache folder."""
     return flat_path("record-fields", record_fields.__file__, _SOURCES)
 
 

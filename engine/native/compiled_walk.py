@@ -36,7 +36,7 @@ _COMPILER = "engine.native.flat_compiler"
 
 
 def kept_walk_path() -> str | None:
-    """Return where the compiled walk of this machine is kept, None where it cannot be."""
+    """Return the cache path of the compiled walk for this machine, None without a cache folder."""
     return flat_path("record-walk", record_walk.__file__, _SOURCES)
 
 
@@ -60,7 +60,7 @@ def compiled_walk(address: int) -> RecordWalk:
     byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
-        """Call the compiled code; small or read-only buffers are copied for it."""
+        """Call the compiled code; small or read-only buffers are copied before the call."""
         size = len(data) - position
         block: object
         if size < COPIED_FOR_A_CALL_BYTES_MAX:
@@ -90,7 +90,7 @@ class CompiledWalkLoader:
         self._checks_left = WALK_CACHE_CHECKS_MAX
 
     def begin(self) -> None:
-        """Check for cached code soon, and have it compiled if there is none."""
+        """Schedule the check for cached code, and its compilation if there is none."""
         self._after(WALK_TAKE_UP_DELAY_MS, self._check)
 
     def _check(self) -> None:
@@ -108,7 +108,7 @@ class CompiledWalkLoader:
         return walk is not None
 
     def _compile(self) -> None:
-        """Start the compiler's process, and poll for its result."""
+        """Start the compiler's process, and poll for its end."""
         pid = self._start()
         if pid is not None:
             self._pid = pid

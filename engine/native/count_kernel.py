@@ -83,6 +83,6 @@ def count_kernel(raw: Bytes, numbers: Numbers, _unused: Numbers) -> int:
 
 
 def compile_count_kernel() -> tuple[str, str]:
-    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(count_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -91,6 +91,6 @@ def field_kernel(  # noqa: C901, PLR0912 (no calls)
 
 
 def compile_kernel() -> tuple[str, str]:
-    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(field_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -35,7 +35,10 @@ _LOWEST_PRIORITY = 19
 
 
 class Kernel(NamedTuple):
-    """One function: the path of its kept code, its compiler, and a check of compiled code."""
+    """One function to compile.
+
+    Its cache path, its compiler, and the self-test of the compiled code.
+    """
 
     path: Callable[[], str | None]
     compile: Callable[[], tuple[str, str]]

@@ -111,7 +111,7 @@ class HeaderCounter:
 
 
 def kept_count_path() -> str | None:
-    """Return where the compiled code of this machine is kept, None where it cannot be."""
+    """Return the cache path of the compiled code for this machine, None without a cache folder."""
     return flat_path("header-count", __file__, _SOURCES)
 
 
@@ -122,9 +122,11 @@ def load_count() -> int | None:
 
 
 def is_count_right(code: int) -> bool:
-    """Return whether code counts some batches right: it is used, and kept, only then.
+    """Return True if compiled code counts sample batches correctly.
 
-    Errors: StorageError, as where there is no place for a file of them.
+    Only then it is used and cached.
+
+    Raises StorageError if the sample file cannot be written.
     """
     batches = [_batch(7, 3, 0), _batch(10, 1, 32), _batch(11, 2, 4), _batch(14, 1, 0)]
     sizes = [len(batch) for batch in batches]

@@ -18,7 +18,10 @@ _I64 = types.int64
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
-    """Compile a helper into each of its callers, so that the kernel has no calls."""
+    """Decorate a helper so that numba compiles it into each caller.
+
+    The kernel then has no calls.
+    """
     return numba.njit(inline="always", error_model="numpy")(function)
 
 

@@ -171,7 +171,7 @@ def _put_header_names(
 
 @_jit
 def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
-    """Copy a fixed text of a line, by its number; return the position after it."""
+    """Write one of the fixed texts of a line, by its number; return the position after it."""
     size = _SIZES[word]
     copy_bytes(out, at, words, _PLACES[word], size)
     return at + size
@@ -297,7 +297,7 @@ def _big_endian(raw: Bytes, at: int, count: int) -> int:
 
 @_jit
 def _put_pair(out: Bytes, at: int, words: Bytes, word: int, value: int) -> int:
-    """Write a fixed text and a decimal number; returns the position behind them."""
+    """Write a fixed text and a decimal number; return the position after them."""
     at = _put_word(out, at, words, word)
     return _put_number(out, at, value)
 
@@ -380,7 +380,7 @@ def _put_batches(
     positions: Numbers,
     valid: Bytes,
 ) -> None:
-    """Write whole batches, up to one that needs the slow path or more room."""
+    """Write the lines of whole batches, up to one that needs the general path or more room."""
     at = 0
     for n in range(numbers[_BATCH_COUNT]):
         start = positions[n]

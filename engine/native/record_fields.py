@@ -29,7 +29,7 @@ _IS_FAST = 16
 
 
 class Fields(NamedTuple):
-    """The numbers of all records, `FIELDS` each, and features that any of the records has."""
+    """FIELDS numbers for each record, and flags of the features that at least one record has."""
 
     numbers: array[int]
     has: int

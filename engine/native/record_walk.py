@@ -40,13 +40,13 @@ class RecordWalk(Protocol):
     """A tier: walks `count` ≥ 1 records from `position` to the end of `data`."""
 
     def __call__(self, data: Buffer, position: int, count: int) -> Walked:
-        """Return what the records have in common, None if they are not on the fast path."""
+        """Return the walk over the records, None if they are off the fast path."""
 
 
 def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
-    """Check the records in plain Python; return what they have in common, None off the fast path.
+    """Check the records in plain Python; return the walk over them, None off the fast path.
 
-    Records of the same shape are checked as a run, in few steps.
+    Consecutive records of the same form are checked together, in few steps.
     """
     least, greatest, nulls = _DELTA_MAX, -_DELTA_MAX, 0
     index = size_before = search_from = 0

@@ -93,7 +93,10 @@ _AHEAD_BYTES = 4096
 
 
 def _inlined(function: Callable[..., object]) -> Dispatcher:
-    """Compile a helper into each of its callers, so that the kernel has no calls."""
+    """Decorate a helper so that numba compiles it into each caller.
+
+    The kernel then has no calls.
+    """
     return numba.njit(inline="always", error_model="numpy")(function)
 
 
@@ -217,9 +220,9 @@ def _number(raw: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @_inlined
 def _content(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Return the start of a field, its size (-1 null), and the position after it.
+    """Return the start of a field, its size (-1 for null), and the position after it.
 
-    The position is beyond `end` for a truncated field, and so for all fields after it.
+    For a truncated field the position is beyond `end`, as it is for all later fields.
     """
     size, start = _number(raw, at, end)
     behind = start
@@ -259,7 +262,7 @@ def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, in
 def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int:
     """Walk and copy a record's headers; return the position after them, 0 off the fast path.
 
-    The copied bytes are counted only once the whole batch is.
+    The copied bytes count only once the whole batch is copied.
     """
     count, at = _number(raw, at, end)
     if count & 1:
@@ -443,7 +446,7 @@ def fill_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
 
 
 def compile_find_kernel() -> tuple[str, str]:
-    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
     return _compiled(find_kernel)
 
 
@@ -453,6 +456,6 @@ def compile_fill_kernel() -> tuple[str, str]:
 
 
 def _compiled(kernel: Callable[..., int]) -> tuple[str, str]:
-    """Compile a kernel; returns its LLVM code and the name that the function has in that."""
+    """Compile a kernel; return its LLVM code and the function's name in that code."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -167,7 +167,7 @@ def _are_all_taken(code: RunCode, frames: array[int], log: bytes) -> bool:
 
 
 def _are_others_refused(code: RunCode, frames: array[int], log: bytes) -> bool:
-    """Return True if the code refuses unwanted records, those without room, and damaged ones."""
+    """Return True if the code refuses records off the fast path, without room, and damaged ones."""
     later = {"first_offset": _BASE_OFFSET + 4, "last_offset": _BASE_OFFSET + 4}
     verdict, memory, rows = _filled(code, frames, log, takes=VALUES, **later)
     if (verdict, rows, memory.value_ends[1]) != (DONE, 1, 200):

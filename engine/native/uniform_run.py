@@ -49,11 +49,7 @@ class _Shape(NamedTuple):
 
 
 def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> UniformRun | None:
-    """Return the records after the one at `start` that have its shape, None if too few.
-
-    The record at `start` is checked already and takes `size` bytes; the next one has number
-    `index`, and at most `count` of them are examined.
-    """
+    """Return the records after the one at `start` that have its form, None if they are too few."""
     search_end = start + size * (UNIFORM_RUN_MIN + 1)
     if count < UNIFORM_RUN_MIN or len(data) < search_end:
         return None

@@ -117,7 +117,7 @@ def decode_coordinator_record(
 
 
 def _decoded(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool) -> Struct:
-    """Return a decoded key or value; with `allows_more` bytes behind it are ignored."""
+    """Return a decoded key or value; with `allows_more`, bytes after the message are ignored."""
     message: Struct = codec.decode_at(body, 0)[0] if allows_more else codec.decode(body)
     return message
 

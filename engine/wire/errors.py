@@ -57,7 +57,7 @@ class BadUtf8(MalformedMessage):
 
 
 class WireVarintTooLong(MalformedMessage):
-    """An unsigned varint goes on after its fifth byte."""
+    """An unsigned varint has more than five bytes."""
 
 
 class BadTag(MalformedMessage):

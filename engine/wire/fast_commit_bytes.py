@@ -74,7 +74,7 @@ _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
 class CommitHead(NamedTuple):
-    """The fields of a request before its commit, the record's key, and a maker of responses."""
+    """A request's fields before its commit, the record's key, and the encoder of its responses."""
 
     group_id: str
     generation_id: int
@@ -121,7 +121,7 @@ def read_commit_fast(frame: memoryview) -> CommitRequest | None:
 
 
 def _head_end(frame: memoryview, at: int) -> int:
-    """Return where the only commit of a request starts; 0 for a request of another shape."""
+    """Return the position where a request's only commit starts, 0 for a request of another form."""
     group_size = frame[at]
     at += group_size + _GENERATION_BYTES
     member_size = frame[at]

@@ -165,7 +165,7 @@ def answer_without_news(version: int, session_id: int) -> bytes:
 
 
 def record_size_bytes(size: int) -> bytes:
-    """Return the size of records as it stands before them, from version 12 on."""
+    """Return the encoded size field that precedes the records from version 12 on."""
     return _varint(size + 1)
 
 

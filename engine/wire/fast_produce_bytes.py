@@ -48,7 +48,7 @@ _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 @dataclass(slots=True)
 class ProduceHead:
-    """A request without its records, and the bytes around the numbers of its response."""
+    """The fields of a request before its records, and the constant bytes of its responses."""
 
     client_id: str
     acks: int

@@ -73,7 +73,7 @@ class ReplicaFetch(NamedTuple):
 
 
 class ReplicaFetched(NamedTuple):
-    """A response; the records are a view of its frame."""
+    """A decoded response; the records are a view of its frame."""
 
     session_id: int
     topic_id: bytes

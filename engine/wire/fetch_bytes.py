@@ -139,7 +139,7 @@ FetchedTopic: TypeAlias = tuple[str | bytes, list[FetchedPartition]]
 
 
 class FetchResponse(NamedTuple):
-    """A Fetch response; error and session are those of the session as a whole."""
+    """A Fetch response; `error` and the session id apply to the whole session."""
 
     topics: list[FetchedTopic]
     error_code: int = 0
@@ -270,7 +270,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
 
 
 def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
-    """Return a requested partition from its numbers; earlier versions have fewer of them."""
+    """Return a requested partition from its numbers; earlier versions lack the last ones."""
     if len(values) == 3:
         partition, offset, max_bytes = values
         return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)
@@ -345,14 +345,14 @@ def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
 
 
 def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]:
-    """Encode a response as parts: regions of files stay what they are."""
+    """Encode a response as parts; file regions are parts of their own."""
     return _Writer(version).response(answer)
 
 
 def encode_fetch_response_in_pieces(
     version: int, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
 ) -> Iterator[None]:
-    """Encode a response, some partitions in each step; `parts` has all of it at the end."""
+    """Encode a response, some partitions in each step; `parts` is complete after the last step."""
     return _Writer(version).response_in_steps(answer, parts, partitions_per_step)
 
 
@@ -367,7 +367,7 @@ def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
 
 
 class _Writer:
-    """Writes one response; bytes gather in `out` until a region stands between."""
+    """Writes one response; bytes are collected in `out` until the next file region."""
 
     __slots__ = ("is_flexible", "out", "parts", "version")
 

@@ -33,7 +33,7 @@ _REMOTE: Final = (
 
 
 class FramedRecord(NamedTuple):
-    """A decoded record with its type and version."""
+    """A decoded record with the type and version of its frame."""
 
     type: int
     version: int

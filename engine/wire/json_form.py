@@ -71,7 +71,10 @@ class _Form:
         return node_of
 
     def steps(self, field: FieldLayout) -> list[_Step]:
-        """Return how to write a field; empty for a field that this version never writes."""
+        """Return the functions that write a field.
+
+        Empty for a field that this version never writes.
+        """
         name, convert = field.name, self.converter(field)
         if field.place == "positional":
             if field.type == "records" and not self.with_records:
@@ -95,7 +98,10 @@ class _Form:
         return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
 
     def converter(self, field: FieldLayout) -> _Maker | None:
-        """Return the function from a non-null value to its JSON node; None if the value is one."""
+        """Return the function that converts a non-null value to its JSON node.
+
+        None if it needs none.
+        """
         one: _Maker | None = None
         if field.struct:
             one = self.struct(field.struct)
@@ -109,7 +115,7 @@ class _Form:
 
 
 def _no_bytes(_records: FieldValue) -> bytes:
-    """Return what Kafka prints for records: nothing."""
+    """Return None: Kafka prints no records."""
     return b""
 
 
@@ -149,7 +155,7 @@ def _array(node: list[FieldValue]) -> str:
 
 
 def _double(node: float) -> str:
-    """Return a double's text; what is no number is quoted."""
+    """Return a double's text, in quotes for NaN and the infinities."""
     return java_double(node) if isfinite(node) else f'"{java_double(node)}"'
 
 

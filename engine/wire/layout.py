@@ -116,7 +116,7 @@ class StructLayout(NamedTuple):
     bytes_min: int
 
     def placed(self, place: Place) -> list[FieldLayout]:
-        """Return the fields of one place, in wire order; tagged ones by their tag."""
+        """Return the fields of one placement in wire order; tagged fields by their tag."""
         fields = [field for field in self.fields if field.place == place]
         return sorted(fields, key=lambda field: field.tag) if place == "tagged" else fields
 

@@ -109,7 +109,10 @@ class ProducedPartition(NamedTuple):
 
     @property
     def is_fast_path(self) -> bool:
-        """Return whether numbers say all of it."""
+        """Return True if the result has nothing but numbers.
+
+        No error message, record errors or leader.
+        """
         return not self.record_errors and self.error_message is None and self.current_leader is None
 
 
@@ -138,9 +141,9 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
 
 
 def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
-    """Decode a request for one partition without a transaction, None for any other.
+    """Decode a request for one partition without a transaction; None for any other request.
 
-    Small requests have this shape, and in them each step counts.
+    Most small requests have this form, and for them the cost of each step counts.
     """
     if body[0]:
         # A transactional id stands where the fields of a head would.
@@ -278,10 +281,10 @@ def _from_message(message: Message, version: int) -> ProduceRequest:
 def encode_produce_response_fast(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
-    """Encode the most frequent response: one partition, without an error.
+    """Encode the most frequent response: one partition without an error.
 
-    `offsets` are the base offset, the append time and the log start offset; only for versions from
-    5 on, which have all of them.
+    `offsets` are the base offset, the append time and the log start offset. Only for version 5 and
+    later, which have all three.
     """
     prefix, suffix = around_numbers(version, topic)
     return prefix + _NUMBERS(partition, 0, *offsets) + suffix

@@ -42,9 +42,9 @@ def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple[str, int]:
-    """Read the rest of a compact string whose generated fast path does not apply.
+    """Read a compact string to which the generated fast path does not apply.
 
-    `first` is the first byte of its length: the length may have more bytes, be null or be wrong.
+    `first` is the first byte of its length: the length may have more bytes, be null or be invalid.
     """
     length = first
     if first > 127:

@@ -42,13 +42,16 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth, after the pending fixed-size fields."""
+        """Add one line at the present indentation, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
     def fixed(self, code: str, target: str) -> None:
-        """Add a fixed-size value to those that the next `struct` call unpacks."""
+        """Add a fixed-size field to the pending ones.
+
+        The next `struct` call unpacks them together.
+        """
         self.pending_codes += code
         self.pending_targets.append(target)
 

@@ -37,7 +37,7 @@ _INT32: Final = _FIXED_FORMATS["int32"]
 
 
 class Reader:
-    """Reads one message from `buffer`; `position` moves as it goes."""
+    """Reads one message from `buffer`; `position` is where the next field starts."""
 
     def __init__(
         self, message: str, release: str, buffer: bytes | memoryview, position: int

@@ -42,7 +42,7 @@ _CONTROL_RELEASE: Final = "4.3.0"
 
 
 class NoSuchDecoder(EngineError):
-    """The dump tool of a release has no decoder of this kind."""
+    """The dump tool of the release has no decoder of this name."""
 
     def __init__(self, kind: str, kafka_version: str) -> None:
         self.kind = kind

@@ -137,7 +137,7 @@ def parse_versions(text: str) -> Versions:
 
 
 def _default(type_name: str, is_array: bool, text: str | None) -> object:
-    """Return a field's default as a value; see FieldSchema for what None means."""
+    """Return a field's default value; FieldSchema describes the meaning of None."""
     if is_array or text == "null":
         return None
     if type_name in INTEGER_TYPES:

@@ -51,7 +51,7 @@ class Struct:
 
     # Written by hand and not compiled per class: compiling one costs as much as 500 calls of this.
     def __init__(self, **fields: object) -> None:
-        """Set all fields: those that are missing in `fields` to their defaults."""
+        """Set all fields; a field that `fields` lacks gets its default."""
         for name, value in self.shared_defaults:
             setattr(self, name, value)
         for name, make in self.fresh_defaults:
@@ -84,7 +84,7 @@ def shared_default(field: FieldSchema) -> object:
 
 
 def _make_class(schema: MessageSchema, name: str, made: dict[str, type[Struct]]) -> None:
-    """Create the class of one struct, after those of the structs among its defaults."""
+    """Create the class of a struct; the classes of the structs among its defaults exist already."""
     fields = schema.structs[name].fields
     shared: list[tuple[str, object]] = []
     fresh: list[tuple[str, Callable[[], object]]] = []

@@ -173,7 +173,7 @@ class ToolReader(Reader):
 
 
 def nearest_version(message: Struct, version: int) -> int:
-    """Return the version of the message nearest to one that it may not have."""
+    """Return `version` if the message has it, else the nearest version that the message has."""
     valid = message_schema(message.message_name, message.release).valid
     return max(valid.lowest, min(version, valid.highest))
 

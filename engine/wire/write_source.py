@@ -59,13 +59,16 @@ class _Source:
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present depth, after the pending fixed-size fields."""
+        """Add one line at the present indentation, after the pending fixed-size fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
     def fixed(self, code: str, value: str) -> None:
-        """Add a fixed-size value to those that the next `struct` call packs."""
+        """Add a fixed-size field to the pending ones.
+
+        The next `struct` call packs them together.
+        """
         self.pending_codes += code
         self.pending_values.append(value)
 
@@ -79,7 +82,10 @@ class _Source:
             self.line(f"{self.out} += {name}({', '.join(values)})")
 
     def early(self, text: str) -> None:
-        """Add one line that neither appends nor depends on what is pending."""
+        """Add one line before the pending fields.
+
+        It appends no bytes and does not depend on them.
+        """
         self.lines.append(" " * self.depth + text)
 
     def name(self, prefix: str) -> str:

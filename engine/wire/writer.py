@@ -35,7 +35,7 @@ def varint_bytes(value: int) -> bytes:
 
 
 def is_default(field: FieldSchema, value: object, default_struct: Struct | None) -> bool:
-    """Return True if a field has its default; `default_struct` is that of a struct's type.
+    """Return True if a field has its default; `default_struct` is the default of a struct field.
 
     Source: FieldSpec.generateNonDefaultValueCheck.
     """

@@ -74,7 +74,10 @@ def decode_acls(data: bytes | None, path: str) -> list[AclEntry]:
 
 
 def encode_acl_change(change: AclChange) -> bytes:
-    """Return the text of a change: short for literal patterns, JSON for others."""
+    """Return the text of an ACL change.
+
+    The short form for literal patterns, JSON for prefixed ones.
+    """
     if change.pattern_type == "LITERAL":
         return f"{change.resource_type}:{change.name}".encode()
     return encode_json(

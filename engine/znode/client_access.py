@@ -31,7 +31,7 @@ class ClientAccess:
     """The identities of one connection."""
 
     def __init__(self, peer: str, users: Mapping[str, str], entropy: Entropy) -> None:
-        """A connection has the identity of its address, and those that it proves later."""
+        """Begin with the identity of the client's address; authentications add others."""
         host = peer.rpartition(":")[0].strip("[]")
         self.identities: Identities = ((IP, host),)
         self._users = users
@@ -40,7 +40,7 @@ class ClientAccess:
         self._nonce = ""
 
     def kept_acl(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:
-        """Return the ACL that a node gets for one that the client has sent; raises InvalidAcl."""
+        """Return the ACL to store for an ACL that the client has sent; raise InvalidAcl."""
         return kept_acl(path, acl, self.identities, has_sasl=bool(self._users))
 
     def add(self, scheme: str, proof: bytes) -> None:
@@ -69,6 +69,6 @@ class ClientAccess:
         return answer
 
     def _note(self, identity: tuple[str, str]) -> None:
-        """Add an identity to those that the connection has shown, unless it is among them."""
+        """Add an identity to those of the connection, unless it has it."""
         if identity not in self.identities:
             self.identities = (*self.identities, identity)

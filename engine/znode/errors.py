@@ -101,7 +101,7 @@ class NoAuth(NodeError):
 
 
 class InvalidAcl(NodeError):
-    """An ACL has no entry, or one that no client can match."""
+    """An ACL is empty, or has an entry that no client can match."""
 
     code = -114
 
@@ -117,7 +117,7 @@ class InvalidZnodePath(NodeError):
 
 
 class ZnodeLimitExceeded(NodeError):
-    """A store would grow beyond one of its bounds."""
+    """A change would exceed a limit of the store."""
 
     code = -8
 
@@ -150,7 +150,7 @@ class ZnodeConnectionLost(ZnodeError):
 
 
 class ZnodeLoginRefused(ZnodeError):
-    """A server does not take a client's name and password, or none at all."""
+    """A server rejects the client's name and password, or requires them."""
 
     code: ClassVar[int] = -115
     exit_code = _UNREACHABLE_EXIT

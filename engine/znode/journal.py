@@ -21,7 +21,7 @@ class Stored(NamedTuple):
 
 
 class Journal(Protocol):
-    """Keeps the results of transactions. Raises ZnodeStoreFailed, and is not used after that."""
+    """Stores the results of transactions. After it raises ZnodeStoreFailed it must not be used."""
 
     def load(self) -> Stored:
         """Return the state after the last durable transaction."""
@@ -30,7 +30,7 @@ class Journal(Protocol):
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Make one transaction durable, whole or not at all; None removes a node or session."""
+        """Make one transaction durable atomically; None removes a node or session."""
         ...
 
     def keep_secret(self, secret: bytes) -> None:

@@ -155,6 +155,6 @@ def _mapping(value: object, path: str, name: str) -> dict[str, object]:
 
 
 def _with_capital_digits(match: re.Match[str]) -> str:
-    """Return an escape with its hex digits in capitals, as Jackson writes it; others unchanged."""
+    """Return an escape with capital hex digits, as Jackson writes it; other text unchanged."""
     digits = match.group(1)
     return match.group() if digits is None else f"\\u00{digits.upper()}"

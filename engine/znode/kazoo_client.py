@@ -83,14 +83,14 @@ _EVENTS = {
 
 
 class _Inline:
-    """Runs at once the work that kazoo would give to one of two more threads, without an order."""
+    """Runs work at once that kazoo would pass to one of two threads, which keep no order."""
 
     def put(self, work: Callable[[], None]) -> None:
         work()
 
 
 class InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Kazoo's threading handler with one thread, that of the connection."""
+    """Kazoo's threading handler reduced to one thread, that of the connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -459,7 +459,7 @@ class KazooZnodeClient:
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _soon(self, work: Callable[[], None]) -> None:
-        """Run work on the loop: kazoo reports on threads of its own."""
+        """Run work on the loop: kazoo calls back on its own threads."""
         self._timers.call_from_thread(work)
 
 

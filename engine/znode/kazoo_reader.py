@@ -93,7 +93,7 @@ class TreeNode(NamedTuple):
 
 
 class NodeChange(NamedTuple):
-    """A change of a node: `created`, `changed` or `deleted`, the last without a stat."""
+    """A change of a node: `created`, `changed` or `deleted`; a deleted node has no stat."""
 
     event: str
     path: str
@@ -202,7 +202,7 @@ class ZnodeReader:
         return self._views([child_path(path, name) for name in sorted(names)], None)
 
     def tree(self, path: str, depth_max: int | None) -> Iterator[TreeNode]:
-        """Return a node and those below it, parents before children, down to a depth."""
+        """Return a node and its descendants down to a depth, parents before children."""
         yield from self._below(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _below(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:

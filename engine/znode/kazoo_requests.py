@@ -87,7 +87,7 @@ class GetAllChildrenNumber(NamedTuple):
 
 
 class AddWatch(NamedTuple):
-    """Set a watch that stays; mode 0 is of one node, 1 of all below it, too."""
+    """Set a persistent watch; mode 0 is for one node, mode 1 also for all its descendants."""
 
     path: str
     mode: int

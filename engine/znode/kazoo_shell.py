@@ -149,9 +149,9 @@ class ZnodeShellSession(ZnodeEditor):
             self._kazoo._stopped.wait()
 
     def _note_state(self, state: str) -> None:
-        """Report a state of the connection, except the first one and those after closing.
+        """Report a state of the connection.
 
-        The caller reports these itself.
+        The caller reports the first state and those after `close`.
         """
         if self._kazoo.client_state == KeeperState.AUTH_FAILED:
             self.has_failed = True
@@ -264,9 +264,9 @@ class ZnodeShellSession(ZnodeEditor):
         self._persistent[watched] = is_recursive
 
     def remove_watches(self, path: str, kind: int, *, is_local: bool) -> None:
-        """Remove the watches of a node and report each kind; without a server if `is_local`.
+        """Remove the watches of a node and report each kind; without the server if `is_local`.
 
-        Errors: NodeRefused (−121) if there is none.
+        Raises NodeRefused (−121) if the node has no watch.
         """
         watched = _prefix_root(self._kazoo.chroot, path)
         request = self._kazoo.handler.async_result()
@@ -293,7 +293,7 @@ class ZnodeShellSession(ZnodeEditor):
         return _no_report if watches else None
 
     def _read_event(self, buffer: bytes, offset: int) -> None:
-        """Report an event once if there is a watch of it, on kazoo's thread of watchers."""
+        """Report an event once if a watch for it is set, on kazoo's thread for watchers."""
         (number, _, path), _ = Watch.deserialize(buffer, offset)
         event = EventType(number)
         watchers: set[object] = set()
@@ -332,10 +332,10 @@ class ZnodeShellSession(ZnodeEditor):
         container: bool = False,
         ttl_ms: int | None = None,
     ) -> str:
-        """Create a node and return its path; without an `acl` everybody may do everything.
+        """Create a node and return its path; without an `acl` everybody has all permissions.
 
-        A server deletes a container after its last child, and a node with `ttl_ms` after that time
-        without changes and children.
+        A server deletes a container after its last child, and a node with `ttl_ms` once it has had
+        no change and no children for that time.
         """
         entries = None if acl is None else _entries(acl)
         if not container and ttl_ms is None:

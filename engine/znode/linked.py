@@ -40,7 +40,7 @@ class LinkedZnodeClient:
     def __init__(
         self, client: EmbeddedZnodeClient, links: PlaceLinks, place: str, store_place: str
     ) -> None:
-        """`client` is used by this object alone; the places are the two ends of the link."""
+        """`client` is used only by this object; the places are the two ends of the link."""
         self._client = client
         #: The directions of the link, to the store and from it.
         self._out = links.channel(place, store_place)

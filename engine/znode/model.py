@@ -25,7 +25,7 @@ OPEN_ACL: Final = (NodeAclEntry(31, "world", "anyone"),)
 class Stat(NamedTuple):
     """A node's ZooKeeper stat, without its data.
 
-    `cversion` counts creations and removals of children, `pzxid` is the last of them;
+    `cversion` counts creations and removals of children, `pzxid` is the zxid of the last of them;
     `ephemeral_owner` is a session's id, or 0.
     """
 
@@ -44,9 +44,9 @@ class Stat(NamedTuple):
 
 
 class Create(NamedTuple):
-    """Create a node; a sequential one gets ten digits after its path.
+    """Create a node; ten digits are appended to the path of a sequential node.
 
-    `acl` is for a store of this process: clients of ZooKeeper's choose it by the path.
+    `acl` is for a store of this process: clients of ZooKeeper derive it from the path.
     """
 
     path: str

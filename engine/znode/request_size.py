@@ -18,11 +18,11 @@ _OPERATION_BYTES = 64
 
 
 def operation_bytes(operation: Operation) -> int:
-    """Return how many bytes an operation takes in a request, at most, without a chroot."""
+    """Return the most bytes that an operation takes in a request, without a chroot."""
     data = operation.data if isinstance(operation, Create | SetData) else None
     return _OPERATION_BYTES + len(operation.path.encode()) + len(data or b"")
 
 
 def request_bytes(operations: Iterable[Operation]) -> int:
-    """Return how many bytes a request of these operations takes, at most, without a chroot."""
+    """Return the most bytes that a request with these operations takes, without a chroot."""
     return sum(map(operation_bytes, operations))

@@ -164,9 +164,9 @@ class RetryingZnodeClient:
                 raise
 
     async def _results_if_done(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Return the results of a write if the store has all of them; raises _NotDone.
+        """Return the results of a write if the store has applied it; raise _NotDone.
 
-        Of several operations on one node the last one counts.
+        Of several operations on one node, the last one counts.
         """
         last = {operation.path: operation for operation in operations}
         stats = [await self._found(each, is_last=last[each.path] is each) for each in operations]
@@ -205,9 +205,9 @@ class RetryingZnodeClient:
         return stat
 
     async def _numbered(self, operation: Create, zxid: int | None) -> str:
-        """Return the path of the sequential node that a lost Create made; raises _NotDone.
+        """Return the path of the sequential node that a lost Create made; raise _NotDone.
 
-        With a zxid the node of that transaction, else the newest one with the same data.
+        With a zxid, that is the node of that transaction, else the newest node with the same data.
         """
         parent = parent_of(operation.path)
         prefix = operation.path.removeprefix(parent).removeprefix("/")
@@ -261,5 +261,5 @@ async def _again(request: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _alone(result: Awaitable[OperationResult]) -> list[OperationResult]:
-    """Return one result as a list: `_write` expects those of a transaction."""
+    """Return one result in a list, as `_write` expects the results of a transaction."""
     return [await result]

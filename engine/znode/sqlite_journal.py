@@ -67,7 +67,7 @@ _PRIMARY_CODE = 0xFF
 
 
 def failure(path: str, operation: str, error: sqlite3.Error) -> ZnodeStoreFailed:
-    """Return the engine's error for one of SQLite's, with its remedy."""
+    """Return the engine's error, with its remedy, for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY_CODE
     if code in _DAMAGED:
         damaged = ZnodeStoreDamaged(path, operation, str(error))
@@ -120,7 +120,7 @@ class SqliteJournal:
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Make one transaction durable, whole or not at all; None removes a node or session."""
+        """Make one transaction durable atomically; None removes a node or session."""
         execute = self._database.execute
         try:
             execute("BEGIN")
@@ -185,7 +185,7 @@ class SqliteJournal:
 
 
 def _with_acl(node: Node, row: tuple[int, int, str] | None) -> Node:
-    """Return a node with its ACL, unless the row is of an earlier node at that path."""
+    """Return a node with its stored ACL, unless that belongs to an earlier node at the path."""
     if row is None or row[0] != node.czxid:
         return node
     _, version, text = row

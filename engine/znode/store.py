@@ -102,7 +102,7 @@ class ZnodeStore:
         return len(self._watches)
 
     def close(self) -> None:
-        """Release the journal; sessions stay as they are."""
+        """Close the journal; sessions are not ended."""
         self._journal.close()
 
     # -- sessions ------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class ZnodeStore:
         return self._sessions.take_over(session_id, self._clock.monotonic_ms(), on_expired)
 
     def heartbeat(self, session_id: int) -> None:
-        """Restart a session's timeout, as every call of it does; raises SessionExpired."""
+        """Restart a session's timeout, as each of its calls does; raise SessionExpired."""
         self._sessions.touch(session_id, self._clock.monotonic_ms())
 
     def close_session(self, session_id: int) -> None:
@@ -163,7 +163,7 @@ class ZnodeStore:
         self._deliver()
 
     def expire_sessions(self) -> list[int]:
-        """End the sessions that were silent for their timeout; returns their ids."""
+        """End the sessions without a call for their timeout; return their ids."""
         overdue = self._sessions.overdue(self._clock.monotonic_ms())
         for session_id in overdue:
             on_expired = self._end_session(session_id)
@@ -227,7 +227,7 @@ class ZnodeStore:
     def watch_persistently(
         self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
     ) -> None:
-        """Set a watch that stays after it fires, on one node or on all its descendants too."""
+        """Set a watch that stays after it fires, on one node or also on all its descendants."""
         self._enter(session_id, path)
         self._watches.add_persistent(session_id, path, watcher, is_recursive=is_recursive)
 
@@ -237,7 +237,7 @@ class ZnodeStore:
         return self._watches.has(session_id, path, kind)
 
     def remove_watches(self, session_id: int, path: str, kind: WatchKind | None) -> None:
-        """Take off a session's watches of a kind on a node, or all that it has there."""
+        """Remove a session's watches of a kind on a node, or all its watches there."""
         self._enter(session_id, path)
         self._watches.remove(session_id, path, kind)
 
@@ -309,7 +309,7 @@ class ZnodeStore:
         check_path(path)
 
     def _check_usable(self) -> None:
-        """Raise the error of a commit that failed: after that the store serves nothing."""
+        """Raise the error of a failed commit: after it the store refuses all calls."""
         if self._failure is not None:
             raise self._failure
 

@@ -60,7 +60,7 @@ K = TypeVar("K")
 
 
 class Node(NamedTuple):
-    """A node as it is stored; its children are known by their paths."""
+    """A node as it is stored, without its children, which are found by their paths."""
 
     data: bytes | None
     czxid: int

@@ -53,7 +53,7 @@ _LOG_DIR_FAILURE = 1
 
 
 class BrokerRegistration(NamedTuple):
-    """Listeners of a broker; `endpoints` are texts such as `PLAINTEXT://host:9092`."""
+    """The registration of a broker; `endpoints` are strings such as `PLAINTEXT://host:9092`."""
 
     endpoints: tuple[str, ...]
     #: Security protocol by listener name.
@@ -69,7 +69,7 @@ class BrokerRegistration(NamedTuple):
 
 
 class PartitionAssignment(NamedTuple):
-    """The replicas of a partition, and those of them that come and go."""
+    """The replicas of a partition, and those that a reassignment is adding and removing."""
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...] = ()
@@ -140,7 +140,7 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
-    """Return a broker's registration of version 1 to 5 (and later ones of the same form)."""
+    """Return a broker's registration of version 1 to 5, or of a later version of the same form."""
     fields = decode_object(data, path)
     version = fields.integer("version")
     if version < 1:
@@ -381,7 +381,7 @@ def _partition(fields: JsonObject) -> TopicPartition:
 
 
 def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
-    """Return the partitions that have such replicas, in the order of Kafka's Scala map."""
+    """Return the partitions with a non-empty list, in the order of Kafka's Scala map."""
     changing = {key: numbers for key, numbers in replicas.items() if numbers}
     return {key: changing[key] for key in scala_map_order(changing)}
 

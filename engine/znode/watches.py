@@ -96,7 +96,7 @@ class WatchTable:
         return [watcher for _, watcher in taken]
 
     def _staying(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
-        """Return the persistent watches that an event fires, those of its node first."""
+        """Return the persistent watches that an event fires, those of its own node first."""
         is_of_children = event.type is EventType.CHILDREN_CHANGED
         own = self._persistent.get(event.path, {})
         found = {key: None for key, recursive in own.items() if not (recursive and is_of_children)}

@@ -115,7 +115,7 @@ class RecordReader:
         return NodeAclEntry(self.int32(), self._text_or_null(), self._text_or_null())
 
     def _text_or_null(self) -> str:
-        """Return a ustring, empty for null, which kazoo sends for it."""
+        """Return a ustring; empty for null, which kazoo sends for an empty one."""
         start = self._position
         if self.int32() == -1:
             return ""

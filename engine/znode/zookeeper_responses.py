@@ -94,7 +94,7 @@ def error_code(error: ZnodeError) -> int:
 
 
 class ZookeeperResponses:
-    """Responds to the requests of one session; `watcher` gets the events of its watches."""
+    """Responds to the requests of one session; `watcher` receives the events of its watches."""
 
     def __init__(
         self, store: ZnodeStore, session_id: int, watcher: Watcher, access: ClientAccess

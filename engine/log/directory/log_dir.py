@@ -120,7 +120,7 @@ class LogDirState(NamedTuple):
     problems: tuple[StorageError, ...]
 
     def offset(self, checkpoint: str, partition: TopicPartition | None) -> int | None:
-        """Return a partition's offset in one of the checkpoints, None where it has none."""
+        """Return a partition's offset in a checkpoint, None without a line for it."""
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
