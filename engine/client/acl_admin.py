@@ -56,7 +56,7 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
 
 
 def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
-    """Create ACLs; raises the first ApiError of any of them."""
+    """Create ACLs; raise the first ApiError among their results."""
     for error in create_each(client, bindings):
         if error is not None:
             raise error

@@ -85,7 +85,7 @@ class AsyncConsumer:
 
     @property
     def blocking(self) -> Consumer:
-        """Return the consumer as it is used on its thread: by a listener, and by nothing else."""
+        """Return the blocking consumer, for a rebalance listener; it runs on that thread."""
         return self._consumer
 
     async def subscribe(

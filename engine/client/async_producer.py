@@ -69,7 +69,10 @@ class RecordAborted(EngineError):
 
 
 class AsyncProducer:
-    """Sends records from an event loop; `async with` sends all that is left, and closes it."""
+    """Sends records from an event loop.
+
+    The end of `async with` sends queued records and closes it.
+    """
 
     def __init__(
         self,
@@ -109,7 +112,7 @@ class AsyncProducer:
         )
 
     async def __aenter__(self) -> AsyncProducer:
-        """Return the producer; initialize a transactional one. Errors: those of `init`."""
+        """Return the producer; initialize a transactional one. Raises the errors of `init`."""
         if self._transactions is not None:
             try:
                 await self._call(self._transactions.init)
@@ -137,11 +140,11 @@ class AsyncProducer:
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> asyncio.Future[StoredRecord]:
-        """Send a record; the result is its place once it is stored.
+        """Send a record; the result is its partition and offset once it is stored.
 
         If records without a result fill `buffer_bytes`, the record waits for room, in order: await
-        the result, or `room` before the next record. Errors: ProducerClosed, RecordAboveBuffer; by
-        the awaitable BufferExhausted, ApiError and others of the record.
+        the result, or `room` before the next record. Raises ProducerClosed and RecordAboveBuffer;
+        the awaitable raises BufferExhausted, ApiError and other errors of the record.
         """
         if self._is_closed:
             raise ProducerClosed
@@ -202,9 +205,9 @@ class AsyncProducer:
         return result
 
     async def flush(self) -> None:
-        """Wait until every sent record has its result, also those that wait for room.
+        """Wait until each sent record has its result, including records that wait for room.
 
-        Errors: those that keep all records from being sent, which then fail with the same error.
+        Raises an error that prevents all records from being sent; the records fail with it, too.
         """
         while self._later:
             await self._call(self._flush)
@@ -216,7 +219,7 @@ class AsyncProducer:
         await self._call(self._flush)
 
     async def begin(self) -> None:
-        """Begin a transaction. Errors: NoTransactions, those of the producer."""
+        """Begin a transaction. Raises NoTransactions and the errors of the producer."""
         await self._call(self._transactional("begin").begin)
 
     async def send_offsets(
@@ -227,7 +230,7 @@ class AsyncProducer:
         await self._call(lambda: transactions.send_offsets(group, offsets))
 
     async def commit(self) -> None:
-        """Send all that is left and commit the transaction. Errors: as `begin`."""
+        """Send all queued records and commit the transaction. Raises the errors of `begin`."""
         transactions = self._transactional("commit")
         await self._call(lambda: self._complete_futures(transactions.commit()))
 
@@ -262,7 +265,10 @@ class AsyncProducer:
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
-        """Return the transactional producer; raises NoTransactions for one without transactions."""
+        """Return the transactional producer.
+
+        Raise NoTransactions if the settings have no transactional id.
+        """
         if self._transactions is None:
             raise NoTransactions(action)
         return self._transactions
@@ -281,7 +287,10 @@ class AsyncProducer:
         return await asyncio.wrap_future(self._submit(noting))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue `work` for the producer's thread. Raises ProducerClosed after its end."""
+        """Queue `work` for the producer's thread.
+
+        Raises ProducerClosed once the thread has ended.
+        """
         try:
             return self._thread.submit(work)
         except RuntimeError as error:
@@ -311,7 +320,7 @@ class AsyncProducer:
             raise
 
     def _progress(self) -> int | None:
-        """Send due batches and process responses, until other work comes for this thread."""
+        """Send due batches and process responses, until other work is queued for this thread."""
         if self._producer.is_idle:
             # Those left were dropped, and nobody else will give them a result.
             self._fail_all(self._failure or RecordAborted())

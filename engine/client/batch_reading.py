@@ -27,7 +27,7 @@ _FETCH_BYTES: Final = 8 * FETCH_PARTITION_BYTES_MAX
 
 
 class StoredBatches(NamedTuple):
-    """Batches, each held to its checksum, and the aborted transactions that they may be of."""
+    """Batches whose checksums were verified, and the aborted transactions that may contain them."""
 
     batches: list[RecordBatch]
     aborted: list[AbortedProducer]
@@ -38,7 +38,7 @@ def stored_batches(
 ) -> Iterator[StoredBatches]:
     """Yield the batches with offsets in [start, end), until the partition has no more.
 
-    Errors: those of the leader, and CorruptRecord.
+    Raises the errors of the leader, and CorruptRecord.
     """
     position = start_offset
     while position < end_offset:

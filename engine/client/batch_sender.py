@@ -68,8 +68,8 @@ _MAY_BE_STORED: Final = frozenset((REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_
 class BatchResult(NamedTuple):
     """The result of a batch.
 
-    `base_offset` is −1 where the broker does not say it (acks=0, stored before). With an error
-    nothing of it is stored, unless `is_doubtful`: then nobody knows.
+    `base_offset` is −1 if the broker does not return it (acks=0, a duplicate). After an error
+    no record is stored, unless `is_doubtful`: then it is unknown.
     """
 
     batch: OutgoingBatch
@@ -94,7 +94,7 @@ class SenderOptions(NamedTuple):
 
 
 class _Queue:
-    """The batches of one partition, in order: those under way and those that wait."""
+    """The batches of one partition, in order: those in flight and those that wait."""
 
     def __init__(self) -> None:
         """Begin without batches, at sequence 0."""
@@ -148,7 +148,7 @@ class _Queue:
         self.epochs_above += 1
 
     def renumber_if_due(self) -> None:
-        """Reset the sequences after a record that was given up, once no batch is in flight.
+        """Reset the sequences after an expired record, once no batch is in flight.
 
         Batches queued before that record keep their sequences: the broker expects them, or has
         stored them already.
@@ -163,7 +163,7 @@ class _Queue:
 
 
 class ProduceSender:
-    """Takes batches by `put`; `poll` sends them, waits and returns their results."""
+    """Queues batches by `put`; `poll` sends them, waits for responses and returns their results."""
 
     def __init__(
         self,
@@ -217,10 +217,10 @@ class ProduceSender:
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
-        """Queue a batch behind the earlier ones of its partition.
+        """Queue a batch after the earlier ones of its partition.
 
-        A partition that has failed accepts no more, unless it may continue: new batches fail with
-        the error of the first one.
+        A partition that has failed accepts no more batches unless it may continue: new batches fail
+        with the error of the first failed one.
         """
         self.pending_bytes += batch.size_bytes
         queue = self._queues.setdefault(batch.partition, _Queue())
@@ -339,7 +339,7 @@ class ProduceSender:
         self._submit(leader, batches, view)
 
     def _next_batch(self, partition: TopicPartition) -> OutgoingBatch:
-        """Move a partition's next batch from the queue to those in flight."""
+        """Move the next batch of a partition from those that wait to those in flight."""
         queue = self._queues[partition]
         limit_bytes = self._limits_bytes.get(partition.topic)
         batch = queue.waiting[0]
@@ -413,7 +413,7 @@ class ProduceSender:
     # -- taking results
 
     def _receive_responses(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
-        """Wait up to `wait_ms` for responses, and apply them to their batches."""
+        """Wait up to `wait_ms` for responses, and process them for their batches."""
         arrived = self._client.wait_any(wait_ms, may_be_interrupted=may_be_interrupted)
         for token, result in arrived:
             batches = self._requests.pop(token, None)
@@ -544,7 +544,7 @@ class ProduceSender:
 
 
 def is_too_large(error: EngineError) -> bool:
-    """Return whether a broker refused a batch for its size."""
+    """Return whether a broker refused a batch because of its size."""
     return isinstance(error, ApiError) and error.code in _TOO_LARGE
 
 

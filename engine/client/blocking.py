@@ -69,8 +69,8 @@ K = TypeVar("K")
 class KafkaClient:
     """A client of one cluster that waits for its responses. Not for use by several threads.
 
-    `timeout_ms` bounds every call as a whole, with all its attempts. `checks` may keep requests
-    from being sent; their errors come out of any call.
+    `timeout_ms` bounds each call as a whole, with all its attempts. `checks` may refuse requests
+    before they are sent; any call raises their errors.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class KafkaClient:
         raise _together(failures)
 
     def _addresses(self) -> list[Address]:
-        """Return where brokers may be reached: the addresses given, and those known since."""
+        """Return the addresses to try: the given ones, and those from metadata."""
         return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
@@ -421,9 +421,9 @@ class KafkaClient:
         self.view([])
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
-        """Return fresh metadata of topics; raises ApiError unless all of them exist.
+        """Return fresh metadata of topics; raise ApiError unless all of them exist.
 
-        A topic that was created a moment ago is waited for: its metadata reaches brokers later.
+        It waits for a topic that was just created: brokers receive its metadata a moment later.
         """
         wanted = sorted(set(topics))
         for attempt in range(UNKNOWN_TOPIC_ATTEMPTS_MAX):
@@ -441,8 +441,8 @@ class KafkaClient:
     ) -> bool:
         """Refresh metadata of topics until `is_settled` holds; return whether it did.
 
-        A change by the controller reaches the other brokers a moment later. Errors of a request end
-        the wait: the change is made, and the next request meets them.
+        Other brokers learn of a change by the controller a moment later. An error of a request ends
+        the wait: the change is made, and the next request reports the error.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -519,7 +519,7 @@ class KafkaClient:
     ) -> dict[TopicPartition, T | EngineError]:
         """Send one request to each leader of `partitions`; return a result for each partition.
 
-        No retries: errors, also of partitions without a leader, are results.
+        No retries: errors, including a missing leader, are results.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -563,9 +563,10 @@ class KafkaClient:
     ) -> Response:
         """Send a request to the coordinator of a group or transactional id.
 
-        The coordinator is looked up, and again after it moved. `timeout_ms` is for requests that
-        the coordinator parks (JoinGroup); it bounds each request and all attempts. Errors besides
-        those of requests: ClientCloses, if the client begins to close during such a wait.
+        The coordinator is looked up, and again after it has moved. `timeout_ms` is for requests
+        that the coordinator delays (JoinGroup); it bounds each request and all attempts together.
+        Raises the errors of the requests, and ClientCloses if the client begins to close during
+        such a wait.
         """
         deadline_ms = self._deadline_ms(timeout_ms)
         is_apart = self.has_coordinators_apart and key_type == GROUP_KEY_TYPE

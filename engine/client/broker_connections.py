@@ -37,7 +37,7 @@ _WAIT_MS_MAX: Final = 3_600_000
 
 
 class _Waiting(NamedTuple):
-    """A call on its way."""
+    """A call whose response has not arrived."""
 
     call: Call
     deadline_ms: int
@@ -75,12 +75,12 @@ class _Channel:
         return self.connection.state == READY
 
     def is_idle_since_before(self, now_ms: int) -> bool:
-        """Return whether it is ready, and has had no call under way for a while."""
+        """Return True if the connection is ready and has had no call since before `before_ms`."""
         has_calls = self.queued or self.in_flight
         return self.is_ready and not has_calls and self.answered_ms < now_ms
 
     def next_deadline_ms(self) -> int | None:
-        """Return the earliest deadline of the connection and its calls, None if there is none."""
+        """Return the earliest deadline of the connection and its calls, None without a deadline."""
         deadlines = [w.deadline_ms for w in (*self.queued.values(), *self.in_flight.values())]
         if deadlines and not self.is_ready:
             deadlines.append(self.connect_deadline_ms)
@@ -138,8 +138,8 @@ class BrokerConnections:
     ) -> None:
         """Send a call, after connecting if needed; `wait` returns its result.
 
-        A call that `is_apart` has its own connection: it does not queue behind the others'
-        responses. `on_call` sees each call first, and its errors are raised.
+        A call that `is_apart` has its own connection, so that it does not wait for the responses of
+        other calls. `on_call` receives each call first, and its errors are raised.
         """
         if self._on_call is not None:
             self._on_call(call)
@@ -160,9 +160,9 @@ class BrokerConnections:
     def wait(
         self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
     ) -> list[tuple[object, CallResult]]:
-        """Return the results that have arrived, waiting for the first if there are none yet.
+        """Return the results that have arrived; without any, wait for the first.
 
-        After `interrupt` a wait that may be interrupted returns without waiting; so does one that
+        After `interrupt` an interruptible wait returns at once; so does a wait with
         `ends_as_closing` after `begin_closing`.
         """
         now_ms = self._clock.monotonic_ms()
@@ -201,7 +201,7 @@ class BrokerConnections:
         return min(deadline_ms, self.close_deadline_ms)
 
     def abandon(self, tokens: Iterable[object]) -> None:
-        """Give up calls that are under way: `wait` does not return their results."""
+        """Give up calls without a response: `wait` does not return their results."""
         self._abandoned.update(tokens)
 
     def interrupt(self) -> None:
@@ -219,14 +219,14 @@ class BrokerConnections:
         return self._is_interrupted
 
     def begin_closing(self, deadline_ms: int) -> None:
-        """End the waits that `ends_as_closing`, and bound all others by a deadline.
+        """End the waits with `ends_as_closing`, and bound all other waits by a deadline.
 
-        A wait in progress notices it at its next wake-up, for instance by `interrupt`.
+        A wait in progress ends or is bounded at its next wake-up, for instance by `interrupt`.
         """
         self.close_deadline_ms = deadline_ms
 
     def drop(self, address: Address, *, is_apart: bool = False) -> None:
-        """Close a connection to an address: a late response delays all later ones on it."""
+        """Close the connection to an address: a late response delays all later ones on it."""
         channel = self._channels.get((address, is_apart))
         if channel is not None:
             channel.stream.close()
@@ -251,7 +251,7 @@ class BrokerConnections:
             self._apply_events(min(left_ms, _WAIT_MS_MAX))
 
     def close(self) -> None:
-        """Close all connections; calls on their way get no result."""
+        """Close all connections; calls without a response get no result."""
         for channel in self._channels.values():
             channel.stream.close()
         self._channels.clear()
@@ -351,7 +351,7 @@ class BrokerConnections:
         return True
 
     def _flush(self, channel: _Channel) -> None:
-        """Hand the frames that a connection has encoded to its stream."""
+        """Pass the encoded frames of a connection to its stream."""
         output = channel.connection.take_output()
         if output:
             channel.stream.send(output)

@@ -20,7 +20,7 @@ from engine.records.record import Header, TimestampType
 
 
 class ConsumerRecord(NamedTuple):
-    """A record with its place; `leader_epoch` is −1 where its format has none."""
+    """A record with its partition and offset; `leader_epoch` is −1 in formats without epochs."""
 
     topic: str
     partition: int
@@ -39,7 +39,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class BufferedRecords:
-    """Fetched records that wait for a consumer's next `poll`, and those of the last one."""
+    """Fetched records for the consumer's next `poll`, and those that the last one returned."""
 
     def __init__(self) -> None:
         #: None of the runs is empty.
@@ -47,7 +47,7 @@ class BufferedRecords:
         self._returned: list[ConsumerRecord] = []
 
     def append(self, records: Collection[ConsumerRecord]) -> None:
-        """Add records of one partition behind the others."""
+        """Add records of one partition after the buffered ones."""
         if records:
             self._runs.append(deque(records))
 

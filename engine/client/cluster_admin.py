@@ -76,9 +76,9 @@ def describe_log_dirs(
 ) -> dict[int, list[LogDirView] | EngineError]:
     """Return the log directories of brokers, with all replicas or those of some topics.
 
-    All brokers are requested at once; a broker that does not respond gets its error, one that has
-    left the cluster BROKER_NOT_AVAILABLE (8). Without `is_sorted` replicas are in the order of the
-    response.
+    All brokers are requested at once; the result of a broker that does not respond is its error, of
+    one that has left the cluster BROKER_NOT_AVAILABLE (8). Unless `is_sorted`, replicas have the
+    order of the response.
     """
     request = messages.DescribeLogDirsRequest
     wanted = None

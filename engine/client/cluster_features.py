@@ -53,10 +53,10 @@ class LevelRefused(EngineError):
 
 
 class ClusterFeature(NamedTuple):
-    """A feature: the level that is finalized (0: none), and the levels that all brokers support.
+    """A feature: its finalized level (0: none), and the levels that all brokers support.
 
-    `supported` is None if no level is supported by all. `different` are the ranges of brokers that
-    have another one than most.
+    `supported` is None if the brokers have no level in common. `different` are the ranges of the
+    brokers whose range differs from that of most.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ClusterFeature(NamedTuple):
 
 
 class ClusterFeatures(NamedTuple):
-    """Features by name, the epoch of their levels, and the levels of brokers that have others."""
+    """Features by name, the epoch of the finalized levels, and the brokers with other ranges."""
 
     by_name: dict[str, ClusterFeature]
     epoch: int | None

@@ -63,7 +63,7 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def of(cls, number: int) -> ConfigSource:
-        """Return the source of a number; one of a later release is unknown."""
+        """Return the source of a number; a number of a later release is UNKNOWN."""
         return cls(number) if number in _SOURCES else cls.UNKNOWN
 
 
@@ -83,7 +83,7 @@ _TYPES = {
 
 
 class Synonym(NamedTuple):
-    """A value that would hold, were the one before it not there."""
+    """A value that would be used if the synonyms before it were removed."""
 
     name: str
     value: str | None
@@ -104,7 +104,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Return whether nobody has set it."""
+        """Return whether the value is the default, set by no config."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 
@@ -154,7 +154,7 @@ def describe_configs(
 
 
 def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
-    """Return the request for these settings of resources that one broker answers for."""
+    """Return the DescribeConfigs request for settings of resources that one broker describes."""
     return Call("DescribeConfigs", _description(resources, names), 1)
 
 

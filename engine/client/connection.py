@@ -86,10 +86,10 @@ RequestMessage: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
 class FastExchange(Protocol):
-    """Takes the responses to a call that take the fast path, and returns the request after each.
+    """The fast path of a repeated request: decodes its responses and encodes each next request.
 
-    The call goes on for as long as that is something; the caller gets the first response that is
-    not on the fast path, or None in place of it where no request follows.
+    It ends when `request` returns None, or with the first response off the fast path; the caller
+    receives that response, or None if there is no next request.
     """
 
     def read(self, frame: memoryview, version: int) -> Message:
@@ -97,7 +97,7 @@ class FastExchange(Protocol):
         ...
 
     def take(self, read: Message, /) -> bool:
-        """Use what was read; returns whether `request` is to be sent."""
+        """Process the decoded response; return whether `request` is to be sent."""
         ...
 
     def request(self, correlation_id: int) -> bytes:
@@ -131,7 +131,10 @@ class VersionRange(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A request on its way; `token` is the sender's own, None inside the handshake."""
+    """A request without a response yet.
+
+    `token` belongs to the sender, None inside the handshake.
+    """
 
     api_name: str
     key: int
@@ -154,8 +157,8 @@ class Response(NamedTuple):
 class BrokerConnection:
     """The client's end of one connection.
 
-    The driver calls `opened` once, passes what arrives to `receive` or `take_frame`, and sends what
-    `take_output` or `take_frames` returns. After an exception the connection is of no more use.
+    The driver calls `opened` once, passes received bytes to `receive` or `take_frame`, and sends
+    what `take_output` or `take_frames` returns. After an exception the connection must be closed.
     """
 
     def __init__(
@@ -180,7 +183,7 @@ class BrokerConnection:
 
     @property
     def in_flight_count(self) -> int:
-        """Return how many responses are owed."""
+        """Return the number of requests without a response."""
         return len(self._sent)
 
     def opened(self) -> None:
@@ -247,9 +250,9 @@ class BrokerConnection:
             self._sent.append(Sent(api_name, key, version, correlation_id, token, release))
 
     def answered(self, frame: memoryview) -> Sent | None:
-        """Return the request that a frame responds to, None for one of the handshake.
+        """Return the request that a frame responds to, None for a response of the handshake.
 
-        Consumes nothing: `take_frame` or `drop_answered` does that.
+        It removes nothing: `take_frame` or `drop_answered` does that.
         """
         if not self._sent or len(frame) < _LENGTH.size:
             return None
@@ -313,7 +316,7 @@ class BrokerConnection:
     def take_frame(self, frame: bytes) -> Response | None:
         """Process a frame from the broker; return its response, None during the handshake.
 
-        The frame must live as long as the response. The errors are those of `receive`.
+        The frame must live as long as the response. Raises the errors of `receive`.
         """
         if not self._sent:
             raise NotKafka("nothing, as nothing was asked", f"{len(frame)} bytes")

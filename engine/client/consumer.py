@@ -137,7 +137,7 @@ class Consumer:
 
         The pattern must match the whole name. A `SubscriptionPattern` is matched by the broker, in
         the consumer protocol. Internal topics match no pattern; an empty list is the same as
-        `unsubscribe`. Errors: NoGroup, NoConsumerProtocol, SettingOfOtherProtocol.
+        `unsubscribe`. Raises NoGroup, NoConsumerProtocol, SettingOfOtherProtocol.
         """
         if self._settings.member is None:
             raise NoGroup("subscribe")
@@ -161,7 +161,8 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read the given partitions, without the group's assignment; a subscription ends.
 
-        Partitions that were assigned before keep their positions. Errors: those of the requests.
+        Partitions that were assigned before keep their positions. Raises the errors of the
+        requests.
         """
         keys = tuple(dict.fromkeys(partitions))
         if self._fetcher is None:
@@ -182,7 +183,7 @@ class Consumer:
     def unsubscribe(self) -> None:
         """Commit, leave the group and stop reading.
 
-        Errors: those of the requests and of the listener; reading has stopped even then.
+        Raises the errors of the requests and of the listener; reading has stopped even then.
         """
         try:
             if self._group is not None:
@@ -277,10 +278,10 @@ class Consumer:
     # Reading
 
     def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Return records, after about `timeout_ms` at the latest; joins the group first.
+        """Return records, after `timeout_ms` at the latest; join the group first if needed.
 
-        Errors: NoOffset, those of the group, and those of a partition that no retry can resolve;
-        those of the listener.
+        Raises NoOffset, errors of the group, errors of a partition that no retry can resolve, and
+        errors of the listener.
         """
         self._polled_ms = now_ms = self._now_ms()
         self._records.none_returned()
@@ -312,8 +313,8 @@ class Consumer:
     def _receive_once(self, timeout_ms: int) -> None:
         """Keep the membership alive, and fetch into the buffer for up to `timeout_ms`.
 
-        Nothing is fetched while the buffer has records of partitions that are not paused. Without
-        group and assignment it only waits. Errors: those of `poll`, and retriable ones.
+        It does not fetch while the buffer has records of partitions that are not paused. Without a
+        group and an assignment it only waits. Raises the errors of `poll`, and retriable ones.
         """
         if self._pattern is not None and self._now_ms() >= self._next_match_ms:
             names = self._matching_topics(self._pattern)
@@ -398,7 +399,7 @@ class Consumer:
         self._note_processed()
 
     def _note_epochs(self) -> None:
-        """Keep the leader epoch of each partition's last returned record, for its commit."""
+        """Store the leader epoch of each partition's last returned record, for its commit."""
         for record in self._records.returned:
             self._epochs[record.topic_partition] = record.leader_epoch
 
@@ -433,11 +434,11 @@ class Consumer:
         self._epochs[partition] = NO_EPOCH
 
     def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
-        """Go to the first records. Errors: NotAssigned, those of the requests."""
+        """Seek to the log start offsets. Raises NotAssigned, and the errors of the requests."""
         self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
-        """Go behind the last records. Errors: NotAssigned, those of the requests."""
+        """Seek to the log end offsets. Raises NotAssigned, and the errors of the requests."""
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
@@ -452,7 +453,7 @@ class Consumer:
     def position(self, partition: TopicPartition) -> int:
         """Return the offset of the next record that `poll` returns.
 
-        Errors: NotAssigned, NoOffset, and those of looking up a new partition's start.
+        Raises NotAssigned, NoOffset, and the errors of the search for a new partition's start.
         """
         fetcher = self._fetcher_of(partition)
         if self._group is not None:
@@ -490,10 +491,10 @@ class Consumer:
     # Offsets and the group
 
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """Commit offsets, by default those after all records that polls have returned.
+        """Commit offsets, by default the positions after all records that polls have returned.
 
-        The leader epochs of the last records are committed too; after a seek there is none. Errors:
-        NoGroup, NotAMember if the group has continued without this member, ApiError.
+        The leader epochs of the last records are committed too; after a seek none is. Raises
+        NoGroup, NotAMember if the group has continued without this member, and ApiError.
         """
         if self._settings.member is None:
             raise NoGroup("commit")
@@ -517,8 +518,8 @@ class Consumer:
     def heartbeat(self) -> int | None:
         """Send a heartbeat if it is due; return the ms until the next one, None without a group.
 
-        For an application that takes long between polls. A member that exceeds max.poll.interval.ms
-        leaves its group. Errors: those of the request.
+        For an application with long pauses between polls. A member that exceeds
+        max.poll.interval.ms leaves its group. Raises the errors of the request.
         """
         group, member = self._group, self._settings.member
         if group is None or member is None or not group.session.is_member:
@@ -532,10 +533,10 @@ class Consumer:
             return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
-        """Commit processed offsets if auto-commit is on, and leave the group, within a time.
+        """Commit processed offsets if auto-commit is on, and leave the group, within `timeout_ms`.
 
-        It does not wait for a rebalance: the member leaves while others still join. Errors: as
-        `unsubscribe`.
+        It does not wait for a rebalance: the member leaves while other members still join. Raises
+        the errors of `unsubscribe`.
         """
         with self._client.closing_within(timeout_ms):
             try:

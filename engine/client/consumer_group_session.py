@@ -134,7 +134,7 @@ class ConsumerGroupSession:
         return self.states.current is MemberState.JOINING
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Take other topics: the coordinator hears of them by a heartbeat that is due now."""
+        """Change the subscription: a heartbeat with the new topics is due now."""
         self._topics = topics
         self._next_heartbeat_ms = 0
 

@@ -120,7 +120,7 @@ class Heartbeats:
         )
 
     def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
-        """Send the heartbeat that ends a membership. Errors: those of the request alone."""
+        """Send the heartbeat that ends the membership. Raises only the errors of the request."""
         self._heard = None
         self._request(member_id, member_epoch, {"instance_id": instance_id})
 
@@ -171,11 +171,11 @@ def _refusal(message: Message) -> EngineError:
 
 
 def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
-    """Return the fields to send: the instance id always, others if they changed since.
+    """Return the fields to send: the instance id always, other fields if they have changed.
 
-    `heard` are the values of the last heartbeat that succeeded, None if all must be sent.
+    `heard` are the values of the last successful heartbeat, None if all must be sent.
 
-    Differs: without a pattern an empty one is sent as the member joins, where Java sends none.
+    Differs: a member without a pattern sends an empty one as it joins, Java's sends null.
     """
     fields: dict[str, Any] = {"instance_id": claims.instance_id}
     if heard is None:

@@ -15,7 +15,7 @@ CLOSE_TIMEOUT_MS: Final = 30_000
 class ConsumerSettings(NamedTuple):
     """Settings of a consumer; the names and defaults are those of Kafka's consumer.
 
-    Without `member` there is no group: nothing is committed, and topics are not subscribed to.
+    With `member` None there is no group: nothing is committed, and `subscribe` fails.
     """
 
     member: MemberSettings | None = None

@@ -21,7 +21,10 @@ class AnyBrokerRequest(Protocol):
     def __call__(
         self, api_name: str, message: RequestMessage, *, retriable_code: Callable[[Message], int]
     ) -> Response:
-        """Send a request to any broker and return its response. Errors: those of the request."""
+        """Send a request to any broker and return its response.
+
+        Raises the errors of the request.
+        """
         ...
 
 
@@ -35,7 +38,7 @@ class Coordinators:
     def address(self, key: str, key_type: int) -> Address:
         """Return the coordinator of a group (key type 0) or a transactional id (1).
 
-        Errors: those of the request, and ApiError if the broker's code is not retriable.
+        Raises the errors of the request, and ApiError if the broker's code is not retriable.
         """
         address = self._addresses.get((key_type, key))
         if address is None:

@@ -10,9 +10,9 @@ from engine.wire.structs import Message, message_class
 
 
 def described_group(client: KafkaClient, api_name: str, group_id: str, release: Release) -> Message:
-    """Return the description of one group from its coordinator, by an API for its type.
+    """Return the description of one group from its coordinator, by the API for its type.
 
-    Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
+    Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     response = client.send_to_coordinator(
         group_id,

@@ -19,7 +19,10 @@ _PARTITIONS_PER_RESPONSE: Final = 2000
 
 
 class EligibleReplicas(NamedTuple):
-    """Replicas that had all that is committed, and those that had it last; None: not known."""
+    """The eligible leader replicas of a partition, and its last known ELR (KIP-966).
+
+    None if the brokers do not keep them.
+    """
 
     eligible: tuple[int, ...] | None
     last_known: tuple[int, ...] | None
@@ -66,5 +69,5 @@ def eligible_replicas(
 
 
 def _ids(broker_ids: list[int] | None) -> tuple[int, ...] | None:
-    """Return broker ids, None for the null of a broker that does not keep them."""
+    """Return broker ids, None for null from a broker that does not keep them."""
     return None if broker_ids is None else tuple(broker_ids)

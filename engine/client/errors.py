@@ -31,9 +31,9 @@ _USAGE_EXIT = 2
 
 
 class Unreachable(EngineError):
-    """No connection to an address; `reason` is the host's word for it.
+    """No connection to an address; `reason` is the host's error text.
 
-    `may_have_arrived` tells that a request may have been executed.
+    With `may_have_arrived`, a broker may have executed the request.
     """
 
     exit_code = _UNREACHABLE_EXIT
@@ -87,7 +87,7 @@ class BufferExhausted(TimedOut):
 
 
 class RecordAboveBuffer(EngineError):
-    """A record is larger than all that a producer may hold."""
+    """A record is larger than the whole buffer of its producer."""
 
     def __init__(self, size_bytes: int, total: int) -> None:
         super().__init__(

@@ -68,9 +68,9 @@ class _Request(NamedTuple):
 def gather_facts(
     client: KafkaClient, topics: Sequence[str] | None, timeout_ms: int
 ) -> ClusterFacts:
-    """Request the facts of a cluster, or of some of its topics, within a time.
+    """Request the facts of a cluster, or of some of its topics, within `timeout_ms`.
 
-    Errors: those of a Metadata request, if no broker responds.
+    Raises the errors of a Metadata request if no broker responds.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(topics, deadline_ms=deadline_ms)

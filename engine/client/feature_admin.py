@@ -41,7 +41,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class FeaturesView(NamedTuple):
-    """Levels by feature: supported, and finalized; `epoch` is None where there are none."""
+    """Supported and finalized levels by feature; `epoch` is None without finalized features."""
 
     supported: dict[str, VersionRange]
     finalized: dict[str, int]
@@ -83,7 +83,7 @@ def _view(response: messages.ApiVersionsResponse) -> FeaturesView:
 def update_features(
     client: KafkaClient, updates: Sequence[FeatureUpdate], *, validate_only: bool
 ) -> dict[str, ApiError | None]:
-    """Change levels; return an error or None for each feature. Errors: those of the request."""
+    """Change levels; return an error or None for each feature. Raises the errors of the request."""
     request = messages.UpdateFeaturesRequest
 
     def message(version: int) -> messages.UpdateFeaturesRequest:

@@ -39,9 +39,9 @@ STABLE_METADATA_LEVEL: Final = 30
 
 
 class KnownFeature(NamedTuple):
-    """A feature: its levels, from which metadata level on it has which default, its requirements.
+    """A feature: its levels, its default level by metadata level, and its dependencies.
 
-    `requirements` are the least metadata levels of its levels, where there are such.
+    `requirements` are the lowest metadata levels for its levels that have one.
     """
 
     name: str
@@ -67,7 +67,7 @@ FEATURES: Final = (
 
 
 def metadata_name(level: int) -> str | None:
-    """Return the name of a level of metadata, None for one that is not known."""
+    """Return the name of a metadata level, None for an unknown level."""
     index = level - _FIRST_LEVEL
     return METADATA_NAMES[index] if 0 <= index < len(METADATA_NAMES) else None
 
@@ -75,8 +75,8 @@ def metadata_name(level: int) -> str | None:
 def metadata_level(text: str, levels: range, stable_level: int) -> int | None:
     """Return the metadata level of a name like 3.3-IV3, or the last one of a release like 3.3.
 
-    `levels` are those to choose from; of a release those up to the stable level. None for an
-    unknown name.
+    `levels` are the candidates; for a release, only up to the stable level. None for an unknown
+    name.
     """
     exact = METADATA_LEVELS.get(text)
     if exact is not None and exact in levels:

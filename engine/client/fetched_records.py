@@ -29,10 +29,10 @@ class AbortedProducer(NamedTuple):
 
 
 class SeenRecords(NamedTuple):
-    """Records in runs, none of them empty, and where to go on behind them.
+    """Visible records in non-empty runs, and the next offset to fetch.
 
-    `damage` is what stopped the reading, if anything did. `leader_epoch` is that of the last batch,
-    also of one that is not shown: −1 without batches, and where the format has none.
+    `damage` is the error that ended the reading, None without one. `leader_epoch` is that of the
+    last batch, visible or not: −1 without batches, and in formats without epochs.
     """
 
     runs: list[RecordRun]
@@ -51,8 +51,8 @@ def seen_records(
 ) -> SeenRecords:
     """Return the records of fetched bytes that a consumer may see, from `position` on.
 
-    `aborted` None shows those of all transactions (read_uncommitted). A compressed batch may start
-    before `position`: its earlier records are left out.
+    `aborted` None includes the records of all transactions (read_uncommitted). A compressed batch
+    may start before `position`: its earlier records are left out.
     """
     shown: list[RecordRun] = []
     next_offset, leader_epoch = position, NO_EPOCH
@@ -71,7 +71,7 @@ def seen_records(
 
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
-    """Return whether a consumer sees a batch; `rule` has to take every batch, control ones too."""
+    """Return whether a consumer sees a batch; call it for every batch, also control batches."""
     return (rule is None or rule.shows(batch)) and not batch.is_control
 
 

@@ -135,12 +135,12 @@ class Fetcher:
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
-        """Return what is still fetched."""
+        """Return the partitions that are still being fetched."""
         return tuple(self._positions)
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return what keeps a partition from being fetched now, None while all goes well."""
+        """Return the error for which a partition cannot be fetched now, None without one."""
         return next((trouble.error for trouble in self._troubles.values()), None)
 
     @property
@@ -153,7 +153,7 @@ class Fetcher:
         self._fresh_view()
 
     def position(self, partition: TopicPartition) -> int:
-        """Return the next offset to fetch of a partition; one that is fetched no more is done."""
+        """Return the next offset to fetch; INT64_MAX for a partition that is not fetched."""
         return self._positions.get(partition, INT64_MAX)
 
     def stop(self, partition: TopicPartition) -> None:
@@ -182,7 +182,7 @@ class Fetcher:
         return frozenset(self._paused)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch a partition from an offset on, also one that was stopped."""
+        """Fetch a partition from an offset on, even if it was stopped."""
         self._positions[partition] = offset
         self._troubles.pop(partition, None)
         self._truncations.forget(partition)
@@ -215,7 +215,7 @@ class Fetcher:
     # -- asking
 
     def _send_fetches(self) -> list[ConsumedRecords]:
-        """Send a Fetch to each broker without one in flight; return partitions given up."""
+        """Send a Fetch to each broker without one in flight; return the partitions given up."""
         if not self._positions:
             return []
         busy = {p for fetch in self._in_flight.values() for p in fetch.positions} | self._paused
@@ -260,9 +260,9 @@ class Fetcher:
     def _send_fetch(
         self, broker_id: int, partitions: list[TopicPartition], view: ClusterView
     ) -> None:
-        """Send a broker one Fetch for all its partitions; do not wait for the response.
+        """Send a broker one Fetch for all its partitions, without waiting for the response.
 
-        Up to version 12 topics are named; a topic without an id needs such a version.
+        Topic names are sent up to version 12; a topic without an id needs such a version.
         """
         positions = {p: self._positions[p] for p in partitions}
         topics = {p.topic: view.topics[p.topic] for p in partitions}
@@ -344,9 +344,8 @@ class Fetcher:
     ) -> list[ConsumedRecords]:
         """Advance a partition's position by the fetched records, and return the records.
 
-        `view` is the metadata by which they were fetched. Their end offset is the LSO for
-        read_committed, else the high watermark. Damaged bytes stop the partition after the records
-        before them.
+        `view` is the metadata of the request. The records end at the LSO for read_committed, else
+        at the high watermark. Damaged bytes stop the partition after the records before them.
         """
         if row.error_code != NONE:
             was_elsewhere = self._read_replicas.forget(partition)
@@ -381,7 +380,10 @@ class Fetcher:
         return given_up
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failure of a partition; return it with its error once it is given up."""
+        """Record a failure of a partition.
+
+        Return the partition with its error once it is given up.
+        """
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
         since_ms, attempts, _ = self._troubles.get(partition, _FailedPartition(now_ms, 0, error))

@@ -68,9 +68,9 @@ _REFUSALS: Final = (CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED)
 
 
 class HealthFinding(NamedTuple):
-    """One thing that is not as it should be; `subject` is a partition, a broker, or the cluster.
+    """One problem of a cluster; `subject` is a partition, a broker, or the cluster.
 
-    `partition` is the one whose in-sync set it is about.
+    `partition` is set if the finding is about its in-sync replicas.
     """
 
     severity: str
@@ -239,14 +239,14 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
 
 
 class _Cause(NamedTuple):
-    """A cause, and the part of its text that is the same for other partitions."""
+    """A cause, and the part of its text that is the same for other partitions of that cause."""
 
     text: str
     shared: str
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
-    """Return why a partition has no leader: all replicas are down, or all in-sync ones."""
+    """Return the reason for a missing leader: all replicas, or all in-sync replicas, are down."""
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
         text = "all replicas are on brokers that are gone: {}"

@@ -46,10 +46,10 @@ class FirstResponse:
         self.of_others: list[tuple[object, CallResult]] = []
 
     def of(self, addresses: Iterable[Address]) -> Response:
-        """Return the first response of any address; the other calls are given up.
+        """Return the first response of any address; abandon the calls to the others.
 
-        Errors: without trying more addresses, an error that all would give (credentials, a
-        protocol); Unreachable that names all addresses, or TimedOut, if none responds.
+        Raises, without trying more addresses, an error that all would return (credentials, a
+        protocol). If none responds: Unreachable with all addresses, or TimedOut.
         """
         left = deque(dict.fromkeys(addresses))
         try:

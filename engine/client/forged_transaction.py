@@ -57,7 +57,7 @@ class VerificationNotDisabled(EngineError):
 
 
 class ForgedTransaction(NamedTuple):
-    """A transaction that hangs in one partition; `start_offset` is that of the late batch."""
+    """A hanging transaction of one partition; `start_offset` is that of the late batch."""
 
     partition: TopicPartition
     transactional_id: str
@@ -67,7 +67,7 @@ class ForgedTransaction(NamedTuple):
 
 
 class _OneCommit:
-    """A transaction for a producer that writes on after its end."""
+    """A transaction whose producer writes a batch after the commit."""
 
     def __init__(self, calls: TransactionCalls) -> None:
         self._calls = calls
@@ -96,10 +96,10 @@ def forge_hanging(
     record_count: int,
     age_ms: int,
 ) -> ForgedTransaction:
-    """Leave a hanging transaction, whose records have timestamps `age_ms` ago.
+    """Create a hanging transaction, whose records have timestamps `age_ms` ago.
 
-    One record of a transaction before it is committed. Errors: ApiError, VerificationNotDisabled,
-    those of records that are not stored.
+    It first stores one record in a transaction that it commits. Raises ApiError,
+    VerificationNotDisabled, and the errors of records that are not stored.
     """
     timestamp_ms = client.clock.wall_ms() - age_ms
     transaction = _OneCommit(TransactionCalls(client, transactional_id, _TIMEOUT_MS))

@@ -38,7 +38,7 @@ PartitionResults = dict[TopicPartition, EngineError | None]
 
 
 class MemberToRemove(NamedTuple):
-    """A member, by its id or by its instance id; the other is empty or None."""
+    """A member to remove, by member id or by instance id; the other id is empty or None."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -110,7 +110,7 @@ def delete_offsets(
 
 
 def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, EngineError | None]:
-    """Delete groups, each by its coordinator; the result is None for each deleted group."""
+    """Delete groups, each by its coordinator; return None or an error for each group."""
     results: dict[str, EngineError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         try:
@@ -175,7 +175,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
-    """Return None or the error of each requested partition, also of one without a row."""
+    """Return None or an error for each requested partition, including those without a row."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics

@@ -99,13 +99,13 @@ class GroupConsumer:
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return what keeps a partition from being fetched now, None while all goes well."""
+        """Return the error for which a partition cannot be fetched now, None without one."""
         return self._start_trouble or self._fetcher.trouble
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return fetched records, after about `timeout_ms` or once the group is joined.
+        """Return fetched records, after `timeout_ms` or once the group is joined.
 
-        Errors: those of the group that a new join cannot resolve.
+        Raises errors of the group that another join cannot resolve.
         """
         self.keep_up()
         wait_ms = min(timeout_ms, self.session.time_left_ms())
@@ -153,9 +153,10 @@ class GroupConsumer:
         return self._classic
 
     def find_starts(self) -> None:
-        """Find the start offset of each partition that has no position yet (3).
+        """Find the start offset of each partition without a position (3).
 
-        Errors: the first of a partition, after the others were found; those of the request.
+        Raises the first error of a partition, after the others have their start, and the errors of
+        the request.
         """
         self._start_trouble, self._next_start_ms = None, 0
         if not self._unstarted:
@@ -181,13 +182,13 @@ class GroupConsumer:
 
     @property
     def fetcher(self) -> Fetcher:
-        """Return what fetches the partitions now; joining again may bring another one."""
+        """Return the present fetcher of the partitions; a join may replace it."""
         return self._fetcher
 
     def processed(
         self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
     ) -> None:
-        """Note that of the last poll only records below an offset were processed.
+        """Set the offset up to which records of the last poll were processed (exclusive).
 
         `leader_epoch` is that of the last processed record; with NO_EPOCH the offset is committed
         without one, as by Java's consumer after a seek.
@@ -204,7 +205,7 @@ class GroupConsumer:
         self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Return True if the member has partitions, and has read up to these end offsets."""
+        """Return True if the member has partitions, and has read them up to these end offsets."""
         if self._unstarted:
             return False
         return bool(ends) and all(
@@ -212,7 +213,7 @@ class GroupConsumer:
         )
 
     def close(self) -> None:
-        """Commit processed offsets and leave the group. Errors: those of the requests."""
+        """Commit processed offsets and leave the group. Raises the errors of the requests."""
         try:
             self.commit_before_leaving()
         finally:
@@ -237,7 +238,7 @@ class GroupConsumer:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
-        """Commit changed offsets. Errors: ApiError and others of the request, not NotAMember."""
+        """Commit changed offsets. Raises ApiError and errors of the request, but not NotAMember."""
         changed = {
             key: offset
             for key, offset in self._processed.items()
@@ -282,9 +283,9 @@ class GroupConsumer:
             self.on_assigned(())
 
     def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Keep retained partitions, give up revoked ones, and start added ones.
+        """Keep retained partitions, stop revoked ones, and start added ones.
 
-        A partition that was lost meanwhile is given up first, even if the member gets it again.
+        A partition that was lost in between is stopped first, even if it is assigned again.
         """
         kept = self.session.kept_partitions.intersection(self._given)
         given_up = [key for key in self._given if key not in kept]
@@ -310,7 +311,7 @@ class GroupConsumer:
     def rewind(self) -> None:
         """Return to the committed offsets: records since then are read again.
 
-        Errors: those of fetching the offsets, after which the next poll retries.
+        If the offsets cannot be fetched, their error is raised, and the next poll retries.
         """
         self._fetcher = Fetcher(self._client, {}, self._fetch_options)
         self._forget_all_but(())

@@ -52,10 +52,10 @@ def lag_of_groups(
     groups: Iterable[GroupListing],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, LagSum | EngineError]:
-    """Return the lag of each group, or the error that hides it; share groups have none.
+    """Return the lag of each group, or the error for which it is unknown; share groups have none.
 
-    `on_progress` gets the number of finished groups and of all. Errors: those of a cluster that
-    cannot be reached.
+    `on_progress` is called with the number of finished groups and of all groups. Raises the errors
+    of a cluster that cannot be reached.
     """
     wanted = _with_commits(groups)
     ends: dict[TopicPartition, int | None] = {}
@@ -76,8 +76,8 @@ def groups_at(
 ) -> tuple[list[str], dict[str, EngineError]]:
     """Return the groups whose committed offset of a partition is `offset`.
 
-    The second value has the errors of groups whose offsets are unknown. Errors: those of a cluster
-    that cannot be reached.
+    The second value has the errors of groups whose offsets are unknown. Raises the errors of a
+    cluster that cannot be reached.
     """
     there: list[str] = []
     errors: dict[str, EngineError] = {}
@@ -113,9 +113,9 @@ def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
 def _committed(
     client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
-    """Return the committed offsets of groups, by their coordinators (step 1).
+    """Return the committed offsets of groups from their coordinators (step 1).
 
-    Coordinators in `silent` are not requested again; one that does not respond now is added.
+    Coordinators in `silent` get no requests; one that does not respond now is added to it.
     """
     brokers = client.brokers_view().brokers
     calls = {
@@ -140,7 +140,7 @@ def _committed(
 
 
 def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> None:
-    """Keep the error of a coordinator that does not respond: no later request waits for it."""
+    """Store the error of a coordinator that does not respond: it gets no more requests."""
     # A process that is stopped is a lost connection, too, after the time for the first answer.
     if isinstance(result, TimedOut | Unreachable):
         silent[id_] = result

@@ -240,7 +240,7 @@ class GroupSession:
         return True
 
     def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
-        """Return the partitions of each member (2). Errors: those of a Metadata request."""
+        """Return the partitions of each member (2). Raises the errors of a Metadata request."""
         subscriptions = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
             for member in joined.members
@@ -281,7 +281,7 @@ class GroupSession:
 
     @property
     def is_member(self) -> bool:
-        """Return whether the coordinator has this member, also one that is to join again."""
+        """Return whether the coordinator has this member, even if the member must rejoin."""
         return self._is_joined or self._is_rebalancing
 
     def review_topics(self) -> None:
@@ -306,11 +306,11 @@ class GroupSession:
         return self.time_left_ms()
 
     def time_left_ms(self) -> int:
-        """Return how long `poll` has nothing to do."""
+        """Return the milliseconds until `poll` has something to do."""
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
     def _heartbeat(self) -> bool:
-        """Send one heartbeat; False if the member has to rejoin, as after REBALANCE_IN_PROGRESS."""
+        """Send one heartbeat; False if the member must rejoin, as after REBALANCE_IN_PROGRESS."""
         now_ms = self._client.clock.monotonic_ms()
         self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
         request = messages.HeartbeatRequest(
@@ -365,21 +365,21 @@ class GroupSession:
             raise api_error(code)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what the group has committed; partitions without a commit are left out."""
+        """Return the group's committed offsets; partitions without a commit are left out."""
         return committed_offsets(self._client, self._settings.group_id, partitions)
 
     def heed_refusal(self, code: int) -> None:
-        """Join again at the next `poll` if this refusal of offsets in a transaction is for that."""
+        """Rejoin at the next `poll` if this error of TxnOffsetCommit requires it."""
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._is_accepted(code)
 
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (5); a static member only stops. Errors: those of the request.
+        """Leave the group (5); a static member only stops. Raises the errors of the request.
 
-        A member that has to rejoin, or is joining, is still in the group. The connection of an
-        abandoned join is closed, so that LeaveGroup does not queue behind it.
+        A member that is joining, or must rejoin, is still in the group. The connection of an
+        abandoned join is closed, so that LeaveGroup does not queue after it.
         """
         member_id = self.member_id
         self._give_up()

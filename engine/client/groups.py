@@ -54,9 +54,9 @@ class MemberView(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group with its members; its state is Dead if no coordinator has it.
+    """A group with its members; its state is Dead if no coordinator has the group.
 
-    In a group of the consumer protocol (KIP-848) `protocol_name` is the assignor's, and the epochs
+    In a group of the consumer protocol (KIP-848) `protocol_name` is the assignor, and the epochs
     are those of the group and of its target assignment.
     """
 
@@ -319,7 +319,7 @@ def _rows(
 
 
 def _fetched_code(message: messages.OffsetFetchResponse) -> int:
-    """Return the error of the group in a response, or else the first of its partitions."""
+    """Return the error of the group in a response, else the first error of its partitions."""
     fetched = _of_group(message)
     codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
     return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)

@@ -44,7 +44,7 @@ class Throttle(NamedTuple):
 
 
 class ClusterHealth(NamedTuple):
-    """Counts are of partitions: those with replicas out of sync, and those without a leader."""
+    """The controller, the counts of under-replicated and offline partitions, and the throttles."""
 
     controller_id: int
     under_replicated: int
@@ -53,9 +53,9 @@ class ClusterHealth(NamedTuple):
 
 
 def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
-    """Request the health of a cluster, with the replication throttles of these brokers.
+    """Request the health of a cluster, with the replication throttles of its brokers.
 
-    Errors: those of a Metadata request; without a response there are no throttles.
+    Raises the errors of a Metadata request; throttles are empty if a broker does not respond.
     """
     view, _ = with_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
@@ -100,6 +100,6 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
-    """Return what a throttle is set for; a dynamic default is set for all brokers."""
+    """Return the brokers a throttle is set for; a dynamic default is set for all brokers."""
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

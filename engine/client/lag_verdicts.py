@@ -41,7 +41,7 @@ class LagSample(NamedTuple):
 
     @property
     def lag(self) -> int:
-        """Return how many records were not read."""
+        """Return the number of records after the committed offset."""
         return max(self.end_offset - self.committed_offset, 0)
 
 
@@ -53,7 +53,7 @@ class JudgedLag(NamedTuple):
 
 
 def judge_lag(samples: Sequence[LagSample], *, has_member: bool) -> JudgedLag:
-    """Return the verdict on a partition's lag by its samples in order of time."""
+    """Return the verdict on a partition's lag from its samples in order of time."""
     if len(samples) < 2:
         return JudgedLag(LagVerdict.OK, "fewer than two samples")
     first, last = samples[0], samples[-1]

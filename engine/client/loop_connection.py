@@ -87,7 +87,7 @@ class LoopConnection:
 
     @property
     def owed_count(self) -> int:
-        """Return how many calls have no response."""
+        """Return the number of calls without a response."""
         return len(self._owed)
 
     def send(self, call: Call) -> Promise[Response]:
@@ -197,9 +197,9 @@ class LoopConnection:
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Give a response to its call by the fast path.
+        """Pass a response to its call on the fast path.
 
-        False, with nothing done, if it is off that.
+        Returns False, with nothing done, if the response is off the fast path.
         """
         sent = connection.answered(frame)
         if sent is None:

@@ -26,7 +26,7 @@ class MemberSettings(NamedTuple):
     remote_assignor: str | None = None
 
     def check(self) -> None:
-        """Raise SettingOfOtherProtocol for non-default settings of the other protocol alone."""
+        """Raise SettingOfOtherProtocol for a non-default setting of the other protocol."""
         defaults = MemberSettings(self.group_id)
         keys = {
             "partition.assignment.strategy": (self.assignors, defaults.assignors),
@@ -74,7 +74,7 @@ class MemberSession(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """Return whether the coordinator has this member, also one that is to join again."""
+        """Return whether the coordinator has this member, even if the member must rejoin."""
         ...
 
     @property
@@ -95,11 +95,14 @@ class MemberSession(Protocol):
         ...
 
     def review_topics(self) -> None:
-        """Compare topics with what was assigned at the next `poll`: one seems to be gone."""
+        """Compare the topics with the assigned ones at the next `poll`.
+
+        One may have been deleted.
+        """
         ...
 
     def time_left_ms(self) -> int:
-        """Return how long `poll` has nothing to do."""
+        """Return the milliseconds until `poll` has something to do."""
         ...
 
     def commit(
@@ -111,7 +114,7 @@ class MemberSession(Protocol):
         ...
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return what the group has committed of partitions."""
+        """Return the group's committed offsets of these partitions."""
         ...
 
     def heed_refusal(self, code: int) -> None:

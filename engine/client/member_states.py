@@ -79,7 +79,7 @@ class MemberStates:
         self.current = MemberState.UNSUBSCRIBED
 
     def enter(self, state: MemberState) -> None:
-        """Make a transition; one that is not in the table is an error of this program."""
+        """Make a transition; one that is not in the table is a bug (AssertionError)."""
         assert self.current in VALID_PREVIOUS_STATES[state], f"{self.current} to {state}"
         self.current = state
 

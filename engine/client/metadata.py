@@ -28,10 +28,10 @@ class BrokerView(NamedTuple):
 
 
 class PartitionView(NamedTuple):
-    """One partition as its brokers see it; `leader` is −1 without one.
+    """The metadata of one partition; `leader` is −1 without a leader.
 
-    `adding` are the replicas that a reassignment under way brings, where that was asked for
-    (`with_moves`): metadata does not say.
+    `adding` are the replicas that an ongoing reassignment adds, if `with_moves` was requested:
+    Metadata responses do not have them.
     """
 
     partition: int

@@ -17,7 +17,7 @@ LogDirsByBroker = Mapping[int, "list[LogDirView] | EngineError"]
 class MoveFigures(NamedTuple):
     """Copied and total bytes of a reassignment, its rate and remaining time; None is unknown.
 
-    `left_s` is None as well while nothing is copied: it does not end at this rate.
+    `left_s` is None, too, while no bytes are copied.
     """
 
     original: Sequence[int]

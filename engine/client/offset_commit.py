@@ -49,10 +49,10 @@ def code_to_repeat(message: Message) -> int:
 
 
 def commit_code(message: Message) -> int:
-    """Return the first error of a commit, NONE if there is none.
+    """Return the first error of a commit, NONE without errors.
 
-    Those of single partitions come last, that of a deleted topic at the end: a broker gives them
-    before it finds that it does not coordinate the group, or that the group rebalances.
+    Errors of single partitions come last, that of a deleted topic at the very end: a broker returns
+    them before it checks that it coordinates the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
     return min((code for code in codes if code != NONE), key=_rank, default=NONE)

@@ -54,9 +54,9 @@ class InputPlaces:
 
 
 class OutgoingBatch:
-    """Records for one partition, of which a broker takes all or none.
+    """Records for one partition, which a broker stores all or none of.
 
-    `order` sorts the batches of a partition; the halves of a batch stand where it stood.
+    `order` sorts the batches of a partition; the parts of a split batch sort in its place.
     """
 
     __slots__ = (
@@ -93,12 +93,12 @@ class OutgoingBatch:
 
     @property
     def builder(self) -> BatchBuilder:
-        """Return where records are added."""
+        """Return the builder to which records are added."""
         return self._builder
 
     @property
     def record_count(self) -> int:
-        """Return how many records there are."""
+        """Return the number of records."""
         return self._builder.record_count
 
     @property
@@ -149,7 +149,7 @@ class OutgoingBatch:
         return parts
 
     def _part(self, index: int, sequence: int) -> OutgoingBatch:
-        """Return an empty batch that sorts in this batch's place, to take a part of its records.
+        """Return an empty batch that sorts in this batch's place, for a part of its records.
 
         A batch too large for the broker is split into two parts with consecutive sequences.
         """

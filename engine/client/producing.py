@@ -59,11 +59,11 @@ class OutgoingValues(NamedTuple):
 class ProducerOptions(NamedTuple):
     """Options of a producer. `level` None is the codec's default.
 
-    `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
-    give it; True fails there. With `goes_on` a partition that has failed takes records again;
-    without, they fail as well, so that nothing is stored behind a gap.
+    `is_idempotent` None requests a producer id if acks are all, and continues without one if the
+    cluster refuses it; True fails then. With `goes_on` a partition accepts records again after a
+    failure; without, later records fail too, so that no record is stored after a gap.
 
-    `buffer_bytes` bounds what is held without a result (buffer.memory), by default
+    `buffer_bytes` bounds the records without a result (buffer.memory), by default
     PRODUCE_PENDING_BYTES_MAX, in the producer for asyncio SEND_BUFFER_BYTES. A record waits for
     room for `max_block_ms` (max.block.ms).
     """
@@ -102,15 +102,15 @@ class OpenTransaction(Protocol):
         ...
 
     def enlist(self, partition: TopicPartition) -> None:
-        """Have a partition take part. Errors: those of the request."""
+        """Add a partition to the transaction. Raises the errors of the request."""
         ...
 
 
 class Producer:
     """Collects records by partition and sends a batch of each when it is due.
 
-    `add` and `add_fast` take records and wait only while too much is under way; `poll` and
-    `flush` return what became of batches. A record's `place` comes back with its batch.
+    `add` and `add_fast` take records and wait only if the buffer is full; `poll` and `flush` return
+    the results of batches, with each record's `place`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Producer:
         *,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """With a `transaction` every batch belongs to it, with its producer id and epoch."""
+        """With a `transaction` each batch belongs to it, and has its producer id and epoch."""
         self._client = client
         self._transaction = transaction
         self._options = options or ProducerOptions()
@@ -256,7 +256,7 @@ class Producer:
         self._open.clear()
 
     def hasten(self) -> None:
-        """Have all batches leave without lingering: others wait for their room."""
+        """Send all batches without linger: other records wait for their room in the buffer."""
         for partition in list(self._open):
             self._close(partition)
 
@@ -281,7 +281,7 @@ class Producer:
         return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
     def _taken_results(self) -> list[BatchResult]:
-        """Return the results since the last call, and keep none of them."""
+        """Return and remove the results since the last call."""
         results, self._results = self._results, []
         return results
 
@@ -416,6 +416,6 @@ class Producer:
         return count
 
     def _note_leaders(self, view: ClusterView) -> None:
-        """Keep the partitions with a leader: records without a key go to these."""
+        """Store the partitions with a leader, among which records without a key are distributed."""
         for name, topic in view.topics.items():
             self._led[name] = tuple(row.partition for row in topic.partitions if row.has_leader)

@@ -14,7 +14,7 @@ _NO_TIME: Final = -1
 
 
 class QuorumReplica(NamedTuple):
-    """A voter or observer; times are None where the leader does not know them."""
+    """A voter or observer; times are None if the leader does not know them."""
 
     replica_id: int
     directory_id: bytes

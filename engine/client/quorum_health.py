@@ -39,7 +39,7 @@ BEHIND_FOR_MS: Final = 5_000
 
 
 class ReplicaHealth(NamedTuple):
-    """A voter or observer with its lag in records and ms; None where that is unknown."""
+    """A voter or observer with its lag in records and ms; None if it is unknown."""
 
     replica: QuorumReplica
     is_voter: bool
@@ -49,7 +49,7 @@ class ReplicaHealth(NamedTuple):
 
     @property
     def is_caught_up(self) -> bool:
-        """Return whether it counts for a majority."""
+        """Return whether the replica is caught up, so that it counts for a majority."""
         return self.state in (LEADER, CAUGHT_UP)
 
 
@@ -61,17 +61,17 @@ class QuorumHealth(NamedTuple):
 
     @property
     def voters(self) -> list[ReplicaHealth]:
-        """Return those that vote."""
+        """Return the replicas that are voters."""
         return [one for one in self.replicas if one.is_voter]
 
     @property
     def caught_up_count(self) -> int:
-        """Return how many voters count for a majority."""
+        """Return the number of voters that are caught up."""
         return sum(one.is_caught_up for one in self.voters)
 
     @property
     def losses_left(self) -> int:
-        """Return how many of the voters that are caught up may be lost before metadata halts."""
+        """Return how many caught-up voters may fail before the quorum loses its majority."""
         return max(self.caught_up_count - self.majority, 0)
 
 

@@ -65,7 +65,7 @@ def alter_quotas(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Set quotas of an entity, or remove those whose value is None; raises ApiError."""
+    """Set quotas of an entity, and remove those with the value None; raise ApiError."""
     request = messages.AlterClientQuotasRequest
     entry = request.EntryData(
         entity=[request.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],

@@ -73,7 +73,7 @@ def rate_between(first: LogSample, second: LogSample) -> PartitionRate:
 
 
 def _mean_record_bytes(first: LogSample, second: LogSample) -> float:
-    """Return the bytes of a record, by the look that has more of them."""
+    """Return the mean size of a record, from the sample with more records."""
     sample = max(first, second, key=lambda one: one.end_offset - one.start_offset)
     return sample.size_bytes / max(sample.end_offset - sample.start_offset, 1)
 

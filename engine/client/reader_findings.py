@@ -54,7 +54,7 @@ def idle_transactions(
 
 
 def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterator[HealthFinding]:
-    """Yield what delays consumers: idle open transactions, and groups without members."""
+    """Yield the causes of consumer delay: idle open transactions, and groups without members."""
     for key in sorted(facts.producers):
         idle = idle_transactions(facts.producers[key], facts.now_ms, thresholds.idle_transaction_ms)
         for producer in idle:

@@ -77,7 +77,7 @@ class _Gathering:
         }
 
     def producers(self) -> dict[TopicPartition, list[ActiveProducer]]:
-        """Return the producers of each partition whose leader says them."""
+        """Return the producers of each partition whose leader returns them."""
         calls = {
             leader: (self._addresses[leader], producers_call(led))
             for leader, led in self._by_leader(self._partitions()).items()

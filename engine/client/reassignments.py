@@ -137,8 +137,8 @@ def alter_log_dirs(
 ) -> dict[tuple[TopicPartition, int], EngineError | None]:
     """Move replicas to other log directories; return an error or None for each.
 
-    A broker that has no such replica yet creates it there later, and responds
-    REPLICA_NOT_AVAILABLE.
+    A broker without the replica responds REPLICA_NOT_AVAILABLE, and creates the replica in that
+    directory later.
     """
     brokers = client.brokers_view().brokers
     results: dict[tuple[TopicPartition, int], EngineError | None] = {}

@@ -23,7 +23,10 @@ class RebalanceListener(Protocol):
 
 
 class ListenerCalls:
-    """Calls a consumer's listener; its requests have their own timeout, not that of a poll."""
+    """Calls a consumer's listener.
+
+    Requests made there have their own timeout, not that of `poll`.
+    """
 
     def __init__(self, client: KafkaClient) -> None:
         """Begin without a listener."""

@@ -47,10 +47,10 @@ READING_APIS: Final = frozenset(
 
 
 class ClientChecks(NamedTuple):
-    """Checks of one client; each raises the error that keeps a request from being sent.
+    """Checks of one client; each raises an error to prevent a request.
 
-    `on_cluster` is called with the cluster id of each Metadata response (None: it has none), and
-    before any other request leaves. `on_call` is called with each request before it leaves.
+    `on_cluster` is called with the cluster id of each Metadata response (None without an id), and
+    before any other request is sent. `on_call` is called with each request before it is sent.
     """
 
     on_cluster: Callable[[str | None], None] | None = None

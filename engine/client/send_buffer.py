@@ -86,17 +86,20 @@ class SendBuffer:
         return True
 
     def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
-        """Queue for room behind all that wait now.
+        """Queue for room after all records that wait now.
 
-        `begin` is called once there is room, which is reserved for it then: no later record gets
-        it. The work that `begin` started releases the room.
+        `begin` is called once there is room, which is then reserved: no later record gets it. The
+        work that `begin` starts must release the room.
         """
         waiter = Waiter(size_bytes, begin)
         self._waiting.append(waiter)
         return waiter
 
     async def begun(self, waiter: Waiter[T]) -> T:
-        """Return the result of the waiter's `begin`. Errors: BufferExhausted, those of `begin`."""
+        """Return the result of the waiter's `begin`.
+
+        Raises BufferExhausted, and the errors of `begin`.
+        """
         try:
             return await asyncio.wait_for(asyncio.shield(waiter.begun), self._max_block_ms / 1000)
         except TimeoutError:
@@ -122,7 +125,7 @@ class SendBuffer:
         self._admit_waiting()
 
     def fail_waiting(self, error: EngineError) -> None:
-        """Fail all records that wait for room, and forget them."""
+        """Fail and remove all records that wait for room."""
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:
             waiter.begun.set_exception(error)

@@ -295,7 +295,7 @@ def _unknown(key: str) -> ClientSettingRefused:
 def _tls(reader: _Reader) -> TlsSettings:
     """Read the `ssl.*` properties; those of librdkafka (`ssl.ca.location` …) are accepted, too.
 
-    An empty `ssl.endpoint.identification.algorithm` disables verification of the host name.
+    An empty `ssl.endpoint.identification.algorithm` disables the check of the host name.
     """
     identification = reader.text("ssl.endpoint.identification.algorithm", when_empty="none")
     key_pem, chain_pem = reader.text("ssl.keystore.key"), reader.text(_CHAIN)
@@ -361,7 +361,7 @@ def _sasl(reader: _Reader) -> SaslSettings:
 
 
 def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
-    """Return how to get an access token; raises ClientSettingRefused."""
+    """Return the source of access tokens; raise ClientSettingRefused."""
     handler = reader.text(_LOGIN_HANDLER)
     if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
         rule = f"must be {_LOGIN_HANDLERS[0]}, beside {_TOKEN_URL}"

@@ -38,7 +38,7 @@ class ShareMember(NamedTuple):
 
 
 class ShareGroup(NamedTuple):
-    """A share group; the epochs are those of the group and of its target assignment."""
+    """A share group with the epochs of the group and of its target assignment."""
 
     group_id: str
     state: str
@@ -101,7 +101,7 @@ def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, Sha
 
 
 def _start(row: Message) -> ShareStart | None:
-    """Return where a share group starts in a partition; None if it has no start offset."""
+    """Return the start offset of a share group in a partition, None without one."""
     if row.start_offset < 0:
         return None
     epoch = row.leader_epoch if row.leader_epoch >= 0 else None

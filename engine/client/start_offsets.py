@@ -26,7 +26,7 @@ class NoOffset(EngineError):
 
 
 class UnknownReset(EngineError):
-    """`auto_offset_reset` is none of earliest, latest and none."""
+    """`auto_offset_reset` is not `earliest`, `latest` or `none`."""
 
     def __init__(self, value: str) -> None:
         super().__init__(f"auto.offset.reset is earliest, latest or none, not {value}")
@@ -44,7 +44,7 @@ class StartOffsets:
         self._settings = settings
 
     def of(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return each partition's committed offset, or that of the reset policy if it has none.
+        """Return each partition's committed offset; without one, that of the reset policy.
 
         Raises the error of the first partition whose offset cannot be found.
         """

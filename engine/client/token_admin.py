@@ -15,7 +15,7 @@ Principal = tuple[str, str]
 
 
 class IssuedToken(NamedTuple):
-    """A delegation token with its owner, requester, renewers and times in ms."""
+    """A delegation token with its owner, requester and renewers, and its times in ms."""
 
     token_id: str
     hmac: bytes

@@ -16,7 +16,7 @@ _FIRST_VERSION_OF_IDS: Final = 12
 def topic_names(client: KafkaClient, topic_ids: Iterable[bytes]) -> dict[bytes, str]:
     """Return the names of topics by id; ids that the cluster does not know are left out.
 
-    Errors: those of the request.
+    Raises the errors of the request.
     """
     of = messages.MetadataRequest
     rows = [of.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids]

@@ -39,7 +39,7 @@ class ProducerIdentity(NamedTuple):
 
 
 class GroupMembership(NamedTuple):
-    """The committing member of a group; the defaults are those of a consumer outside of groups."""
+    """The committing member of a group; the defaults are for a consumer that is not a member."""
 
     group_id: str
     generation_id: int = -1
@@ -218,9 +218,9 @@ def _committed_code(message: Message) -> int:
 
 
 def _first_error(codes: list[int]) -> int:
-    """Return the first error that caused others, NONE without errors.
+    """Return the first error other than OPERATION_NOT_ATTEMPTED, NONE without errors.
 
-    OPERATION_NOT_ATTEMPTED is only a consequence.
+    OPERATION_NOT_ATTEMPTED is only a consequence of another partition's error.
     """
     errors = [code for code in codes if code != NONE]
     caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]

@@ -79,7 +79,7 @@ class TransactionPhase(Enum):
 
 
 class WrongPhase(EngineError):
-    """A transaction cannot be gone on with in this way now."""
+    """A call is not allowed in the present phase of the transaction."""
 
     def __init__(self, action: str, phase: TransactionPhase) -> None:
         super().__init__(f"cannot {action}: the transaction is {phase.value}")
@@ -196,8 +196,8 @@ class TransactionalProducer:
     def commit(self) -> list[BatchResult]:
         """Commit the transaction (3); return the results of batches not returned before.
 
-        Errors: WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; those of
-        the request, after which it must be called again.
+        Raises WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; and the
+        errors of the request, after which it must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -214,8 +214,8 @@ class TransactionalProducer:
     def abort(self) -> list[BatchResult]:
         """Abort the transaction; return the results of batches that no call has returned yet.
 
-        Unsent records are dropped. Errors: WrongPhase, TransactionFailed, ProducerFenced; those of
-        the requests, after which it may be called again.
+        Unsent records are dropped. Raises WrongPhase, TransactionFailed, ProducerFenced; and the
+        errors of the requests, after which it may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
@@ -365,7 +365,7 @@ class TransactionalProducer:
             raise WrongPhase(action, self.phase)
 
     def _store_results(self, results: Sequence[BatchResult]) -> None:
-        """Keep the results of batches until a call returns them, and note failed ones."""
+        """Store the results of batches until a call returns them, and record failed batches."""
         self._results += results
         for result in results:
             if result.error is not None:
@@ -373,7 +373,7 @@ class TransactionalProducer:
                 self._error(result.error)
 
     def _taken(self) -> list[BatchResult]:
-        """Return the results since the last call, and keep none of them."""
+        """Return and remove the results since the last call."""
         results, self._results = self._results, []
         return results
 
@@ -406,5 +406,5 @@ class TransactionalProducer:
 
 
 def _is_final(error: EngineError) -> bool:
-    """Return whether a coordinator has refused a request, and took no earlier attempt of it."""
+    """Return True if a coordinator has refused a request, and executed no earlier attempt."""
     return isinstance(error, ApiError) and not kafka_error(error.code).is_retriable

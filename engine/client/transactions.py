@@ -46,7 +46,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """A transactional id; `start_ms` is −1 before its first transaction."""
+    """The state of a transactional id; `start_ms` is −1 before its first transaction."""
 
     transactional_id: str
     state: str
@@ -159,9 +159,9 @@ def active_producers(
 def active_producers_on(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the producers that write to each partition, as one replica knows them.
+    """Return the producers of each partition, as one replica lists them.
 
-    Errors: those of the request.
+    Raises the errors of the request.
     """
     request = producers_call(partitions).message
     response = client.send("DescribeProducers", request, to=broker_id)
@@ -207,7 +207,7 @@ def producers_of(
 
 
 def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
-    """Return the producers that have a transaction open, the one that is open longest first."""
+    """Return the producers with an open transaction, the longest open one first."""
     found = [p for p in producers if p.transaction_start_offset != _NO_OFFSET]
     return sorted(found, key=lambda producer: producer.transaction_start_offset)
 

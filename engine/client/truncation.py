@@ -36,9 +36,9 @@ _UNDEFINED: Final = -1
 
 
 class LogTruncated(EngineError):
-    """Records that were read are not in the log any more.
+    """Records that were read are no longer in the log.
 
-    `end_offset` is where the log parts from the one that was read, None if that is not known.
+    `end_offset` is where the log diverges from the one that was read, None if that is unknown.
     """
 
     hint = "a replica that was not in sync was elected, as unclean.leader.election.enable allows"

@@ -24,7 +24,7 @@ class EventLoop:
         self._signals: set[signal.Signals] = set()
 
     def run(self) -> None:
-        """Run until `stop`. It may be called again; callbacks queued in between wait for that."""
+        """Run until `stop`. Callbacks that are queued after `stop` wait for the next `run`."""
         self._loop.run_forever()
 
     def close(self) -> None:

@@ -35,10 +35,10 @@ class OwnerThread:
     ) -> None:
         """Start the thread.
 
-        `interrupt` ends the wait of the work in progress; the thread that submits the next work
-        calls it. `proceed` is called before a work with none queued behind it, and before `idle`.
-        `idle` does due work between submitted ones, and returns the ms until its next call: None is
-        never.
+        `interrupt` ends the wait of the function in progress; the thread that submits the next one
+        calls it. `proceed` is called before a function with no other one queued after it, and
+        before `idle`. `idle` does due work between submitted functions, and returns the
+        milliseconds until its next call, None for never.
         """
         #: Refuses calls in a forked child process, which does not have the thread.
         self._guard = ProcessGuard()

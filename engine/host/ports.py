@@ -348,8 +348,8 @@ class ConnectionGate(Protocol):
 class ListenOptions(NamedTuple):
     """Options of a listener.
 
-    `on_refused` is called for a connection that is cut because of its peer's behaviour,
-    `on_kept_out` for one that is turned away or delayed; both with the peer and the reason.
+    `on_refused` is called for a connection that is closed because its peer broke a limit,
+    `on_kept_out` for one that is rejected or delayed at its start; both with peer and reason.
     `room` bounds unfinished frames, None shares the bound of the network. `layer` creates the
     layer between bytes and frames.
     """

@@ -52,9 +52,9 @@ def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
 
 
 def make_private(path: str) -> None:
-    """Create an empty file for its owner alone, or remove others' rights to an existing one.
+    """Create an empty file that only its owner may access, or restrict an existing one to him.
 
-    Without the right to do so nothing happens: opening the file fails for the same reason.
+    If the process may not do so, nothing happens: opening the file then fails for the same reason.
     """
     with suppress(OSError):
         try:

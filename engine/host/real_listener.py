@@ -36,7 +36,7 @@ class ListenerNetwork(SharedConnectionState, Protocol):
         """Set the options common to all sockets of connections."""
 
     def adopt(self, connection: RealConnection) -> None:
-        """Add a connection to those that are flushed, swept and closed."""
+        """Register a connection to be flushed, checked for time-outs, and closed at the end."""
 
     def forget_listener(self, listener: RealListener) -> None:
         """Remove a closed listener."""

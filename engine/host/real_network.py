@@ -145,7 +145,7 @@ class RealNetwork:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def adopt(self, connection: RealConnection) -> None:
-        """Add a connection to those that are flushed, swept and closed."""
+        """Register a connection to be flushed, checked for time-outs, and closed at the end."""
         self._connections.add(connection)
 
     def connect(

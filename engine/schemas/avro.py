@@ -119,7 +119,7 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
 @cache
 def _bound_decimals() -> None:
-    """Stop fastavro, in this whole process, from reading decimals of very many bytes.
+    """Make fastavro, in this whole process, refuse decimals of very many bytes.
 
     Their conversion takes time quadratic in the number of bytes.
     """
@@ -137,9 +137,9 @@ def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> o
 
 
 def _in_record(text: str, named: dict[str, Any]) -> object:
-    """Return a schema as that of a record's only field, which has the same bytes.
+    """Return a record schema whose only field has this schema; it is encoded in the same bytes.
 
-    fastavro keeps the types of other schemas only with a record.
+    fastavro keeps the named types of a schema only within a record.
     """
     import json
 

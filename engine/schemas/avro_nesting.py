@@ -21,7 +21,7 @@ _FIXED_BYTES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class _Blocks(NamedTuple):
-    """The rest of an array or a map: items of the block, and the blocks behind it."""
+    """The unread part of an array or a map: items left in the block, and the blocks after it."""
 
     item: object
     has_keys: bool
@@ -29,7 +29,7 @@ class _Blocks(NamedTuple):
 
 
 def is_recursive(named: Mapping[str, Any]) -> bool:
-    """Return whether a record of these, parsed and by their full names, is within itself."""
+    """Return whether one of these parsed records, given by full name, contains itself."""
     return any(of["type"] in _RECORDS and _is_within_itself(of, named) for of in named.values())
 
 
@@ -92,7 +92,7 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
 def _next_item(
     content: bytes, position: int, blocks: _Blocks, depth: int, waiting: list[tuple[Any, int]]
 ) -> int:
-    """Push the next item, and the rest of its block, to the work list; return its position."""
+    """Push the next item and the remaining block to the work list; return the item's position."""
     count = blocks.item_count
     if not count:
         count, position = _number(content, position)

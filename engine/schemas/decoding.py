@@ -49,10 +49,10 @@ class _PassingFailure:
 
 
 class SchemaDecoder:
-    """Decodes keys and values; each schema is read once, also one that cannot be used.
+    """Decodes keys and values; each schema is loaded once, even if it cannot be used.
 
-    After a failure that may pass, as a registry's status 503, it is asked for again: at once, then
-    at the second, fourth, eighth value and so on.
+    After a temporary failure, such as a registry's status 503, the schema is requested again: for
+    the next value, then for the second, fourth, eighth value and so on.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class WrongEnvelope(EngineError):
 
 
 class Envelope(NamedTuple):
-    """A value and the id of its schema."""
+    """A value and the id of its schema, from Confluent's wire format."""
 
     schema_id: int
     content: bytes

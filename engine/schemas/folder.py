@@ -17,7 +17,7 @@ _KINDS = {".avsc": SchemaKind.AVRO, ".proto": SchemaKind.PROTOBUF, ".json": Sche
 
 
 class SchemaFolder:
-    """Schemas in a folder: each file has the id of its schema as its name."""
+    """Schemas in a folder: the name of each file is the id of its schema."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -38,7 +38,7 @@ class SchemaFolder:
 
 
 def _is_referred(name: str, extension: str) -> bool:
-    """Return whether a file of a folder is one that schemas refer to: its name is no id."""
+    """Return True if a file is one that schemas import: its name is not an id."""
     stem = name.removesuffix(extension)
     return name.endswith(extension) and not stem.isdigit()
 

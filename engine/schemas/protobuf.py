@@ -20,11 +20,11 @@ _FILE = "schema.kctl.proto"
 def protobuf_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return a function that decodes values of a schema; raises UnusableSchema.
+    """Return a function that decodes values of a schema; raise UnusableSchema.
 
-    With `with_defaults` fields that the bytes omit appear with their default. Without an envelope
-    and a type's name, the schema's first message is used. The function raises ValueError for bytes
-    that are no such value, or one that has no form in JSON.
+    With `with_defaults`, missing fields appear with their defaults. Without an envelope and a
+    message name, the schema's first message is used. The function raises ValueError for bytes
+    that are not a valid message, or that JSON cannot express.
     """
     messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
 
@@ -55,7 +55,7 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
 
 
 def compiled(schema: Schema, what: str) -> Schema:
-    """Return a schema with its descriptors; raises UnusableSchema."""
+    """Return a schema with its descriptors; raise UnusableSchema."""
     return schema._replace(descriptors=_descriptors(schema, what))
 
 
@@ -87,7 +87,10 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
 
 
 def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
-    """Decode a message to JSON's types; raises ValueError, also for one that JSON cannot show."""
+    """Decode a message to JSON's types.
+
+    Raise ValueError, also for a message without a JSON form.
+    """
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError
 

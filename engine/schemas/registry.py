@@ -43,7 +43,7 @@ class RegistryRefused(EngineError):
 
 
 class Registry:
-    """A registry by its address; callers request each schema once."""
+    """A schema registry by its address; callers cache the schemas."""
 
     def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
         """`auth` is USER:PASSWORD, unquoted; without it the credentials in the address are used.

@@ -9,7 +9,7 @@ from engine.errors import EngineError
 
 
 class SchemaKind(Enum):
-    """The languages of schemas, by a registry's name for them."""
+    """The schema types, by the registry's name for them."""
 
     AVRO = "AVRO"
     PROTOBUF = "PROTOBUF"
@@ -17,10 +17,10 @@ class SchemaKind(Enum):
 
 
 class Schema(NamedTuple):
-    """A schema's text, and the schemas that it refers to by name, in order of dependency.
+    """A schema's text, and the schemas that it references by name, in order of dependency.
 
-    `message` is the full name of a protobuf message, where something else than the value says it.
-    `descriptors` are what Protobuf's compiler made of the text, for where there is no compiler.
+    `message` is the full name of a protobuf message if it is not stated by the value itself.
+    `descriptors` are the output of Protobuf's compiler, for processes without a compiler.
     """
 
     kind: SchemaKind

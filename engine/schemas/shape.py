@@ -41,9 +41,9 @@ class ShapeKind(Enum):
 
 
 class Shape(NamedTuple):
-    """One shape: of STRUCT its fields, of LIST and MAP the shape of their items.
+    """One type: of STRUCT its fields, of LIST and MAP the type of their items.
 
-    Fields that an open STRUCT does not have are left out of it; for another one they do not fit.
+    Fields that an open STRUCT lacks are omitted from its values; a closed one rejects them.
     """
 
     kind: ShapeKind
@@ -58,9 +58,9 @@ JSON = Shape(ShapeKind.JSON)
 
 
 def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> Shape:
-    """Return a struct shape; JSON text for one without fields, or with names no engine accepts.
+    """Return a STRUCT; JSON text for one without fields, or with names that an engine rejects.
 
-    Engines refuse names that differ only in case, and those that `_is_name` excludes.
+    Engines reject names that differ only in case, and names that `_is_name` excludes.
     """
     found = tuple(fields)
     if not found or len({name.lower() for name, _ in found}) < len(found):
@@ -129,7 +129,7 @@ def fitted(shape: Shape, value: object) -> object:
 
 
 def _struct(shape: Shape, value: object) -> object:
-    """Return a dict with each column's field, None for those missing; raises ValueError."""
+    """Return a dict with the value of each column, None for a missing field; raise ValueError."""
     if not isinstance(value, dict):
         raise _misfit(shape, value)
     fields = dict(shape.fields)
@@ -162,5 +162,5 @@ def _double(value: object) -> float:
 
 
 def _misfit(shape: Shape, value: object) -> ValueError:
-    """Return the error for a value of another shape, with its first 40 characters."""
+    """Return the error for a value that does not have the shape, with its first 40 characters."""
     return ValueError(f"{str(value)[:40]!r} is no {shape.kind.value}")

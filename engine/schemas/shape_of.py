@@ -59,14 +59,14 @@ class _Fields:
 
 
 class _Around(NamedTuple):
-    """The context of a type: records by name, and the levels of nesting left for it."""
+    """The context of a type: records by name, and how many more levels may be nested."""
 
     fields: _Fields
     levels: int
     within: frozenset[str] = frozenset()
 
     def inside(self, levels: int = 1, name: str | None = None) -> _Around:
-        """Return what is around a type within this one, some levels deeper."""
+        """Return the context for a type nested in this one, `levels` deeper."""
         within = self.within if name is None else self.within | {name}
         return self._replace(levels=self.levels - levels, within=within)
 
@@ -141,7 +141,7 @@ def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
 
 
 def _is_time(name: str) -> bool:
-    """Return whether an Avro logical type is a date or a time, also one in local time."""
+    """Return whether an Avro logical type is a date or a time, including local times."""
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 

@@ -46,7 +46,7 @@ class ZnodeClient(Protocol):
         ...
 
     async def connect(self) -> None:
-        """Begin a session; after it expired, a new one without anything of the old."""
+        """Begin a session; after an expiry, a new one without the nodes and watches of the last."""
         ...
 
     async def close(self) -> None:

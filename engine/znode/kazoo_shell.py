@@ -238,7 +238,7 @@ class ZnodeShellSession(ZnodeEditor):
         return list(self._wait(request, ROOT))
 
     def configuration(self, *, watches: bool) -> tuple[bytes | None, ShellStat]:
-        """Return the servers of an ensemble, as their node has them; it is below no chroot."""
+        """Return the servers of the ensemble from its configuration node, outside any chroot."""
         request = self._kazoo.handler.async_result()
         self._kazoo._call(GetData(_CONFIG, self._watcher(watches)), request)
         data, stat = self._wait(request, _CONFIG)
