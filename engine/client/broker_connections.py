@@ -75,7 +75,7 @@ class _Channel:
         return self.connection.state == READY
 
     def is_idle_since_before(self, now_ms: int) -> bool:
-        """Return True if the connection is ready and has had no call since before `before_ms`."""
+        """Return True if the connection is ready, without calls, and idle since before `now_ms`."""
         has_calls = self.queued or self.in_flight
         return self.is_ready and not has_calls and self.answered_ms < now_ms
 

@@ -2,22 +2,23 @@
 
 One `poll`:
 
-1. Records of earlier polls count as processed: they are committed, if `auto_commit_interval_ms` has
-   passed since the last commit; a failed commit is logged, and the next is tried at its time.
-2. A heartbeat is sent if it is due. If the group takes a new generation, everything processed is
-   committed as far as that is possible, and the member joins again.
-3. Added partitions without a `seek` begin at their committed offsets, those without one where
-   `start_of` says. Where that cannot be found out now, as of a topic that was deleted, it is tried
-   again later, and holds up no other partition.
-4. Records that have come are returned.
+1. Records of earlier polls count as processed: the positions of all partitions are committed, if
+   `auto_commit_interval_ms` has passed since the last commit. A failed commit is logged, and tried
+   again after that time.
+2. A heartbeat is sent if it is due. If the group rebalances, the positions are committed if the
+   coordinator still accepts them, and the member joins again.
+3. Added partitions without a `seek` begin at their committed offsets, without a commit at the
+   offset that `start_of` returns. If the offset cannot be found now, as for a deleted topic, it is
+   looked up again later, and the other partitions are fetched meanwhile.
+4. Fetched records are returned.
 
-A callback that raises ends the poll with its error, after the step that it was called in: the next
-poll goes on behind it, and does not call it for the same partitions again.
+If a callback raises, the poll ends with its error after the step in which it was called. The next
+poll continues with the following step, and does not call it again for the same partitions.
 
-Without `commits` nothing is committed, and the caller may commit by the session itself.
+Without `commits` nothing is committed here; the caller may commit by the session.
 
-So records are processed at least once: a process that dies between two polls has not committed what
-the first of them gave.
+Records are therefore processed at least once: a process that dies between two polls has not
+committed the records that the first of them returned.
 
 Source: KafkaConsumer.poll, ConsumerCoordinator.maybeAutoCommitOffsetsAsync of 3.9.1.
 """
@@ -75,7 +76,7 @@ class GroupConsumer:
         self._fetch_options = fetch._replace(client_rack=fetch.client_rack or settings.client_rack)
         self._interval_ms = auto_commit_interval_ms
         self._fetcher = Fetcher(client, {}, self._fetch_options)
-        #: Next offset of each partition of which a poll has returned records: what is committed.
+        #: Offset to commit for each partition: after the records that polls have returned.
         self._processed: dict[TopicPartition, int] = {}
         #: Leader epochs of the last records of completely processed polls, committed with offsets.
         self._epochs: dict[TopicPartition, int] = {}
@@ -167,6 +168,8 @@ class GroupConsumer:
                 failure = failure or start
             else:
                 self._fetcher.seek(key, start)
+                # A position is committed even if the partition never has a record.
+                self._processed.setdefault(key, start)
                 del self._unstarted[key]
         if failure is not None:
             raise failure

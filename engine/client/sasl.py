@@ -110,7 +110,7 @@ class ScramConversation:
         return b"n,," + self._first_bare
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Return the proof after the server's first message, None after its signature."""
+        """Return the proof after the server's first message, None after a valid signature."""
         fields = self._fields(challenge)
         if b"e" in fields:
             raise AuthenticationFailed(self.mechanism, fields[b"e"].decode(errors="replace"))

@@ -243,6 +243,13 @@ def test_closing_commits_what_was_processed_and_leaves(stage: Stage) -> None:
     assert "Empty" == describe_group(stage.client, "g").state
 
 
+def test_the_start_of_a_partition_that_was_not_fetched_yet_is_committed_too(stage: Stage) -> None:
+    consumer = stage.consumer()
+    consumer.keep_up()
+    consumer.close()
+    assert {T0: 0, T1: 0} == stage.committed()
+
+
 def test_a_static_member_stays_until_its_session_times_out(stage: Stage) -> None:
     settings = SETTINGS._replace(group_instance_id="one")
     consumer = stage.consumer(settings)
