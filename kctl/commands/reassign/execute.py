@@ -37,7 +37,7 @@ from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.reassign.change import change_execution, throttle_of
 from kctl.commands.reassign.files import journal_state, known_journals, read_plan
-from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
+from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, report_unmet
 from kctl.commands.reassign.preflight import between_directories, require_possible
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
@@ -103,6 +103,8 @@ def execute_plan(
     require_free(RealHeldFiles(), journal_path)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
+        if plan.plan is not None:
+            report_unmet(plan.plan.unmet)
         if not changes:
             notify("the plan is carried out already")
             return end_with(END_COLUMNS, [], moves.output)

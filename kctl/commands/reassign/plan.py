@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from engine.errors import EngineError
@@ -10,7 +10,7 @@ from engine.host.real import RealFiles
 from engine.planner import planner
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
-from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.planner.plan import PartitionChange, ReassignmentPlan, UnmetGoal
 from engine.planner.plan_file import plan_to_json
 from engine.planner.sampled_rates import with_rates
 from engine.planner.trade_offs import TradeOff, trade_offs
@@ -25,6 +25,9 @@ from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.selection import name_matcher
 from kctl.sizes import parse_bytes
+
+#: How many partition numbers a warning about a topic lists.
+_PARTITIONS_SHOWN = 5
 
 BROKER_COLUMNS = (
     Column("broker_id", "BROKER", right=True, is_name=True),
@@ -246,8 +249,7 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
     """Print the summary of a plan, and the goals that it could not reach."""
     for warning in plan.warnings:
         notify(f"warning: {warning}")
-    for unmet in plan.unmet:
-        notify(f"warning: {unmet.subject}: {unmet.goal} is not reached: {unmet.reason}")
+    report_unmet(plan.unmet)
     if plan.is_empty:
         notify("nothing can be done" if plan.unmet else "nothing is to be done")
         return
@@ -267,6 +269,24 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
     where = "" if path is None else f"; written to {path}"
     batches = f"{len(plan.batches)} batches" if len(plan.batches) != 1 else "1 batch"
     notify(f"{', '.join(parts)}, in {batches}{where}")
+
+
+def report_unmet(unmet: Sequence[UnmetGoal]) -> None:
+    """Print a warning for each unmet goal, one for the partitions of a topic with one reason."""
+    partitions: dict[tuple[str, str, str], list[int]] = {}
+    for goal in unmet:
+        topic, _, number = goal.subject.rpartition("-")
+        if topic and number.isdecimal():
+            partitions.setdefault((topic, goal.goal, goal.reason), []).append(int(number))
+        else:
+            notify(f"warning: {goal.subject}: {goal.goal} is not reached: {goal.reason}")
+    for (topic, name, reason), numbers in partitions.items():
+        subject = f"{topic}-{numbers[0]}"
+        if len(numbers) > 1:
+            shown = ", ".join(map(str, sorted(numbers)[:_PARTITIONS_SHOWN]))
+            more = ", …" if len(numbers) > _PARTITIONS_SHOWN else ""
+            subject = f"{counted(len(numbers), 'partition')} of {topic} ({shown}{more})"
+        notify(f"warning: {subject}: {name} is not reached: {reason}")
 
 
 def write_plan(
