@@ -106,11 +106,12 @@ class FastExchange(Protocol):
 
 
 class Call(NamedTuple):
-    """A request: `message` may be a function of the version that was agreed on.
+    """A request: `message` may be a function of the negotiated version.
 
-    `lowest` and `highest` bound the version further than both sides do. `local` asks the same of a
-    broker of this process, in values that its row knows. `fast` is shown each response first.
-    `release` has the message: a later one has APIs and versions that the engine does not serve.
+    `lowest` and `highest` bound the version in addition to both sides' ranges. `local` is the
+    request to a broker of this process, in the values of its handler. `fast` gets each response
+    first. `release` has the schema of the message: a later one has APIs and versions that the
+    engine does not serve.
     """
 
     api_name: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.client.connection import Call, RequestMessage
 from engine.client.settings import Address
@@ -60,11 +60,23 @@ _GIVES_UP = frozenset(
         UNKNOWN_PRODUCER_ID,
     )
 )
-#: Errors of a coordinator that has changed nothing. NOT_COORDINATOR is none of them: one that is
-#: deposed while it writes responds so, and the next one may have the record in its log.
+#: Errors after which no attempt is pending, and the instance may continue. NOT_COORDINATOR is not
+#: among them: a coordinator that is deposed while it writes responds with it, and the next one may
+#: have the record in its log.
 _UNTOUCHED = frozenset((CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS))
 #: How often a producer gives up after an attempt without success.
 _GIVE_UP_SHARE = 0.1
+
+
+class _LastResponse(NamedTuple):
+    """The last response to a request that was sent until it succeeded or failed."""
+
+    message: Message
+    #: Whether each attempt before it had a response of `_UNTOUCHED`.
+    is_sure: bool
+    #: Whether an attempt before it may have been executed. A coordinator that is elected again
+    #: while it writes EndTxn's decision responds COORDINATOR_LOAD_IN_PROGRESS, as in Kafka.
+    may_be_done: bool
 
 
 class InstanceEnds(EngineError):
@@ -117,7 +129,7 @@ class TransactionRequests:
             producer_epoch=-1,
         )
         while True:
-            response, _ = await self._send_to_coordinator("InitProducerId", request, 4, _code)
+            response, *_ = await self._send_to_coordinator("InitProducerId", request, 4, _code)
             if response.error_code == NONE:
                 self._sequences = {}
                 ids = Ids(response.producer_id, response.producer_epoch)
@@ -139,7 +151,7 @@ class TransactionRequests:
             v3_and_below_producer_epoch=ids.producer_epoch,
             v3_and_below_topics=[topic(name=partition.topic, partitions=[partition.partition])],
         )
-        response, _ = await self._send_to_coordinator(
+        response, *_ = await self._send_to_coordinator(
             "AddPartitionsToTxn", request, 3, _added_code, ids
         )
         self.check("AddPartitionsToTxn", _added_code(response))
@@ -152,7 +164,7 @@ class TransactionRequests:
             producer_epoch=ids.producer_epoch,
             group_id=group_id,
         )
-        response, _ = await self._send_to_coordinator("AddOffsetsToTxn", request, 3, _code, ids)
+        response, *_ = await self._send_to_coordinator("AddOffsetsToTxn", request, 3, _code, ids)
         self.check("AddOffsetsToTxn", _code(response))
 
     async def produce(
@@ -272,10 +284,12 @@ class TransactionRequests:
             transaction.outcome = SentOutcome.ABORTED
             return
         transaction.outcome = SentOutcome.UNKNOWN if is_commit else SentOutcome.ABORTED
-        response, is_sure = await self._send_to_coordinator("EndTxn", request, 3, _code, ids)
+        response, is_sure, may_be_done = await self._send_to_coordinator(
+            "EndTxn", request, 3, _code, ids
+        )
         code = int(response.error_code)
         if code != NONE:
-            if is_sure:
+            if not may_be_done:
                 transaction.outcome = SentOutcome.ABORTED
             self.check("EndTxn", code)
         if is_commit:
@@ -303,12 +317,9 @@ class TransactionRequests:
         highest: int,
         code_of: Callable[[Message], int],
         ids: Ids | None = None,
-    ) -> tuple[Message, bool]:
-        """Send a request to the coordinator until it succeeds or fails for good.
-
-        Returns the last response, and whether no attempt before it can have changed anything.
-        """
-        is_sure = True
+    ) -> _LastResponse:
+        """Send a request to the coordinator until it succeeds or fails with a final error."""
+        is_sure, may_be_done = True, False
         while True:
             coordinator = self._coordinator or await self._find_coordinator()
             if coordinator is not None:
@@ -319,16 +330,17 @@ class TransactionRequests:
                     )
                 except EngineError as error:
                     self._events.record(self.name, f"{api_name}: {error}")
-                    is_sure = False
+                    is_sure, may_be_done = False, True
                 else:
                     code = code_of(response.message)
                     if code == NONE and fence:
                         request_name = f"{self.name}: {api_name}"
                         self._events.served_fenced(fence, coordinator.host, request_name)
                     if code == NONE or not kafka_error(code).is_retriable:
-                        return response.message, is_sure
+                        return _LastResponse(response.message, is_sure, may_be_done)
                     self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
                     is_sure = is_sure and code in _UNTOUCHED
+                    may_be_done = may_be_done or code != CONCURRENT_TRANSACTIONS
                 self._coordinator = None
             await self.pause(BACKOFF_MS)
 

@@ -13,14 +13,21 @@ from engine.client.connection import Call
 from engine.client.settings import Address
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
-from engine.kafka_errors import NONE, NOT_ENOUGH_REPLICAS
+from engine.kafka_errors import (
+    CONCURRENT_TRANSACTIONS,
+    COORDINATOR_LOAD_IN_PROGRESS,
+    NONE,
+    NOT_COORDINATOR,
+    NOT_ENOUGH_REPLICAS,
+    PRODUCER_FENCED,
+)
 from engine.model import TopicPartition
 from engine.sim.clients import ClusterRequests
 from engine.sim.histories import Loss
 from engine.sim.plan import plan_of
-from engine.sim.sent_transactions import Ids, SentTransaction, TransactorEvents
+from engine.sim.sent_transactions import Ids, SentOutcome, SentTransaction, TransactorEvents
 from engine.sim.simulation import Simulation
-from engine.sim.transaction_requests import TransactionRequests
+from engine.sim.transaction_requests import InstanceEnds, TransactionRequests
 from engine.sim.transactors import ids_that_outlast_their_timeout
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
@@ -105,3 +112,56 @@ def test_a_producer_finds_the_leader_that_a_refusal_for_too_few_in_sync_does_not
 
     drive(produce())
     assert ([True], [FORMER, LEADER]) == (accepted, links.asked)
+
+
+class _RespondingCoordinator:
+    """Answers each EndTxn with the next of some error codes."""
+
+    name = "tx"
+
+    def __init__(self, codes: Sequence[int]) -> None:
+        self.codes = list(codes)
+        self.timers = SimpleNamespace(clock=SimpleNamespace(wall_ms=lambda: 0))
+
+    def any_broker(self) -> Address:
+        return LEADER
+
+    def send(self, _address: Address, call: Call) -> Promise[Any]:
+        if call.api_name == "EndTxn":
+            message: Any = messages.EndTxnResponse(error_code=self.codes.pop(0))
+        else:
+            message = messages.FindCoordinatorResponse(host="b2", port=9092, node_id=2)
+        promise: Promise[Any] = Promise()
+        promise.keep(SimpleNamespace(message=message))
+        return promise
+
+    def after(self, _delay_ms: int, work: Callable[[], None]) -> None:
+        work()
+
+
+@pytest.mark.parametrize(
+    ("first_code", "outcome"),
+    [
+        (CONCURRENT_TRANSACTIONS, SentOutcome.ABORTED),
+        (COORDINATOR_LOAD_IN_PROGRESS, SentOutcome.UNKNOWN),
+        (NOT_COORDINATOR, SentOutcome.UNKNOWN),
+    ],
+)
+def test_a_coordinator_that_loads_again_may_have_decided_what_a_fenced_producer_sent(
+    first_code: int, outcome: SentOutcome
+) -> None:
+    links = _RespondingCoordinator([first_code, PRODUCER_FENCED])
+    events = SimpleNamespace(fence_of=lambda *_: None, record=lambda *_: None)
+    producer = TransactionRequests(
+        cast(ClusterRequests, links),
+        "x",
+        ["t"],
+        Random(0),
+        cast(TransactorEvents, events),
+        gives_up=False,
+    )
+    transaction = SentTransaction("tx@0", 7, 0)
+    transaction.sent[T0] = {0}
+    ended = drive(producer.end(Ids(7, 0), transaction, is_commit=True))
+    assert isinstance(ended.error, InstanceEnds)
+    assert outcome is transaction.outcome
