@@ -1,4 +1,4 @@
-"""Describing, creating and deleting access rules. Source: KIP-140, KIP-290; KafkaAdminClient."""
+"""Describe, create and delete ACLs. Source: KIP-140, KIP-290; KafkaAdminClient."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The consumer for asyncio: the same one, on a thread of its own.
+"""The consumer for asyncio: the blocking consumer on a thread of its own.
 
-Each method is a coroutine that waits without holding the loop. Between polls the thread sends
-heartbeats, so that an application may take its time with records: up to `max_poll_interval_ms`.
-A call ends the waiting of a poll that goes on, which returns to waiting behind it.
+Each method is a coroutine that does not block the event loop. Between polls the thread sends
+heartbeats, so that an application may process records for up to `max_poll_interval_ms`. A call
+interrupts the wait of a running poll; the poll continues after the call.
 
-Records count as processed once a later poll begins, if the application has seen them: those of a
-poll that was cancelled, and those that `async for` has not come to, are returned by the next poll.
+Records count as processed once a later poll begins, if the application has received them: the
+records of a cancelled poll, and those that `async for` has not yielded, are returned by the next
+poll.
 
 Source: KafkaConsumer, AbstractCoordinator.HeartbeatThread of 3.9.1.
 """

@@ -1,14 +1,14 @@
-"""The producer for asyncio: the same one, on a thread of its own.
+"""The producer for asyncio: the blocking producer on a thread of its own.
 
 ```
-send(record) ──> awaitable ──> taken by the thread ──> batch ──> response ──> place of the record
+send(record) ──> awaitable ──> queue of the thread ──> batch ──> response ──> partition, offset
 ```
 
-`send` returns at once with an awaitable, so many records are under way together; `await` it for
-one, or `flush` for all. With a transactional id records are sent within `begin` and `commit` or
-`abort`. Every record gets a result: one that is dropped has the error that it was dropped for.
+`send` returns at once with an awaitable, so that many records are in flight; `await` it for
+one record, or `flush` for all. With a transactional id, records are sent between `begin` and
+`commit` or `abort`. Each record gets a result: a dropped record the error for which it was dropped.
 
-A partition whose batch failed takes records again afterwards, as with Java's producer.
+After a failed batch, its partition accepts records again, as in Java's producer.
 
 Source: KafkaProducer of 3.9.1.
 """

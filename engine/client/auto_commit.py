@@ -1,12 +1,11 @@
 """Automatic commits of a consumer: their errors are logged, except for one that is raised.
 
-The application calls none of these commits itself: an error of one is logged, and the next is made
-at its time.
+The application does not call these commits: after an error the next commit is made at its time.
 
 | error | then |
 |---|---|
-| FENCED_INSTANCE_ID | it is raised: another process has taken over the static member |
-| retriable, as UNKNOWN_TOPIC_OR_PARTITION of a topic that was deleted | logged as debug |
+| FENCED_INSTANCE_ID | raised: another process has taken over the static member |
+| retriable, or UNKNOWN_TOPIC_OR_PARTITION of a deleted topic | logged as debug |
 | any other | logged as a warning |
 
 Source: GRP-14; ConsumerCoordinator.autoCommitOffsetsAsync and

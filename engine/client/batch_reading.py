@@ -1,6 +1,6 @@
-"""The batches of a partition as they are stored, in order, up to where transactions are decided.
+"""Read the stored batches of a partition in order, up to the last stable offset.
 
-For commands about batches instead of records: their sizes, their producers, markers.
+For commands that show batches instead of records: their sizes, producers and markers.
 """
 
 from __future__ import annotations

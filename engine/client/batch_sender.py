@@ -1,25 +1,29 @@
-"""Sending batches: in order within a partition, several under way, again where that may help.
+"""Send batches: in order within a partition, several in flight, with retries where they are safe.
 
 | the response to a batch | then |
 |---|---|
 | stored, or stored before (DUPLICATE_SEQUENCE_NUMBER) | it is done |
-| too large, and more than one record | it is split; the limit holds for the topic from now on |
-| too large, and one record | it failed; the partition goes on behind it |
-| a retriable error, a lost broker | it is sent again, until the client's timeout has passed |
-| out of sequence behind one that is not stored | it is sent again behind that one |
-| any other error | it failed, and so does all that waits behind it |
+| too large, and more than one record | it is split; the limit applies to the topic from now on |
+| too large, and one record | it fails; the partition continues with the next batch |
+| a retriable error, a lost connection | it is sent again, until the client's timeout has passed |
+| out of sequence after a batch that is not stored | it is sent again after that batch |
+| any other error | it fails, and so do all batches queued after it |
 
-A partition that has failed fails all that comes, so that nothing is stored behind a gap. With
-`goes_on` it accepts later batches, as soon as none of its earlier ones is under way: in the next
-epoch of its producer id, so that a late request of the one before is fenced.
+A failed partition fails all later batches, so that no batch is stored after a gap. With
+`goes_on` it accepts later batches once none of its earlier ones is in flight: in the next epoch of
+its producer id, so that a late request of the earlier epoch is fenced.
 
-With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way: a broker knows that
-many batches again, and takes none out of sequence. Until its first batch is stored, and after an
-error until the next is, only one: a broker that does not know a producer takes any sequence.
-Without an id it is always one, and a batch that may have been stored is not sent again.
-After an error a partition waits for its back-off, and is sent with fresh metadata; others go on.
-Source: `Sender`, `TransactionManager`, KIP-98, KIP-360; KAFKA-8350 for the limit that is learnt.
-Differs: a batch that is too large leaves its partition in order; no record is sent around it.
+With a producer id (idempotence) a partition has up to IN_FLIGHT_MAX requests in flight: a broker
+detects duplicates of that many batches, and refuses any that is out of sequence. Only one is in
+flight until the first batch is stored, and after an error until the next one is: a broker that
+does not know a producer accepts any sequence. Without a producer id only one is in flight, and a
+batch that may have been stored is not sent again.
+
+After an error a partition waits for its back-off, and then sends with fresh metadata; other
+partitions do not wait.
+
+Source: `Sender`, `TransactionManager`, KIP-98, KIP-360; KAFKA-8350 for the learnt size limit.
+Differs: a batch that is too large is retried in order; no later batch overtakes it.
 """
 
 from __future__ import annotations

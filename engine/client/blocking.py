@@ -1,16 +1,17 @@
-"""The client that commands use: it sends requests, waits for responses, and retries.
+"""The client of commands: it sends requests, waits for responses, and retries.
 
-| destination | which broker |
+| destination | broker |
 |---|---|
-| `ANY` | one that is connected already, else the bootstrap addresses in turn |
+| `ANY` | a connected broker, else the bootstrap addresses in turn |
 | `CONTROLLER` | the controller by the latest metadata |
 | a broker id | that broker |
 | leaders (`send_to_leaders`) | each partition's leader, one request per broker, all at once |
-| coordinator (`send_to_coordinator`) | the one that keeps a group's or transaction's state |
+| coordinator (`send_to_coordinator`) | the coordinator of a group or transactional id |
 
-A request is sent again after a retriable error of a broker, and when a connection broke before the
-request left; one that may have been executed is sent again only if `is_repeatable`.
-Pauses between attempts grow from `retry.backoff.ms` to `retry.backoff.max.ms`.
+A request is sent again after a retriable error of a broker, and if a connection broke before the
+request was sent. A request that may have been executed is sent again only if `is_repeatable`.
+Back-offs between attempts grow from `retry.backoff.ms` to `retry.backoff.max.ms`.
+
 Source: ExponentialBackoff, KIP-580.
 """
 

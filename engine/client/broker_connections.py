@@ -1,12 +1,12 @@
 """The connections of a client to brokers, with their streams, pending calls and deadlines.
 
-`BrokerConnections` sends any number of calls at once and returns one result for each: a response,
-or the error in its place. It repeats no request; `blocking` does that.
+`BrokerConnections` sends any number of calls at once and returns one result for each: a response
+or an error. It does not retry; `blocking` does.
 
-A broker answers the requests of a connection in their order, so one that waits, as a Fetch does for
-records, holds up those behind it. Calls that are not to wait for it go by a second connection to
-the same address: `is_apart`. Source: AbstractCoordinator.FindCoordinatorResponseHandler of 3.9.1,
-which makes up an id for the coordinator's node.
+A broker answers the requests of a connection in order, so that a delayed one, such as a Fetch that
+waits for records, delays all later ones. Calls that must not wait for it use a second connection
+to the same address: `is_apart`. Source: AbstractCoordinator.FindCoordinatorResponseHandler of
+3.9.1, which uses a made-up node id for the coordinator.
 """
 
 from __future__ import annotations

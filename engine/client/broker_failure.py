@@ -1,7 +1,8 @@
 """Predict the effect of a broker's failure on a partition: leader, acks, lost records. Pure.
 
-The rule is that of the controller for a leader that is gone (ELE-1): the first assigned replica
-that is alive and in sync leads; without one, any that is alive if unclean elections are allowed.
+The rule is the controller's for an offline leader (ELE-1): the first assigned replica that is
+alive and in sync becomes leader; without one, any replica that is alive if unclean elections are
+enabled.
 """
 
 from __future__ import annotations

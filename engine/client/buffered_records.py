@@ -6,7 +6,7 @@ fetched ── append ──> waiting ── take ──> returned ── the ne
                          └──── put_back ──────┘
 ```
 
-Records wait in the order in which they came, in runs of one partition each.
+Records wait in the order of the fetches, in runs of one partition each.
 """
 
 from __future__ import annotations

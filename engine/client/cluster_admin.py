@@ -1,4 +1,4 @@
-"""Requests about brokers: the API versions that they support, their log directories."""
+"""Requests about brokers: supported API versions and log directories."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Features of a cluster: finalized levels, those that all brokers support, and deviating brokers.
+"""Features of a cluster: finalized levels, levels that all brokers support, and deviating brokers.
 
-A level can be finalized if every broker supports it. Of finalized levels those of the highest
-epoch count: a broker with other ones has not read the latest metadata yet. Epochs alone say nothing
-of it: from 4.0 on they are offsets of the metadata log, which grows twice a second.
+A level can be finalized if each broker supports it. The finalized levels with the highest epoch
+count: a broker with others has not applied the latest metadata yet. Different epochs alone prove
+nothing: from 4.0 on they are offsets of the metadata log, which grows twice a second.
 
 Source: KIP-584; QuorumFeatures.reasonNotSupported.
 """

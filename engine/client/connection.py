@@ -2,20 +2,21 @@
 
 ```
 CONNECTING ──opened──▶ NEGOTIATING ──versions known──▶ READY            (no SASL)
-                                   └─▶ AUTHENTICATING ──both believe──▶ READY
-READY ──the session ends soon──▶ AUTHENTICATING         (KIP-368; what is in flight goes on)
+                                   └─▶ AUTHENTICATING ──both verified──▶ READY
+READY ──the session expires soon──▶ AUTHENTICATING      (KIP-368; requests in flight continue)
 any ──error──▶ CLOSED: the driver closes the stream
 ```
 
 Two drivers: `blocking` (with `broker_connections`) reads and writes bytes of a stream,
 `loop_connection` whole frames of a network.
 
-Requests are sent in order without waiting (pipelining); a broker answers them in that order, so
-the oldest request sent is the one that the next frame answers.
+Requests are pipelined: they are sent in order without waiting, and a broker answers them in that
+order, so that the next frame answers the oldest request in flight.
 
-Negotiation: ApiVersions is asked in our highest version with our name and version. A broker that
-does not know that version answers in version 0 with error 35 and, from 2.4 on, its own range: the
-question is asked again in what it knows. Source: D15, KIP-511, KIP-35, KIP-368.
+Negotiation: ApiVersions is sent in our highest version, with our software name and version. A
+broker that does not support that version answers in version 0 with error 35 and, from 2.4 on, its
+own range: the request is then repeated in a supported version. Source: D15, KIP-511, KIP-35,
+KIP-368.
 """
 
 from __future__ import annotations

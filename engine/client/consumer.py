@@ -1,31 +1,35 @@
-"""A consumer: records of partitions that it was assigned, or that its group gives it.
+"""A consumer: records of assigned partitions, or of the partitions that its group assigns.
 
-| | partitions | begins at |
+| | partitions | start |
 |---|---|---|
-| `subscribe` | those that the group gives to this member, of topics by name or by pattern | committed offsets, else `auto_offset_reset` |
-| `assign` | those that are named | committed offsets if there is a group, else `auto_offset_reset` |
+| `subscribe` | the group's assignment, of topics by name or pattern | committed, else reset |
+| `assign` | the named ones | committed if there is a group, else reset |
+
+Reset is the offset of `auto_offset_reset`.
 
 One `poll`:
 
-1. With a pattern: topics that match now are subscribed to, asked for every `metadata_max_age_ms`.
-2. Everything that the polls before returned is processed by now: with `enable_auto_commit` it is
+1. With a pattern: topics that match now are subscribed to; they are listed every
+   `metadata_max_age_ms`.
+2. All records of earlier polls count as processed: with `enable_auto_commit` the positions are
    committed once `auto_commit_interval_ms` has passed.
-3. The member stays in its group, or joins again (`group_consumer.py`).
-4. Up to `max_poll_records` records are returned; others that have come wait for the next poll, unless
-   their partition is given up, or paused, which holds up no other partition.
+3. The member stays in its group, or rejoins it (`group_consumer.py`).
+4. Up to `max_poll_records` records are returned; other fetched records wait for the next poll. The
+   records of revoked partitions are dropped, those of paused ones wait without delaying others.
 
-A partition that cannot be read keeps its position, so later polls read the others, and try it again.
+A partition that cannot be read keeps its position: later polls read the other partitions, and try
+it again.
 
 | error | a poll |
 |---|---|
-| retriable, as of a topic that was deleted; brokers that cannot be reached | logs a warning, and tries again until its time is up: it returns what there is |
+| retriable; brokers that cannot be reached | logs a warning, and retries within its timeout |
 | any other: of the group, of a partition, of the listener | raises it |
 
-A member that does not poll for `max_poll_interval_ms` leaves its group with the next `heartbeat`,
-so that others get its partitions; the next poll joins again.
+A member that does not poll for `max_poll_interval_ms` leaves its group at the next `heartbeat`,
+so that other members get its partitions; the next poll rejoins.
 
 Source: GRP-14; KafkaConsumer, ConsumerCoordinator of 3.9.1.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 

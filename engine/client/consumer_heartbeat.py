@@ -1,15 +1,15 @@
 """ConsumerGroupHeartbeat: the state of a member, and the assignment in the response.
 
-A heartbeat has every field as the member joins, and after an error; otherwise those alone that have
-changed since the last one that was answered. Owned partitions go with a heartbeat that joins or
-acknowledges.
+A heartbeat has all fields when the member joins, and after an error; otherwise only the fields
+that have changed since the last successful one. Owned partitions are sent when the member joins or
+acknowledges an assignment.
 
 | version | |
 |---|---|
-| 0 | names alone |
+| 0 | topic names only |
 | 1 | a pattern as well, in RE2 syntax, which the broker applies; from Kafka 4.0 on |
 
-The member makes its id up (KIP-1082); version 0 takes that, too.
+The member generates its own id (KIP-1082); version 0 accepts that, too.
 
 Source: ConsumerHeartbeatRequestManager.HeartbeatState of 3.9.1 and 4.3.0; KIP-848, KIP-1082.
 """

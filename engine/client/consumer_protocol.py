@@ -5,7 +5,7 @@ JoinGroup  version int16, Subscription: topics, user data, owned partitions, gen
 SyncGroup  version int16, Assignment: partitions by topic, user data
 ```
 
-A later version may go on with fields that are not known here. Without bytes there is nothing
+A later version may append fields that are ignored here. Empty bytes mean that no partition is
 assigned.
 
 Source: ConsumerProtocol of 3.9.1; ConsumerProtocolSubscription, ConsumerProtocolAssignment.

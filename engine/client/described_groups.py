@@ -1,4 +1,4 @@
-"""The description of one group of a kind that has its own request: share and streams groups."""
+"""Describe one group of a type that has a request of its own: share and streams groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replicas of partitions that may lead besides those in sync, from brokers without znodes.
+"""Eligible leader replicas of partitions (ELR), from KRaft brokers.
 
 Source: KIP-966; KafkaAdminClient.describeTopics of 3.9.1.
 """

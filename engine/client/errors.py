@@ -2,19 +2,19 @@
 
 ```
 EngineError
-├─ Unreachable            nobody answers at an address
-├─ ConnectionLost         a connection ended before the response came
-├─ TimedOut               the response did not come in time
-│  └─ BufferExhausted     there was no room for a record in time
-├─ RecordAboveBuffer      a record is larger than all that a producer may hold
-├─ ClientCloses           the client closes, and waits for no other member any more
-├─ AuthenticationFailed   the broker does not accept who we say we are
-│  └─ SaslNotExpected     its listener asks nobody
+├─ Unreachable            no connection to an address
+├─ ConnectionLost         a connection ended before the response
+├─ TimedOut               no response in time
+│  └─ BufferExhausted     no room for a record in time
+├─ RecordAboveBuffer      a record is larger than the producer's buffer
+├─ ClientCloses           the client is closing, and a wait for other members was ended
+├─ AuthenticationFailed   the broker rejected the credentials
+│  └─ SaslNotExpected     its listener has no SASL
 ├─ NoCommonVersion        broker and client share no version of an API
-├─ ClientSettingRefused   a client property that cannot be followed
+├─ ClientSettingRefused   a client property that is invalid or not supported
 └─ WireError
    ├─ NotKafka            bytes that no Kafka broker sends
-   └─ TlsExpected         an answer in TLS
+   └─ TlsExpected         a TLS record in place of a frame
 ```
 """
 

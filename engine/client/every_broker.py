@@ -1,4 +1,4 @@
-"""One request to every broker of a cluster: each coordinator lists what it coordinates itself."""
+"""Send one request to every broker, for instance if each coordinator has a part of a list."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 """Requests the facts of all findings from a cluster, by a deadline even if brokers hang.
 
-1. Metadata, of whichever broker answers first: half of the cluster may be silent.
-2. All requests to all brokers at the same time: directories, throttles, the ends of replicas that
-   are not in sync, the reassignments under way (the controller), the settings of topics (the broker
-   of step 1). A broker that answers none of them in half of the time is silent.
-3. The controller is requested again if another one took over meanwhile, and another broker for the
+1. Metadata from the broker that answers first: half of the cluster may be silent.
+2. All requests to all brokers at the same time: log directories, throttles, the log ends of
+   out-of-sync replicas, the ongoing reassignments (the controller), the settings of topics (the
+   broker of step 1). A broker that answers none of them in half of the time is silent.
+3. If another controller took over in between, it is requested again; so is another broker for the
    settings of topics.
-4. A second look at the directories of brokers that copy tells how fast they do.
+4. A second sample of the log directories of brokers that copy replicas shows their rate.
 
-A request without a response becomes a finding of its own, and all others count. The settings of
-topics are requested last on their connection: a broker whose metadata store hangs answers nothing
-behind them.
+A request without a response becomes a finding of its own, and the other facts count. The settings
+of topics are requested last on their connection: a broker whose metadata store hangs answers no
+later request.
 """
 
 from __future__ import annotations

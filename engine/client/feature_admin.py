@@ -1,4 +1,4 @@
-"""Features of a cluster: levels that brokers support, finalized ones, and their changes.
+"""Describe and change the features of a cluster: supported and finalized levels.
 
 Source: KIP-584, KIP-778; KafkaAdminClient.describeFeatures, updateFeatures.
 """

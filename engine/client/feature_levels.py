@@ -1,4 +1,4 @@
-"""Levels of features by name: metadata versions, and the features that go with them.
+"""Levels of features by name: metadata versions, and the features that depend on them.
 
 Source: MetadataVersion, Feature of 3.9.1 and 4.3.0 (names and levels are facts).
 """

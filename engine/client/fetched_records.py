@@ -1,8 +1,8 @@
-"""From the bytes of a fetched partition to the records that a consumer sees.
+"""Decode the bytes of a fetched partition to the records that a consumer sees.
 
-Read committed: the broker names aborted transactions by producer and first offset. From that
-offset on, a producer's transactional batches are left out until its abort marker comes by.
-Control records are never shown. Source: KIP-98, `CompletedFetch`.
+Read committed: the broker lists aborted transactions by producer id and first offset. From that
+offset on, the producer's transactional batches are left out until its abort marker. Control
+records are never returned. Source: KIP-98, `CompletedFetch`.
 """
 
 from __future__ import annotations

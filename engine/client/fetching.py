@@ -1,21 +1,22 @@
-"""Fetching: records of assigned partitions, in order, without a group.
+"""Fetch the records of given partitions, in order, without a group.
 
-One fetch is under way to each broker at any time, so that a quiet broker does not hold up a busy
-one, and the next leaves before the last one's records are handed out. A partition is fetched from
-its leader, or from the replica that the leader names for a consumer's rack (`ReadReplicas`).
+One fetch is in flight to each broker at any time, so that an idle broker does not delay a busy
+one, and the next fetch is sent before the records of the last one are returned. A partition is
+fetched from its leader, or from the replica that the leader names for the consumer's rack
+(`ReadReplicas`).
 
 | the response of a partition | then |
 |---|---|
-| records | its offset moves on, and it goes to the end of its broker's next request |
+| records | its position advances, and it moves to the end of its broker's next request |
 | another replica to read from | it is fetched from there |
-| out of range, at another replica than the leader | it is fetched from the leader |
-| a retriable error, lost brokers | metadata is asked again; given up after the client's timeout |
-| no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
-| a later leader epoch in metadata | its position is checked first (`TruncationChecks`) |
-| any other error, damaged records | the partition stops with it, and the others go on |
+| OFFSET_OUT_OF_RANGE from a follower | it is fetched from the leader |
+| a retriable error, lost brokers | metadata is refreshed; given up after the client's timeout |
+| UNKNOWN_TOPIC_OR_PARTITION | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
+| a later leader epoch in metadata | its position is validated first (`TruncationChecks`) |
+| any other error, damaged records | the partition stops with it, and the others continue |
 
-Each fetch names the leader epoch of the metadata (KIP-320), so that a broker which leads in another
-one, or follows another leader, refuses it and metadata is asked again.
+Each fetch has the leader epoch of the metadata (KIP-320), so that a broker that leads in another
+epoch, or follows another leader, refuses it and metadata is refreshed.
 """
 
 from __future__ import annotations

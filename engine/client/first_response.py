@@ -1,7 +1,7 @@
-"""One request to several brokers, of which any can respond: the first response counts.
+"""Send one request to several brokers, any of which can respond: the first response counts.
 
-A broker that accepts connections and says nothing, as one that was stopped by SIGSTOP does, would
-else take all the time of a command while the next address answers at once.
+A broker that accepts connections and does not respond, for instance a process stopped by SIGSTOP,
+would otherwise use up the time of a command although the next address responds at once.
 """
 
 from __future__ import annotations

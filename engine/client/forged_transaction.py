@@ -1,14 +1,14 @@
-"""A transaction that hangs, made on purpose: for rehearsals on a cluster that nobody else uses.
+"""Create a hanging transaction on purpose, for rehearsals on a cluster without other users.
 
-How they come to be where brokers do not ask the coordinator (before KIP-890):
+How one arises if brokers do not verify transactions with the coordinator (before KIP-890):
 
 ```
 coordinator:  begin ── partition added ── commit ── complete
 partition:                     batch ──────────── marker ── a late batch of the same producer
 ```
 
-The late batch opens a transaction in the partition of which the coordinator knows nothing: no
-marker will come, and the last stable offset stays where the batch begins.
+The late batch opens a transaction in the partition that the coordinator does not know: it gets no
+marker, and the last stable offset stays at the start of the batch.
 
 While it is written, `transaction.partition.verification.enable` is off for the whole cluster.
 

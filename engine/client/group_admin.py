@@ -1,11 +1,11 @@
-"""Changes of groups that have no members: offsets set and removed, groups deleted; members removed.
+"""Change groups without members: set and remove offsets, delete groups; and remove members.
 
-| change | request | whom it concerns |
+| change | request | allowed for |
 |---|---|---|
 | offsets set | OffsetCommit without member and generation | Empty or unknown groups |
 | offsets removed | OffsetDelete | topics that no member subscribes to |
 | groups deleted | DeleteGroups | Empty groups |
-| members removed | LeaveGroup | any group; members without an instance id join again |
+| members removed | LeaveGroup | any group; members without an instance id rejoin |
 
 Source: KIP-222, KIP-396, KIP-345, KIP-496.
 """

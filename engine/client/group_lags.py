@@ -1,15 +1,15 @@
-"""Lag of many groups: from their committed offsets and the ends of the partitions.
+"""Lag of many groups, from their committed offsets and the end offsets of the partitions.
 
 ```
 1. of each coordinator   OffsetFetch of GROUPS_PER_REQUEST groups, all coordinators at once
-2. of each leader        ListOffsets of the partitions whose ends are not known yet
-3. of each group         the sum over its partitions; the offsets themselves are forgotten
+2. of each leader        ListOffsets of the partitions whose end offsets are not known yet
+3. of each group         the sum over its partitions; the offsets are then discarded
 ```
 
-`groups_at` finds those that have read up to an offset, by (1) alone.
+`groups_at` finds the groups with a given committed offset, by (1) alone.
 
-An end is read once, before or after a commit: a lag is never below 0. Brokers before 3.0 take one
-group in a request. A coordinator that does not answer in time is not asked for its other groups.
+An end offset is read once, before or after a commit: a lag below 0 counts as 0. Brokers before 3.0
+take one group in a request. A coordinator that does not answer in time gets no more requests.
 
 Source: KIP-709.
 """

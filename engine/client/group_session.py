@@ -1,4 +1,4 @@
-"""A member of a group of consumers: it joins, sends heartbeats, commits and leaves.
+"""A member of a consumer group in the classic protocol: it joins, heartbeats, commits and leaves.
 
 ```
 NOT_JOINED ── JoinGroup, SyncGroup ──> STABLE ── heartbeat due ──┬─> STABLE
@@ -6,35 +6,36 @@ NOT_JOINED ── JoinGroup, SyncGroup ──> STABLE ── heartbeat due ─�
      └──── REBALANCE_IN_PROGRESS, an unknown member or generation┘
 ```
 
-1. JoinGroup: a new member is given an id (MEMBER_ID_REQUIRED) and joins again with it. The response
-   comes when all members have joined, at the latest after the rebalance time-out.
-2. The leader of the group learns the subscriptions of all, and assigns the partitions of their
-   topics by the assignor that the group took.
-3. SyncGroup: the leader sends the assignments, each member gets its own.
-4. Heartbeats keep the member in the group. The response says that others join or leave: then the
-   caller commits and joins again (1).
-5. LeaveGroup lets the others have the partitions at once; a static member stays until its session
-   times out, so that it finds them as it comes back.
+1. JoinGroup: a new member gets an id (MEMBER_ID_REQUIRED) and sends it again with the id. The
+   response comes when all members have joined, at the latest after the rebalance timeout.
+2. The leader of the group receives all subscriptions, and assigns the partitions of their topics
+   by the assignor that the coordinator chose.
+3. SyncGroup: the leader sends the assignments, each member receives its own.
+4. Heartbeats keep the member in the group. If the response is REBALANCE_IN_PROGRESS, the caller
+   commits and rejoins (1).
+5. LeaveGroup frees the partitions at once; a static member stays until its session times out, so
+   that it keeps them if it returns.
 
-| protocol | joining again |
+| protocol | rejoining |
 |---|---|
-| eager | all partitions are given up before |
-| cooperative, if all assignors have it | they are kept, and those given up that it does not get |
+| eager | all partitions are revoked before |
+| cooperative, if all assignors are | kept; those assigned to others are revoked after |
 
-A cooperative member names its partitions as owned. After it has given up some it joins once more,
-so that others get them. A member that the group has gone on without has lost its partitions in
-both. The leader joins again when a topic has grown, which it looks for every `metadata_max_age_ms`.
+A cooperative member sends its partitions as owned. After it has revoked some it rejoins once more,
+so that other members get them. A member without which the group has continued has lost its
+partitions in both protocols. The leader rejoins when a topic has grown, which it checks every
+`metadata_max_age_ms`.
 
-| response | what the member does |
+| response | the member |
 |---|---|
-| REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION | joins again with its id |
-| UNKNOWN_MEMBER_ID | joins again as a new member |
+| REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION | rejoins with its id |
+| UNKNOWN_MEMBER_ID | joins as a new member |
 | FENCED_INSTANCE_ID and all others | ends with the error |
 
-Not for use by several threads; `poll` has to be called more often than the session time-out.
+Not for use by several threads; `poll` has to be called more often than the session timeout.
 
 Source: REPL-11; AbstractCoordinator, ConsumerCoordinator of 3.9.1; KIP-394, KIP-345, KIP-429.
-Differs: heartbeats are sent by `poll`, not beside it, so one time-out bounds both.
+Differs: heartbeats are sent by `poll` and not by a thread, so that one timeout bounds both.
 """
 
 from __future__ import annotations

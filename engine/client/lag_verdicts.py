@@ -1,4 +1,4 @@
-"""Judge from samples of offset and lag if a group keeps up with a partition. Pure.
+"""Judge from samples of offset and lag whether a group keeps up with a partition. Pure.
 
 | verdict | when |
 |---|---|
@@ -6,13 +6,13 @@
 | OK | the lag was 0 in a sample, or it fell once |
 | STOP | the offset did not move, and no member has the partition |
 | STALL | the offset did not move, and a member has the partition |
-| WARN | the offset moved on, and the lag never fell and is larger than at first |
+| WARN | the offset advanced, and the lag never fell and is larger than in the first sample |
 
-Rules count from above. Fewer than two samples with an offset are OK: nothing is known.
+The first rule that holds counts. Fewer than two samples with an offset are OK: nothing is known.
 
-Source: the rules by which Burrow evaluates the lag of consumers.
-Differs: the time of a commit cannot be asked for, so STOP is told by the members, not by commits
-that fail to come.
+Source: Burrow's rules for the lag of consumers.
+Differs: the time of a commit cannot be requested, so STOP depends on the members and not on missing
+commits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Electing leaders: the preferred ones, or any that is there at the price of records.
+"""Elect leaders: the preferred replicas, or any live replica at the price of lost records.
 
 Source: ElectLeadersRequest; KIP-183, KIP-460.
 """

@@ -1,16 +1,16 @@
-"""The driver that brokers use: calls to one address on the engine's loop, each a promise.
+"""The connection of brokers to other brokers: calls on the engine's loop, each a promise.
 
 ```
-send ─ no connection? connect, handshake ──> sent in order ── response ────────> kept
-                                               └─ lost, silent, no Kafka ──> all of them fail
+send ─ no connection? connect, handshake ──> sent in order ── response ─────────────> kept
+                                               └─ lost, silent, not Kafka ──> all calls fail
 ```
 
-A connection that ended is replaced with the next call; no request is repeated here. While
-something is owed one timer runs, at the first deadline. Where a session ends, the client
-authenticates again before its next request.
+The next call after the end of a connection opens another one; requests are not repeated here. One
+timer runs for the earliest deadline of the pending calls. Before a SASL session expires, the client
+authenticates again ahead of its next request.
 
-Differs from `broker_connections`, the driver of commands: frames cross the network's port whole,
-and nothing waits.
+Differs from `broker_connections`, the driver of commands: the network port passes whole frames,
+and nothing blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many groups in one request to their coordinator, where brokers take that.
+"""Requests for many groups at once to their coordinator, on brokers that support them.
 
 | request | many groups |
 |---|---|

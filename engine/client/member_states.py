@@ -1,20 +1,22 @@
-"""The states of a member of a group of the consumer protocol, and from which each may be entered.
+"""The states of a member of a group of the consumer protocol, and their valid previous states.
 
 | state | the member | from |
 |---|---|---|
 | UNSUBSCRIBED | is in no group | PREPARE_LEAVING, LEAVING, FENCED |
-| JOINING | heartbeats with epoch 0 until it is answered | FENCED, UNSUBSCRIBED, STALE |
-| RECONCILING | has a target that it does not own yet | STABLE, JOINING, ACKNOWLEDGING, RECONCILING |
-| ACKNOWLEDGING | owns its target; the coordinator does not know yet | RECONCILING |
-| STABLE | owns what the coordinator knows | JOINING, ACKNOWLEDGING, RECONCILING |
-| FENCED | was removed, and gives up all that it has | JOINING, STABLE, RECONCILING, ACKNOWLEDGING |
-| PREPARE_LEAVING | gives up all that it has | JOINING, STABLE, RECONCILING, ACKNOWLEDGING, UNSUBSCRIBED |
-| LEAVING | heartbeats with epoch −1, as a static member −2 | PREPARE_LEAVING |
-| STALE | left as it did not poll; the next poll joins | LEAVING |
-| FATAL | has an error that joining does not help | all but FENCED, STALE and itself |
+| JOINING | heartbeats with epoch 0 until a response | FENCED, UNSUBSCRIBED, STALE |
+| RECONCILING | has a target that it does not own yet | STABLE, JOINING, ACKNOWLEDGING, itself |
+| ACKNOWLEDGING | owns its target, and has to report it | RECONCILING |
+| STABLE | owns the partitions that the coordinator knows | JOINING, ACKNOWLEDGING, RECONCILING |
+| FENCED | was removed, and releases its partitions | JOINING and the three of a member |
+| PREPARE_LEAVING | releases its partitions | as FENCED, and UNSUBSCRIBED |
+| LEAVING | heartbeats with epoch −1, a static member with −2 | PREPARE_LEAVING |
+| STALE | left because it did not poll; the next poll joins | LEAVING |
+| FATAL | has an error that joining does not resolve | all but FENCED, STALE and itself |
+
+The three of a member are RECONCILING, ACKNOWLEDGING and STABLE.
 
 Source: MemberState of 3.9.1; KIP-848.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Offsets of partitions: first, last, by time.
 
-| timestamp asked | response | from version |
+| requested timestamp | response | from version |
 |---|---|---|
 | ≥ 0 | first record at or after this time, −1 if there is none | 1 |
-| −1 | the end: high watermark, or last stable offset when read committed | 1 |
-| −2 | the log's start | 1 |
-| −3 | the record with the largest time | 7 |
-| −4 | the start of what is on the broker's own disk | 8 |
-| −5 | the end of what is in remote storage | 9 |
+| −1 | the end: high watermark, or last stable offset for read committed | 1 |
+| −2 | the log start offset | 1 |
+| −3 | the record with the largest timestamp | 7 |
+| −4 | the local log start offset (tiered storage) | 8 |
+| −5 | the last offset in remote storage | 9 |
 
 Source: ListOffsetsRequest; KIP-734, KIP-405, KIP-1005.
 """

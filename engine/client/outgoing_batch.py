@@ -1,7 +1,7 @@
-"""A batch on its way to a partition: its records, where they came from, and its two halves.
+"""A batch of a producer: its records, their places in the input, and its two parts if it is split.
 
-`InputPlaces` says which line of the input each record was, so that a record that cannot be stored
-is named by its line. Lines that follow each other take the room of one.
+`InputPlaces` has the input line of each record, so that an error names the line of a record that
+cannot be stored. Consecutive lines take the room of one.
 """
 
 from __future__ import annotations

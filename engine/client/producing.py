@@ -1,12 +1,12 @@
-"""Producing: records into batches, batches to their leaders.
+"""Producer: collects records into batches and sends the batches to their leaders.
 
-With acks=all a producer is idempotent: it has an id, its batches carry sequence numbers, and a
-batch that is sent again after a lost response is stored once. Source: KIP-98.
+With acks=all a producer is idempotent: it has a producer id, its batches have sequence numbers, and
+a batch that is sent again after a lost response is stored once. Source: KIP-98.
 
 Records without a key all go to one partition until its batch is full, then to another: large
 batches cost less than an even spread of small ones. Source: KIP-480, KIP-794.
 
-A batch leaves when it is full, or `linger_ms` after its first record; `batch_sender` knows how.
+A batch is sent when it is full, or `linger_ms` after its first record; see `batch_sender`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Health of a KRaft quorum: voters that are behind, a majority at risk.
+"""Health of a KRaft quorum: voters that lag, a majority at risk.
 
 | a replica is | when |
 |---|---|
@@ -7,17 +7,17 @@
 | behind | it fetches, and has not had the whole log within the bound |
 | caught up | else |
 
-Times are by the leader's clock, against which the others are held: it says its own time as that of
-its last fetch. A record is committed once a majority of voters have it, so the metadata of a
-cluster changes as long as a majority is caught up.
+All times are by the leader's clock; its own last fetch time is its present time. A record is
+committed once a majority of voters have it, so that metadata changes as long as a majority is
+caught up.
 
 | finding | severity | when |
 |---|---|---|
-| no-leader | critical | nobody leads |
+| no-leader | critical | the quorum has no leader |
 | no-majority | critical | fewer voters than a majority are caught up |
-| majority-at-risk | critical | some voter is not, and the loss of one more ends the majority |
+| majority-at-risk | critical | a voter lags, and the loss of one more ends the majority |
 | voter-behind | warning | a voter is silent or behind |
-| observer-behind | notice | an observer is silent or behind: a broker that knows an earlier state |
+| observer-behind | notice | an observer is silent or behind: a broker with outdated metadata |
 
 Source: KIP-595, KIP-836; LeaderState.describeQuorum, updateCheckQuorum.
 """

@@ -1,4 +1,4 @@
-"""Describing and changing the quotas of users, clients and addresses."""
+"""Describe and change the quotas of users, clients and addresses."""
 
 from __future__ import annotations
 

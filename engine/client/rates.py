@@ -1,12 +1,12 @@
-"""Write rates of partitions, sampled from outside: the difference of two samples.
+"""Write rates of partitions from outside a cluster: the difference of two samples.
 
-Every cluster can be asked: the size of each leader's log (DescribeLogDirs), its first and its last
-offset (ListOffsets). Brokers do not report the read rates of consumers.
+Each cluster returns the size of each leader's log (DescribeLogDirs), and its first and last
+offset (ListOffsets). Brokers do not return the read rates of consumers.
 
-| between the looks | bytes written |
+| between the samples | bytes written |
 |---|---|
-| the log starts where it did, and has not shrunk | what it has grown by |
-| retention or a cleaner took something away | offsets that came, times the mean record |
+| the log start offset is the same, and the log has not shrunk | its growth |
+| retention or the cleaner removed records | the added offsets, times the mean record size |
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Choose the replica that a consumer fetches a partition from: the leader or a nearer replica.
 
-1. A fetch of a consumer with a rack goes to the leader, which may name a replica and send nothing.
-2. The next fetches go there, for `metadata.max.age.ms`; then the leader is asked again.
-3. A replica that is not up by the metadata, or whose fetch failed, is left for the leader at once.
-   So is one that another leader has named, or the same one in an earlier epoch.
-4. A replica that is not up by the metadata may have come up since: metadata is asked for again.
+1. A fetch of a consumer with a rack goes to the leader, which may name a replica and send no
+   records.
+2. The next fetches go there, for `metadata.max.age.ms`; then the leader is fetched from again.
+3. If the replica is not alive in metadata, or a fetch from it failed, the leader is used at once;
+   also if another leader, or the same one in an earlier epoch, has named it.
+4. If the replica is not alive in metadata, metadata is refreshed: it may have started since.
 
 Source: KIP-392; AbstractFetch.selectReadReplica, FetchUtils.requestMetadataUpdate,
 SubscriptionState.TopicPartitionState.maybeValidatePosition of 3.9.1.

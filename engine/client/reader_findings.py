@@ -1,13 +1,13 @@
-"""Findings about readers: transactions that stay open, groups without members. Pure rules.
+"""Findings about consumers: transactions that stay open, groups without members. Pure.
 
 | finding | severity | when |
 |---|---|---|
 | hanging-transaction | critical | a transaction is open that no coordinator will end |
 | long-transaction | warning | one is open, and its producer has written nothing for a while |
-| idle-group | notice | a group has no members, and records that it has not read |
+| idle-group | notice | a group has no members, and a lag |
 
-The oldest open transaction of a partition holds up its readers of committed records: they do not
-read beyond its start.
+The oldest open transaction of a partition blocks its read_committed consumers: they do not read
+beyond its start.
 
 Source: KIP-664, KIP-98.
 """

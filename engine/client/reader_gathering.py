@@ -1,13 +1,13 @@
-"""Requests the facts that may hold up readers, by a deadline even if brokers hang.
+"""Requests the facts of findings about consumers, by a deadline even if brokers hang.
 
-1. The leaders, which producers they know (DescribeProducers, from 2.8 on), and all brokers, which
-   groups they coordinate; all at the same time, but for brokers that are silent.
-2. If a transaction is open and idle: the coordinators, whether they have it open.
-3. The coordinators of groups without members, what these have committed; then the leaders, where
-   the partitions end.
+1. The leaders for the producers of their partitions (DescribeProducers, from 2.8 on), and all
+   brokers for the groups that they coordinate; all at the same time, except silent brokers.
+2. If a transaction is open and idle: the coordinators, for whether they have it open.
+3. The coordinators of groups without members, for their committed offsets; then the leaders for the
+   end offsets.
 
-A request that fails, or is not permitted, leaves its facts out: readers' findings are beside those
-of brokers, which say that a broker is silent.
+A request that fails, or is not authorized, leaves its facts out: the findings about brokers report
+a silent broker.
 
 Source: KIP-664, KIP-518.
 """

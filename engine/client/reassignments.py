@@ -1,4 +1,4 @@
-"""Reassignments: to request, to cancel and to list them.
+"""Begin, cancel and list reassignments.
 
 Source: AlterPartitionReassignments, ListPartitionReassignments, KIP-455; AlterReplicaLogDirs,
 KIP-113.

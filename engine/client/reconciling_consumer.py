@@ -3,11 +3,11 @@
 One `poll` of a member with a new target:
 
 1. Processed records are committed in the member's epoch.
-2. Partitions that are not in the target are given up: `on_revoked`.
-3. Those that were added begin at their committed offsets: `on_assigned`.
-4. The next heartbeat acknowledges, at once; other members get the revoked partitions.
+2. Partitions that are not in the target are revoked: `on_revoked`.
+3. Added partitions begin at their committed offsets: `on_assigned`.
+4. The next heartbeat acknowledges at once; other members get the revoked partitions.
 
-A member that the group has gone on without gives up everything, and joins again in the same poll.
+A member that the group has fenced releases all its partitions, and rejoins in the same poll.
 
 Source: AbstractMembershipManager.maybeReconcile, transitionToFenced of 4.3.0; KIP-848.
 """

@@ -1,4 +1,4 @@
-"""End offsets of each replica's log, requested from its own broker as Kafka's debugging tools do.
+"""Log end offset of each replica, requested from its own broker as Kafka's debugging tools do.
 
 Source: ListOffsetsRequest.DEBUGGING_REPLICA_ID.
 """

@@ -1,7 +1,7 @@
-"""Requests that a client may send: which APIs only read, and the checks before a request leaves.
+"""Checks of a client before a request is sent, and the list of APIs that only read.
 
-A client is given its checks when it is made; the rules of contexts, and of commands that only
-read, are made of them.
+A client gets its checks when it is created; the rules of contexts, and of commands that only
+read, are such checks.
 """
 
 from __future__ import annotations

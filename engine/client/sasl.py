@@ -3,14 +3,14 @@
 | mechanism | client | server |
 |---|---|---|
 | PLAIN | NUL user NUL password | empty |
-| OAUTHBEARER | `n,,^Aauth=Bearer <token>^A^A` | empty, or JSON with what is wrong |
+| OAUTHBEARER | `n,,^Aauth=Bearer <token>^A^A` | empty, or JSON with the error |
 | SCRAM 1 | `n,,n=<user>,r=<client nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` or `e=<error>` |
 
 A delegation token adds `,tokenauth=true` to the first message of SCRAM.
 
-Source: RFC 4616, RFC 5802, KIP-84, KIP-48. Differs: names and passwords are taken as UTF-8 without
-SASLprep, as Kafka's own client takes them.
+Source: RFC 4616, RFC 5802, KIP-84, KIP-48. Differs: names and passwords are used as UTF-8 without
+SASLprep, as by Kafka's own client.
 """
 
 from __future__ import annotations

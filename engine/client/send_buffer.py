@@ -1,7 +1,7 @@
-"""Bound on the bytes that a producer holds without a result, and the queue of sends for room.
+"""Bound on the bytes of a producer's records without a result, and the queue of sends for room.
 
 ```
-send ──> room? ──yes──> held until its result ──> released ──> the first that waits begins
+send ──> room? ──yes──> held until its result ──> released ──> the first waiting send begins
            └─no──> waits in order ── max_block_ms ──> BufferExhausted
 ```
 

@@ -1,6 +1,6 @@
-"""Share groups: their members, where each partition's reading starts, and changes of that.
+"""Describe share groups and their start offsets, and change these.
 
-| request | what it does | whom it concerns |
+| request | what it does | allowed for |
 |---|---|---|
 | ShareGroupDescribe | state, epochs, members | any share group |
 | DescribeShareGroupOffsets | start offset and lag of each partition | any share group |

@@ -1,4 +1,4 @@
-"""Start offsets of a consumer: the committed offset, else by `auto_offset_reset`."""
+"""Start offsets of a consumer: the committed offset, else that of `auto_offset_reset`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams groups: their members with tasks, and the topology that these run.
+"""Describe streams groups: their members with tasks, and their topology.
 
 Offsets and deletions of such a group are those of any group: `groups`, `group_admin`.
 

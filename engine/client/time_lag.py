@@ -1,4 +1,4 @@
-"""Lag of a group in time: the timestamps of the first records that it has not read."""
+"""Lag of a group in time: the timestamps of the first records after its committed offsets."""
 
 from __future__ import annotations
 

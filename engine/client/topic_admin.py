@@ -1,4 +1,4 @@
-"""Creating, growing and deleting topics; deleting records."""
+"""Create, grow and delete topics; delete records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of topics that are known by id: assignments of the consumer protocol have ids alone."""
+"""Look up topic names by id: assignments of the consumer protocol have only ids."""
 
 from __future__ import annotations
 

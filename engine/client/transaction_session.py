@@ -5,7 +5,8 @@ InitProducerId ── AddPartitionsToTxn, before a partition's first record ─�
                     ^─────────────────────────────────────────────────────────────┘
 ```
 
-`transactional_producer.py` distinguishes the errors that end a transaction or the producer.
+`transactional_producer.py` distinguishes the errors that end a transaction from those that end the
+producer.
 
 Source: KIP-98; TransactionManager of 3.9.1.
 """

@@ -1,11 +1,11 @@
-"""Requests about transactions: list them, find those that hold up a partition, end one.
+"""Requests about transactions: list them, find those that block a partition, end one.
 
-| request | sent to |
+| question | sent to |
 |---|---|
-| which transactional ids are there | all brokers: each lists those that it coordinates |
-| what of one id | its coordinator |
-| who writes to a partition | its leader |
-| which transactions hang | leaders for open transactions, coordinators for their ids |
+| which transactional ids exist | all brokers: each lists those that it coordinates |
+| the state of one id | its coordinator |
+| the producers of a partition | its leader |
+| hanging transactions | leaders for open transactions, coordinators for their ids |
 | end one in a partition | its leader, by a marker |
 
 A transaction hangs in a partition if its producer wrote nothing for longer than any timeout that

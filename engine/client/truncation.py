@@ -1,13 +1,13 @@
-"""Detect a log truncation below a consumer's position, as by an unclean election.
+"""Detect a log truncation below a consumer's position, as after an unclean election.
 
-1. The leader epoch of the last batch that was read of a partition is kept, and the metadata's.
-2. When metadata has a later leader epoch, or another one of a topic that was made again, the leader
-   is asked where the epoch of that batch ends.
-3. An end below the position means that records which were read are gone, and others may be in their
-   place: the partition stops with LogTruncated, which names where the two logs part. It does so
-   again until its reader seeks.
+1. The leader epoch of the last batch read from a partition is stored, and that of the metadata.
+2. When metadata has a later leader epoch, or another topic id, the leader is requested for the end
+   offset of the batch's epoch (OffsetsForLeaderEpoch).
+3. An end offset below the position means that records which were read are lost, and others may have
+   their offsets: the partition stops with LogTruncated, which names where the two logs diverge. It
+   does so again until its reader seeks.
 
-A position without a batch before it, and a broker without the request (below 2.3), go unchecked.
+A position without a batch before it, and a broker without the request (below 2.3), are not checked.
 
 Source: KIP-320; OffsetsForLeaderEpochUtils, SubscriptionState.maybeCompleteValidation,
 Metadata.updateLatestMetadata of 3.9.1.
