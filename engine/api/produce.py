@@ -258,7 +258,9 @@ class Produce:
         def response(results: Results) -> Encoded | None:
             if version < _FIRST_WITH_BATCHES:
                 results = _written_nothing(results)
-            return self._owed({**results, **refused} if refused else results, acks, exchange)
+            return self._response_unless_acks_0(
+                {**results, **refused} if refused else results, acks, exchange
+            )
 
         return appended.then(response) if isinstance(appended, Promise) else response(appended)
 
@@ -325,7 +327,7 @@ class Produce:
             results = _written_nothing(results)
         results = {**results, **refused}
         if acks == 0:
-            return self._owed(results, 0, exchange)
+            return self._response_unless_acks_0(results, 0, exchange)
         return await self._encoded_in_turns(results, exchange, share)
 
     async def _judged_in_turns(
@@ -415,7 +417,9 @@ class Produce:
         body = encode_produce_response(exchange.api_version, rows, None, throttle_ms)
         return EncodedResponse([body], None, errors)
 
-    def _owed(self, results: Results, acks: int, exchange: Exchange) -> Encoded | None:
+    def _response_unless_acks_0(
+        self, results: Results, acks: int, exchange: Exchange
+    ) -> Encoded | None:
         """Return the response, None for acks=0.
 
         With acks=0 an error raises CloseConnection, the only way to signal it to the client.

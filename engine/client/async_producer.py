@@ -165,7 +165,7 @@ class AsyncProducer:
         if self._buffer.try_hold(_LEAST_BYTES):
             self._buffer.release(_LEAST_BYTES)
             return
-        self._submit(self._producer.hasten)
+        self._submit(self._producer.send_without_linger)
         waiter = self._buffer.enter(_LEAST_BYTES, lambda: self._buffer.release(_LEAST_BYTES))
         try:
             await self._buffer.begun(waiter)
@@ -174,7 +174,7 @@ class AsyncProducer:
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
         """Send a record once the buffer has room; buffered records are sent now, without linger."""
-        self._submit(self._producer.hasten)
+        self._submit(self._producer.send_without_linger)
         stored = await self._buffer.begun(waiter)
         return await asyncio.wrap_future(stored)
 
@@ -331,7 +331,7 @@ class AsyncProducer:
             return due_ms
         try:
             if self._buffer.is_wanted:
-                self._producer.hasten()
+                self._producer.send_without_linger()
                 due_ms = None
             self._complete_futures(self._producer.poll(_WAIT_MS if due_ms is None else due_ms))
         except EngineError as error:

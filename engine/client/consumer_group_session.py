@@ -351,7 +351,7 @@ class ConsumerGroupSession:
         if code == STALE_MEMBER_EPOCH and self._has_other_epoch():
             code = self._commit_once(offsets, leader_epochs)
         if code in _NOT_ITS_EPOCH:
-            self.heed_refusal(code)
+            self.rejoin_if_refused(code)
             raise NotAMember(self._settings.group_id)
         if code != NONE:
             raise api_error(code)
@@ -394,7 +394,7 @@ class ConsumerGroupSession:
                 raise
             if error.code == STALE_MEMBER_EPOCH and self._has_other_epoch():
                 return self._committed_once(partitions)
-            self.heed_refusal(error.code)
+            self.rejoin_if_refused(error.code)
             raise
 
     def _committed_once(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -402,7 +402,7 @@ class ConsumerGroupSession:
         member = (self.member_id, self.member_epoch) if self.is_joined else None
         return committed_offsets(self._client, self._settings.group_id, partitions, member=member)
 
-    def heed_refusal(self, code: int) -> None:
+    def rejoin_if_refused(self, code: int) -> None:
         """Heartbeat at the next `poll`, which says whether the member has lost its partitions."""
         if code in _NOT_ITS_EPOCH:
             self._next_heartbeat_ms = 0

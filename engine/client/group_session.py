@@ -369,7 +369,7 @@ class GroupSession:
         """Return the group's committed offsets; partitions without a commit are left out."""
         return committed_offsets(self._client, self._settings.group_id, partitions)
 
-    def heed_refusal(self, code: int) -> None:
+    def rejoin_if_refused(self, code: int) -> None:
         """Rejoin at the next `poll` if this error of TxnOffsetCommit requires it."""
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._is_accepted(code)

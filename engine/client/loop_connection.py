@@ -79,16 +79,16 @@ class LoopConnection:
         #: When to authenticate again (monotonic), None where sessions do not end.
         self._again_ms: int | None = None
         #: Calls without a result by token, in the order of `send`.
-        self._owed: dict[object, _PendingCall] = {}
+        self._pending_calls: dict[object, _PendingCall] = {}
         #: Tokens of calls that wait for the handshake.
         self._unsent: list[object] = []
         #: Cancels the timer of the next deadline; None without calls.
         self._cancel: Callable[[], None] | None = None
 
     @property
-    def owed_count(self) -> int:
+    def pending_count(self) -> int:
         """Return the number of calls without a response."""
-        return len(self._owed)
+        return len(self._pending_calls)
 
     def send(self, call: Call) -> Promise[Response]:
         """Send a call, after connecting if needed.
@@ -99,7 +99,7 @@ class LoopConnection:
         promise: Promise[Response] = Promise()
         token = object()
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
-        self._owed[token] = _PendingCall(call, deadline_ms, promise)
+        self._pending_calls[token] = _PendingCall(call, deadline_ms, promise)
         self._unsent.append(token)
         if self._cancel is None:
             self._cancel = self._timers.call_at(deadline_ms, self._expire)
@@ -146,7 +146,7 @@ class LoopConnection:
         unsent, self._unsent = self._unsent, []
         failed: list[tuple[Promise[Response], EngineError]] = []
         for token in unsent:
-            call = self._owed[token].call
+            call = self._pending_calls[token].call
             try:
                 version = self._connection.version_of(
                     call.api_name, call.lowest, call.highest, call.release
@@ -155,7 +155,7 @@ class LoopConnection:
                     call.api_name, call.message, version=version, token=token, release=call.release
                 )
             except EngineError as error:
-                failed.append((self._owed.pop(token).promise, error))
+                failed.append((self._pending_calls.pop(token).promise, error))
         self._flush()
         for promise, refusal in failed:
             promise.fail(refusal)
@@ -179,7 +179,7 @@ class LoopConnection:
             self._broken(error)
             return
         if response is not None:
-            owed = self._owed.pop(response.token)
+            owed = self._pending_calls.pop(response.token)
             self._cancel_timer_if_idle()
             owed.promise.keep(response)
         elif connection.state == READY:
@@ -204,7 +204,7 @@ class LoopConnection:
         sent = connection.answered(frame)
         if sent is None:
             return False
-        owed = self._owed[sent.token]
+        owed = self._pending_calls[sent.token]
         fast = owed.call.fast
         if fast is None or self._is_session_ending():
             return False
@@ -218,10 +218,12 @@ class LoopConnection:
             return True
         if goes_on:
             deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
-            self._owed[sent.token] = new_tuple(_PendingCall, (owed.call, deadline_ms, owed.promise))
+            self._pending_calls[sent.token] = new_tuple(
+                _PendingCall, (owed.call, deadline_ms, owed.promise)
+            )
             wire.send((connection.send_again(sent, fast.request),))
         else:
-            del self._owed[sent.token]
+            del self._pending_calls[sent.token]
             self._cancel_timer_if_idle()
             owed.promise.keep(Response(sent.token, sent.version, None))
         return True
@@ -232,7 +234,7 @@ class LoopConnection:
         self._forget_connection()
         assert wire is not None
         wire.close(str(error))
-        self._fail_all(lambda _owed: error)
+        self._fail_all(lambda _pending_calls: error)
 
     def _lost(self, wire: ports.Connection | None, reason: str) -> None:
         """Fail all calls if the connection that has closed is the current one."""
@@ -241,7 +243,7 @@ class LoopConnection:
         self._forget_connection()
         host, port = self._address
         kind = ConnectionLost if self._has_responded else Unreachable
-        self._fail_all(lambda _owed: kind(host, port, reason))
+        self._fail_all(lambda _pending_calls: kind(host, port, reason))
 
     def _forget_connection(self) -> None:
         """Drop the connection without closing it: the next call opens another."""
@@ -249,7 +251,7 @@ class LoopConnection:
 
     def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
         """Fail all calls without a response, those not sent included."""
-        owed, self._owed = self._owed, {}
+        owed, self._pending_calls = self._pending_calls, {}
         self._unsent = []
         self._cancel_timer_if_idle()
         for call in owed.values():
@@ -257,14 +259,14 @@ class LoopConnection:
 
     def _cancel_timer_if_idle(self) -> None:
         """Cancel the deadline timer if no call waits for a response."""
-        if not self._owed and self._cancel is not None:
+        if not self._pending_calls and self._cancel is not None:
             self._cancel()
             self._cancel = None
 
     def _expire(self) -> None:
         """End the connection if a call is past its deadline: later responses cannot be matched."""
         self._cancel = None
-        deadlines = [owed.deadline_ms for owed in self._owed.values()]
+        deadlines = [owed.deadline_ms for owed in self._pending_calls.values()]
         if not deadlines:
             return
         now_ms = self._clock.monotonic_ms()

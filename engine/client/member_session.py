@@ -117,7 +117,7 @@ class MemberSession(Protocol):
         """Return the group's committed offsets of these partitions."""
         ...
 
-    def heed_refusal(self, code: int) -> None:
+    def rejoin_if_refused(self, code: int) -> None:
         """Take note of a refusal of offsets in a transaction."""
         ...
 

@@ -240,7 +240,7 @@ class Producer:
                 self._close(partition)
         if self._sender is not None:
             self._results += self._sender.poll(wait_ms)
-        return self._taken_results()
+        return self._pop_results()
 
     def flush(self) -> list[BatchResult]:
         """Send all records and return the results of their batches."""
@@ -249,13 +249,13 @@ class Producer:
         if self._sender is not None:
             while not self._sender.is_idle:
                 self._results += self._sender.poll(_WAIT_MS, may_be_interrupted=False)
-        return self._taken_results()
+        return self._pop_results()
 
     def discard(self) -> None:
         """Drop the records that have not left; they get no result."""
         self._open.clear()
 
-    def hasten(self) -> None:
+    def send_without_linger(self) -> None:
         """Send all batches without linger: other records wait for their room in the buffer."""
         for partition in list(self._open):
             self._close(partition)
@@ -280,7 +280,7 @@ class Producer:
         """Return whether batches have left their linger time, and have no result yet."""
         return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
-    def _taken_results(self) -> list[BatchResult]:
+    def _pop_results(self) -> list[BatchResult]:
         """Return and remove the results since the last call."""
         results, self._results = self._results, []
         return results

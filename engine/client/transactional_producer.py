@@ -209,7 +209,7 @@ class TransactionalProducer:
         if self._has_begun:
             self._end(is_commit=True)
         self._ended()
-        return self._taken()
+        return self._pop_results()
 
     def abort(self) -> list[BatchResult]:
         """Abort the transaction; return the results of batches that no call has returned yet.
@@ -237,7 +237,7 @@ class TransactionalProducer:
         if self._needs_epoch:
             self._renew(self._identity)
         self._ended()
-        return self._taken()
+        return self._pop_results()
 
     def _end(self, *, is_commit: bool) -> None:
         """End the transaction; after a commit without a final answer only commits may follow."""
@@ -303,18 +303,18 @@ class TransactionalProducer:
         if self._producer is None:
             return []
         self._store_results(self._producer.poll(wait_ms))
-        return self._taken()
+        return self._pop_results()
 
     def flush(self) -> list[BatchResult]:
         """Send all records and return the results of batches; the transaction stays open."""
         self._require_open("send")
         self._store_results(self._current().flush())
-        return self._taken()
+        return self._pop_results()
 
-    def hasten(self) -> None:
+    def send_without_linger(self) -> None:
         """Have all batches leave without lingering."""
         if self._producer is not None:
-            self._producer.hasten()
+            self._producer.send_without_linger()
 
     def due_in_ms(self) -> int | None:
         """Return when the first batch is to leave, None if there are no records to send."""
@@ -372,7 +372,7 @@ class TransactionalProducer:
                 self._needs_epoch = True
                 self._error(result.error)
 
-    def _taken(self) -> list[BatchResult]:
+    def _pop_results(self) -> list[BatchResult]:
         """Return and remove the results since the last call."""
         results, self._results = self._results, []
         return results

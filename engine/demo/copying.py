@@ -182,7 +182,7 @@ class CopyingInstance:
             self._producer = self._new_producer()
         self._counts = self._counts._replace(aborted=self._counts.aborted + 1)
         if isinstance(error.cause, ApiError):
-            self._consumer.session.heed_refusal(error.cause.code)
+            self._consumer.session.rejoin_if_refused(error.cause.code)
         self._consumer.rewind()
 
     def _end(self, request: Callable[[], object]) -> None:

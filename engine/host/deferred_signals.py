@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from types import FrameType
+from typing import Final
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
@@ -39,6 +42,10 @@ def _handlers_held() -> Iterator[None]:
 
     Only the main thread runs handlers: other threads hold none. Signals that are ignored, or have a
     handler outside Python, are left as they are.
+
+    A signal that another thread took may be handled between any two calls once its own handler is
+    restored. So SIGINT, which comes repeatedly, is restored last, and nothing but calls of built-in
+    functions in nested `finally` blocks restores them: no signal keeps a handler from its signal.
     """
     came: dict[int, None] = {}
 
@@ -49,13 +56,36 @@ def _handlers_held() -> Iterator[None]:
         for number in came:
             signal.raise_signal(number)
 
-    with ExitStack() as stack:
-        stack.callback(raise_again)
-        if threading.current_thread() is threading.main_thread():
-            for number in _SIGNALS:
-                handler = signal.getsignal(number)
-                if handler is not None and handler is not signal.SIG_IGN:
-                    # Restored also where a signal interrupts the restoring of another one.
-                    stack.callback(signal.signal, number, handler)
-                    signal.signal(number, hold)
+    hold_terminate, restore_terminate = _setters(signal.SIGTERM, hold)
+    hold_interrupt, restore_interrupt = _setters(signal.SIGINT, hold)
+    try:
+        hold_interrupt()
+        hold_terminate()
         yield
+    finally:
+        try:
+            restore_terminate()
+        finally:
+            try:
+                restore_interrupt()
+            finally:
+                try:
+                    # Setting a handler first handles signals, and does not set it if one raises.
+                    restore_interrupt()
+                finally:
+                    raise_again()
+
+
+def _setters(
+    number: signal.Signals, hold: Callable[[int, FrameType | None], None]
+) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Return the functions that set `hold` for a signal and restore its handler.
+
+    They are built-in, without a step in Python. Both do nothing if the handler must stay.
+    """
+    handler = signal.getsignal(number)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or handler is None or handler is signal.SIG_IGN:
+        return dict, dict
+    set_handler: Callable[..., object] = import_module("_signal").signal
+    return partial(set_handler, number, hold), partial(set_handler, number, handler)

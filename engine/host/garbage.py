@@ -97,7 +97,7 @@ class Garbage:
         objects, young, _ = self._thresholds
         self._collector.set_threshold(objects, young, FULL_COLLECTION_AFTER)
         self._collector.enable()
-        self._come_again()
+        self._schedule_scan()
 
     def end(self) -> None:
         """Restore Python's own thresholds, and stop the hourly scans."""
@@ -140,7 +140,7 @@ class Garbage:
         self._note_count()
         self._has_frozen = self._is_due = False
 
-    def _come_again(self) -> None:
+    def _schedule_scan(self) -> None:
         """Schedule the next hourly scan of all objects."""
         at_ms = self._clock.monotonic_ms() + WHOLE_COLLECTION_MS
         self._cancel = self._timers.call_at(at_ms, self._check_all)
@@ -150,4 +150,4 @@ class Garbage:
         # An idle process is not interrupted: nothing was frozen since the last scan.
         if self._has_frozen:
             self._check_now()
-        self._come_again()
+        self._schedule_scan()

@@ -31,9 +31,9 @@ class HandshakeTurns:
     def later(self, shake: Callable[[], None]) -> None:
         """Queue `shake`, which is called on a later turn, after the handshakes queued before."""
         self._waiting.append(shake)
-        self._come_soon()
+        self._schedule_turn()
 
-    def _come_soon(self) -> None:
+    def _schedule_turn(self) -> None:
         """Schedule `_run` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
@@ -47,7 +47,7 @@ class HandshakeTurns:
             shake = self._waiting.popleft()
             if self._waiting:
                 # Scheduled before the work, which may raise.
-                self._come_soon()
+                self._schedule_turn()
             shake()
             if self._clock.monotonic_ms() >= over_ms:
                 return

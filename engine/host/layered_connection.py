@@ -67,7 +67,7 @@ class LayeredBytes(RealConnection):
         """Begin the handshake."""
         self._network.handshakes.later(self._shake)
 
-    def _shake_soon(self) -> None:
+    def _schedule_handshake(self) -> None:
         """Continue the handshake in a later turn; the socket is not watched until then."""
         self._network.loop.unwatch_readable(self._descriptor)
         self._network.handshakes.later(self._shake)
@@ -79,7 +79,7 @@ class LayeredBytes(RealConnection):
         try:
             self._bytes.handshake()
         except BlockingIOError as want:
-            self._network.loop.watch_readable(self._descriptor, self._shake_soon)
+            self._network.loop.watch_readable(self._descriptor, self._schedule_handshake)
             self._shake_when_writable(is_wanted=isinstance(want, WantsWrite))
             return
         except OSError as error:
@@ -114,9 +114,9 @@ class LayeredBytes(RealConnection):
         """Schedule a read of the bytes that the layer has buffered: the socket reports none."""
         if not self._io.reads_on and not self.is_closed and self._bytes.has_more():
             self._io.reads_on = True
-            self._network.loop.call_soon(self._go_on_reading)
+            self._network.loop.call_soon(self._continue_reading)
 
-    def _go_on_reading(self) -> None:
+    def _continue_reading(self) -> None:
         """Read the layer's buffered bytes, unless the connection was paused or closed meanwhile."""
         self._io.reads_on = False
         if not self._pauses and not self.is_closed:
@@ -163,7 +163,7 @@ class LayeredBytes(RealConnection):
             return
         if self._io.read_wants_write:
             self._io.read_wants_write = False
-            self._network.loop.call_soon(self._go_on_reading)
+            self._network.loop.call_soon(self._continue_reading)
 
     def _write_some(self) -> int:
         """Send the first part of the queue, up to LAYER_SEND_BYTES; return the bytes sent.

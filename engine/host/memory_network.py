@@ -152,7 +152,7 @@ class MemoryConnection:
     def open(self) -> None:
         """Deliver frames from now on: the connection is accepted."""
         self._is_open = True
-        self._hand_on()
+        self._deliver_received()
 
     def join(self, other: MemoryConnection) -> None:
         """Connect two ends."""
@@ -171,9 +171,9 @@ class MemoryConnection:
         """Receive a frame from the other end."""
         self._arrived.append(frame)
         self.last_active_ms = self._timers.clock.monotonic_ms()
-        self._hand_on()
+        self._deliver_received()
 
-    def _hand_on(self) -> None:
+    def _deliver_received(self) -> None:
         """Deliver received frames, up to the share of a turn; the rest waits for the next turn."""
         if self._is_in_line:
             return
@@ -182,7 +182,7 @@ class MemoryConnection:
         while self._arrived and self._is_open and not self._pauses and not self.is_closed:
             if not left or self._timers.clock.monotonic_ms() - began_ms >= TURN_MS_MAX:
                 self._is_in_line = True
-                self._timers.call_soon(self._have_turn)
+                self._timers.call_soon(self._run_turn)
                 return
             left -= 1
             frame = self._arrived.popleft()
@@ -192,10 +192,10 @@ class MemoryConnection:
                 return
             self.on_frame(memoryview(bytearray(frame)))
 
-    def _have_turn(self) -> None:
+    def _run_turn(self) -> None:
         """Deliver the frames that the share of an earlier turn left over."""
         self._is_in_line = False
-        self._hand_on()
+        self._deliver_received()
 
     def pause(self, reason: PauseReason) -> None:
         """Stop taking frames until every reason is gone."""
@@ -205,7 +205,7 @@ class MemoryConnection:
         """Remove one reason for the pause; frames are delivered once no reason is left."""
         self._pauses &= ~reason
         if not self._pauses:
-            self._timers.call_soon(self._hand_on)
+            self._timers.call_soon(self._deliver_received)
 
     def bound_frames(self, bound: FrameBound | None) -> None:
         """Bound frames further than the limits do; see `Connection.bound_frames`."""
@@ -306,7 +306,9 @@ class MemoryListener:
             network.timers,
             network.timers.clock,
             options,
-            AcceptorPorts(self._accept, self._let_in, _turn_away, lambda: None, lambda: None),
+            AcceptorPorts(
+                self._accept, self._start_connection, _turn_away, lambda: None, lambda: None
+            ),
         )
 
     @property
@@ -325,7 +327,7 @@ class MemoryListener:
         """Return the next connection of the backlog, None if it is empty."""
         return self._backlog.popleft() if self._backlog else None
 
-    def _let_in(self, arrival: Arrival[MemoryConnection]) -> None:
+    def _start_connection(self, arrival: Arrival[MemoryConnection]) -> None:
         """Open a connection that the gate admitted; it leaves the gate when it ends."""
         connection = arrival.socket
         if connection.is_closed:

@@ -294,7 +294,7 @@ class RealConnection:
             if end > size:
                 break
             if passed_on and (passed_on == FRAMES_PER_TURN_MAX or now_ms() >= over_ms):
-                self._stand_in_line()
+                self._queue_turn()
                 break
             on_frame(buffer[start:end])
             position = end
@@ -323,13 +323,13 @@ class RealConnection:
         """Return None: nothing is encrypted."""
         return None
 
-    def _stand_in_line(self) -> None:
+    def _queue_turn(self) -> None:
         """Continue with the own buffer on the loop's next turn; nothing is read until then."""
         if not self._is_in_line:
             self._is_in_line = True
-            self._network.loop.call_soon(self._have_turn)
+            self._network.loop.call_soon(self._run_turn)
 
-    def _have_turn(self) -> None:
+    def _run_turn(self) -> None:
         """Pass on frames received earlier, and write their responses with one call."""
         self._is_in_line = False
         if self._pauses or self.is_closed:
@@ -451,7 +451,7 @@ class RealConnection:
             # The pause is not counted against the peer's deadline.
             self._reading_since_ms = self._network.clock.monotonic_ms()
             self._watch()
-            self._stand_in_line()
+            self._queue_turn()
 
     def _watch(self) -> None:
         self._network.loop.watch_readable(self._descriptor, self._readable)

@@ -74,7 +74,7 @@ class RealListener:
             options,
             AcceptorPorts(
                 self._accept,
-                self._let_in,
+                self._start_connection,
                 _turn_away,
                 # A lambda, because `_readable` uses the acceptor that is under construction.
                 lambda: loop.watch_readable(descriptor, self._readable),
@@ -110,7 +110,7 @@ class RealListener:
         self._options.on_kept_out("-", f"Error while accepting connection: {error.strerror}")
         self._acceptor.pause_until(self._network.clock.monotonic_ms() + ACCEPT_RETRY_MS)
 
-    def _let_in(self, arrival: Arrival[socket.socket]) -> None:
+    def _start_connection(self, arrival: Arrival[socket.socket]) -> None:
         """Start a connection that the gate admitted, with its buffers and layer."""
         sock = arrival.socket
         for option, size in (

@@ -83,10 +83,10 @@ class LoopTurns:
         """Return a promise that is kept when the caller's turn starts."""
         had_turn: Promise[None] = Promise()
         self._waiting.append(had_turn)
-        self._come_soon()
+        self._schedule_turn()
         return had_turn
 
-    def _come_soon(self) -> None:
+    def _schedule_turn(self) -> None:
         """Schedule `_give_turn` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
@@ -98,7 +98,7 @@ class LoopTurns:
         had_turn = self._waiting.popleft()
         if self._waiting:
             # Scheduled before the work, which may raise.
-            self._come_soon()
+            self._schedule_turn()
         had_turn.keep(None)
 
 

@@ -52,7 +52,7 @@ class IndexBuilder:
             self._largest = max_timestamp_ms
             self._largest_offset = last_offset
         if position - self._last_position > self._interval_bytes:
-            if self._takes(last_offset):
+            if self._may_add(last_offset):
                 self.index.append(last_offset, position)
                 self._add_time()
             self._last_position = position
@@ -61,7 +61,7 @@ class IndexBuilder:
         """Add the last entry of the time index; raises IndexOrderBroken."""
         self._add_time()
 
-    def _takes(self, last_offset: int) -> bool:
+    def _may_add(self, last_offset: int) -> bool:
         """Return whether an entry is added; out of order it is skipped, or breaks the index."""
         is_after_last = not len(self.index) or last_offset > self.index.last_offset
         return is_after_last or not self._skips_disorder

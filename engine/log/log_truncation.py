@@ -65,7 +65,7 @@ class _DurableSteps:
 class LogTruncation:
     """The steps of a log's last truncation, or of its creation, that are not durable yet."""
 
-    __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_owed", "_topic_partition")
+    __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_pending_steps", "_topic_partition")
 
     def __init__(
         self,
@@ -82,18 +82,18 @@ class LogTruncation:
         self._hooks = hooks
         self._on_settled = on_settled
         #: Steps that must be durable before the log takes appends again. None: all are.
-        self._owed: _DurableSteps | None = None
+        self._pending_steps: _DurableSteps | None = None
 
     @property
     def is_settled(self) -> bool:
         """Return whether the log may be appended to without `settle`."""
-        return self._owed is None
+        return self._pending_steps is None
 
     def settle(self) -> None:
         """Wait until the last truncation is durable; raises the StorageError that it met."""
-        if self._owed is not None:
-            self._owed.run()
-            self._owed = None
+        if self._pending_steps is not None:
+            self._pending_steps.run()
+            self._pending_steps = None
             self._on_settled()
 
     def drop_epochs(self, end_offset: int) -> None:
@@ -124,17 +124,17 @@ class LogTruncation:
 
     def _owe(self, task: str, steps: Sequence[Callable[[], None]]) -> None:
         """Run durable steps on a worker thread, in a task of Kafka's name; report a failure."""
-        owed = self._owed = _DurableSteps(steps)
+        owed = self._pending_steps = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:
             """Report a failure, or note that these steps are durable; ignore superseded steps."""
-            if self._owed is not owed:
+            if self._pending_steps is not owed:
                 # A caller could not wait, and has run the steps itself.
                 return
             if failure is not None:
                 self._hooks.on_failure(failure)
                 return
-            self._owed = None
+            self._pending_steps = None
             self._on_settled()
 
         self._hooks.tasks.offload(task, owed.run, done)

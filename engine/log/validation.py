@@ -257,7 +257,7 @@ class LeaderRules:
         elif len(batches) > 1 and any(batch.is_compressed for batch in batches):
             raise InvalidRecord("more than one compressed message for a partition")
         try:
-            taken = self._taken(checked, batches, base_offset, leader_epoch, now_ms)
+            taken = self._batch_to_append(checked, batches, base_offset, leader_epoch, now_ms)
         except _UNREADABLE as error:
             raise UnreadableRecords(f"records that cannot be opened: {error}") from error
         except InnerMessageTooSmall as error:
@@ -294,7 +294,7 @@ class LeaderRules:
             raise NoBatch("no batch")
         return batches
 
-    def _taken(
+    def _batch_to_append(
         self,
         checked: CheckedBatch,
         batches: list[RecordBatch],

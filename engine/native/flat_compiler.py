@@ -163,7 +163,7 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
     return is_right
 
 
-def _make_sure_of(kernel: Kernel) -> bool:
+def _compile_unless_cached(kernel: Kernel) -> bool:
     """Compile a function unless it is cached or being compiled; return whether it is cached."""
     path = kernel.path()
     if path is None:
@@ -188,7 +188,7 @@ def main() -> int:
     if not make_folder():
         return 1
     os.nice(_LOWEST_PRIORITY)
-    results = [_make_sure_of(kernel) for kernel in KERNELS]
+    results = [_compile_unless_cached(kernel) for kernel in KERNELS]
     return 0 if all(results) else 1
 
 

@@ -106,7 +106,7 @@ class LogManager:
                 directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
         self._load_all(loaded, now_ms)
         for directory in self._online():
-            self._take_over(directory, loaded[directory.path])
+            self._add_loaded(directory, loaded[directory.path])
         if not self._online():
             reasons = "; ".join(str(directory.offline) for directory in self.directories)
             raise KafkaStorageError(f"no log directory can be used: {reasons}")
@@ -164,7 +164,7 @@ class LogManager:
             flush_times=self.flush_times,
         )
 
-    def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
+    def _add_loaded(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
         """Add the logs of a loaded directory; raises DuplicateLog if a partition has one."""
         for logs, taken in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
             for key, log in logs.items():

@@ -173,14 +173,14 @@ class _Loader:
         self._check_indexes()
         if not request.was_stopped_cleanly:
             self._recover_unflushed()
-        end = self._settled_end()
+        end = self._checked_end()
         if not (request.was_stopped_cleanly or request.is_created):
             self._sync_truncation()
         start = max(request.log_start_offset, self._segments.first.base_offset)
         if self._epochs.truncate_from_end(end):
             self._epochs.write()
         self._epochs.truncate_from_start(request.log_start_offset)
-        self._settle_producers(start, end)
+        self._restore_producers(start, end)
         point = end if request.was_stopped_cleanly else min(request.recovery_point, end)
         return LoadedLog(
             self._segments,
@@ -445,7 +445,7 @@ class _Loader:
 
     # 3 ends
 
-    def _settled_end(self) -> int:
+    def _checked_end(self) -> int:
         """Return the log's end; a log without a segment, or below its start, begins there."""
         request = self._request
         if len(self._segments):
@@ -534,7 +534,7 @@ class _Loader:
 
     # 5 producers
 
-    def _settle_producers(self, start: int, end: int) -> None:
+    def _restore_producers(self, start: int, end: int) -> None:
         """Rebuild the producer state, and write a snapshot at the log end offset."""
         self._snapshots.remove_strays(self._segments.bases)
         # The records replayed for a recovery may begin before the log's start.

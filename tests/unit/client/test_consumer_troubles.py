@@ -372,7 +372,7 @@ def test_what_a_listener_cannot_reach_is_the_error_of_the_poll(reader: Consumer)
 def rebalance(reader: Consumer) -> None:
     """Have the next poll join again."""
     assert reader._group is not None
-    reader._group.session.heed_refusal(REBALANCE_IN_PROGRESS)
+    reader._group.session.rejoin_if_refused(REBALANCE_IN_PROGRESS)
 
 
 def test_a_listener_that_raises_is_called_once_and_the_next_poll_joins(reader: Consumer) -> None:

@@ -207,7 +207,7 @@ def test_closing_during_a_rebalance_commits_and_leaves_too(stage: Stage) -> None
     consumer = stage.consumer()
     assert [0, 1, 2, 3, 4] == offsets_of(consumer)
     # A transaction's offsets were refused: the member would join again at the next poll.
-    consumer.session.heed_refusal(REBALANCE_IN_PROGRESS)
+    consumer.session.rejoin_if_refused(REBALANCE_IN_PROGRESS)
     consumer.close()
     assert () == describe_group(stage.client, "g").members
     assert 5 == stage.committed()[T0]

@@ -149,7 +149,7 @@ def test_calls_wait_for_the_handshake_and_go_in_order_by_one_connection() -> Non
     assert ("c", False) == (first.result().message.cluster_id, second.is_kept)
     stage.answer(1)
     assert (5, 1) == (second.result().version, len(stage.connections))
-    assert 0 == stage.loop.owed_count
+    assert 0 == stage.loop.pending_count
 
 
 def test_a_version_that_nobody_shares_fails_its_call_alone() -> None:
@@ -310,7 +310,7 @@ def test_what_is_closed_fails_what_it_owes() -> None:
     stage.loop.close("it is over")
     assert isinstance(promise.error, ConnectionLost)
     stage.timers.run_until_idle()
-    assert 0 == stage.loop.owed_count
+    assert 0 == stage.loop.pending_count
 
 
 def test_closed_and_abandoned_peers_are_logged() -> None:
@@ -371,7 +371,7 @@ def test_a_call_goes_on_by_itself_while_its_responses_are_fast() -> None:
     assert 4 == len(stage.requested)
     stage.answer()
     assert ([9, 9, 9], "c") == (fast.taken, promise.result().message.cluster_id)
-    assert 0 == stage.loop.owed_count
+    assert 0 == stage.loop.pending_count
 
 
 def test_a_call_that_asks_for_nothing_behind_a_fast_response_is_kept_without_one() -> None:
@@ -380,7 +380,11 @@ def test_a_call_that_asks_for_nothing_behind_a_fast_response_is_kept_without_one
     stage.answer()
     assert not promise.is_kept
     stage.answer()
-    assert (None, 2, 0) == (promise.result().message, len(stage.requested), stage.loop.owed_count)
+    assert (None, 2, 0) == (
+        promise.result().message,
+        len(stage.requested),
+        stage.loop.pending_count,
+    )
 
 
 def test_each_request_of_a_call_that_goes_on_has_its_own_time() -> None:
@@ -400,7 +404,7 @@ def test_a_call_whose_response_ends_the_connection_fails() -> None:
     promise = stage.ask(fast=fast)
     stage.answer()
     assert isinstance(promise.error, ConnectionLost)
-    assert 0 == stage.loop.owed_count
+    assert 0 == stage.loop.pending_count
 
 
 def test_a_response_to_something_else_is_not_taken_for_a_fast_one() -> None:

@@ -82,7 +82,7 @@ def section(work: Callable[[], None], kind: type[BaseException]) -> list[str]:
     ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
 )
 def test_a_signal_waits_for_the_end(number: signal.Signals, kind: type[BaseException]) -> None:
-    assert ["section"] == section(lambda: os.kill(os.getpid(), number), kind)
+    assert ["section"] == section(lambda: signal.raise_signal(number), kind)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,24 @@ def test_one_that_another_thread_takes_waits_too(
 ) -> None:
     assert ["section"] == section(lambda: other.takes(number), kind)
     assert signal.default_int_handler is signal.getsignal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
+def test_handlers_are_restored_whenever_another_thread_takes_one(
+    number: signal.Signals, kind: type[BaseException], other: Other
+) -> None:
+    terminate = signal.getsignal(signal.SIGTERM)
+    for _ in range(200):
+        with pytest.raises(kind):
+            with signals_blocked():
+                # The kernel gives it to the other thread, which takes it now or a little later.
+                os.kill(os.getpid(), number)
+            while True:
+                os.read(other.handled, 1)
+        assert signal.default_int_handler is signal.getsignal(signal.SIGINT)
+        assert terminate is signal.getsignal(signal.SIGTERM)
 
 
 def test_it_waits_for_the_end_of_all_sections(other: Other) -> None:
