@@ -21,9 +21,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type_of
+from engine.analysis.damage import ReadDamage
 from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
 from engine.analysis.local_sql import LocalQuery, translate
 from engine.analysis.local_views import LocalView, ViewReading, add_functions, add_view
@@ -92,10 +93,12 @@ def run_local_query(
     max_rows: int,
     decoding: ValueDecoding | None = None,
     saved: SavedViews = NO_VIEWS,
+    damage: ReadDamage | None = None,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
-    Errors: LocalEngineMissing, StatementRefused, QueryFailed.
+    `damage` gets what the logs that it reads have. Errors: LocalEngineMissing, StatementRefused,
+    QueryFailed.
     """
     require_local_engine()
     views = views_of(decoding)
@@ -111,7 +114,7 @@ def run_local_query(
     translated = translate(query, max_rows, views, saved)
     if explained:
         return _explain(translated, views)
-    table = _run(translated, splits, control=control, decoding=decoding)
+    table = _run(translated, splits, _How(control, decoding, damage or ReadDamage()))
     kept = table.slice(0, max_rows) if max_rows else table
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
@@ -121,7 +124,7 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
-    return _run(translated, splits, control=control, decoding=None)
+    return _run(translated, splits, _How(control, None, ReadDamage()))
 
 
 def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
@@ -158,9 +161,15 @@ def connect(temporary_folder: str = "") -> DuckDBPyConnection:
     return connection
 
 
-def _run(
-    query: LocalQuery, splits: list[Split], *, control: bool, decoding: ValueDecoding | None
-) -> pa.Table:
+class _How(NamedTuple):
+    """How a query reads the logs; as in ViewReading."""
+
+    control: bool
+    decoding: ValueDecoding | None
+    damage: ReadDamage
+
+
+def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
     """Return the result of a query as a table whose times are UTC. Raises QueryFailed."""
 
     def work(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
@@ -169,9 +178,8 @@ def _run(
 
         views: list[LocalView] = []
         try:
-            for view, scan in _plan(connection, query.sql, views_of(decoding)):
-                read = ViewReading(files, control=control, decoding=decoding)
-                views.append(add_view(connection, view, scan, splits, read))
+            for view, scan in _plan(connection, query.sql, views_of(how.decoding)):
+                views.append(add_view(connection, view, scan, splits, ViewReading(files, *how)))
             connection.execute("set lock_configuration = true")
             return _as_spark_types(connection.sql(query.sql).to_arrow_table())
         except duckdb.Error as error:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
+from engine.analysis.damage import ReadDamage
 from engine.analysis.header_rows import are_of_split, encoded_schema
 from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
@@ -31,18 +32,16 @@ if TYPE_CHECKING:
 _CONSTANTS = {"string": "''", "int": "0", "long": "0", "boolean": "false"}
 
 
-class ViewReading:
+class ViewReading(NamedTuple):
     """How the views of a query are read; with `control`, records include control records.
 
-    `decoding` decodes keys and values.
+    `decoding` decodes keys and values; `damage` gets what is found.
     """
 
-    def __init__(
-        self, files: Files, *, control: bool, decoding: ValueDecoding | None = None
-    ) -> None:
-        self.files = files
-        self.control = control
-        self.decoding = decoding
+    files: Files
+    control: bool
+    decoding: ValueDecoding | None
+    damage: ReadDamage
 
 
 class LocalView:
@@ -63,7 +62,11 @@ class LocalView:
         self._reading = reading
         schema = arrow_schema(columns, zone=None)
         #: Whether batch headers are enough for the columns, so that no record is decoded.
-        self._by_headers = view == "records" and are_of_split(columns, reading.decoding, wanted)
+        self._by_headers = (
+            view == "records"
+            and not reading.damage.is_strict
+            and are_of_split(columns, reading.decoding, wanted)
+        )
         self._schema = encoded_schema(schema) if self._by_headers else schema
         #: The error that ended a stream of this view; None while none has failed.
         self.failure: BaseException | None = None
@@ -87,6 +90,9 @@ class LocalView:
                 wanted=self._wanted,
                 encodes_texts=self._by_headers,
             )
+            reader.seen = self._reading.damage.seen
+            if not self._by_headers:
+                reader.compute_checksums()
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
@@ -113,6 +119,7 @@ def add_view(
     pieces = pieces_of(view, splits)
     bounds = bounds_of(scan.conditions) if view in OF_THE_LOG else Bounds()
     pieces = within(pieces, bounds)
+    reading.damage.expect(view, pieces, bounds.records)
     stream = LocalView(view, used, pieces, reading, bounds.records)
     source = f"kctl_{view}"
     connection.register(source, stream)

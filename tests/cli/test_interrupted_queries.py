@@ -132,7 +132,6 @@ def test_ctrl_c_ends_a_statement_and_not_the_shell(shell: Shell, terminal: Termi
     assert b"Traceback" not in terminal.wait_for(b"sql> ")
     terminal.press(b"select count(*) + 42 n from records;\n")
     terminal.wait_for(b"200042")
-    terminal.wait_for(b"sql> ")
     terminal.press(b"exit\n")
     assert 0 == terminal.process.wait(timeout=5)
     assert [] == os.listdir(shell.environment["TMPDIR"])
