@@ -42,7 +42,7 @@ from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
-from engine.host.temporary import NoTemporaryFolder, temporary_folder
+from engine.host.temporary import NoTemporaryFolder, remove_abandoned, temporary_folder
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ _SETTINGS = {
     "python_enable_replacements": "false",
     "memory_limit": f"{LOCAL_ENGINE_MEMORY_BYTES >> 20}MiB",
 }
+
+
+_SPILL_PREFIX = "kctl-sql-"
 
 
 class LocalEngineMissing(EngineError):
@@ -136,10 +139,14 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path if no folder can be created."""
+    """Yield a folder for temporary files, an empty path if no folder can be created.
+
+    Those that killed processes left are removed: they may hold gigabytes.
+    """
+    remove_abandoned(_SPILL_PREFIX)
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(temporary_folder("kctl-sql-"))
+            folder = stack.enter_context(temporary_folder(_SPILL_PREFIX))
         except NoTemporaryFolder:
             folder = ""
         yield folder
