@@ -257,3 +257,57 @@ def test_an_unfinished_last_write_is_no_damage(
         assert (
             "note: the logs that were read have 1 unfinished last write (250 bytes) in t-0\n" == err
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("spark-report", "topics", LOGS, "--html", "{}/none/page.html"), "No such file"),
+        (("spark-report", "topics", LOGS, "--html", "{}/file/page.html"), "Not a directory"),
+        (("spark-report", "topics", LOGS, "--html", "{}"), "it is a directory"),
+        (("spark-export", LOGS, "--out", "{}/file/out"), "Not a directory"),
+        (("spark-export", LOGS, "--out", "/proc/none/out"), "No such file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("kctl.spark_input.Inputs.plan", start)
+    (tmp_path / "file").touch()
+    code, out, err = _run(capsys, *(word.format(tmp_path) for word in words))
+    assert (1, "") == (code, out)
+    assert "cannot be written: " in err
+    assert reason in err
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("spark-report", "al", LOGS), "no report 'al'; most like it: all"),
+        (("spark-report", "all", LOGS, "-o", "csv"), "-o csv is of one report; all of them go"),
+        (("spark-sql", "select 1", LOGS, "--partitions", "7"), "none of its 7 is selected"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    _, out, err = _run(capsys, *words)
+    assert "" == out
+    assert reason in err
+
+
+def test_floats_of_reports_have_twelve_digits() -> None:
+    from engine.analysis.reports.report import rounded
+    from engine.analysis.statements import QueryResult
+
+    row = {"mean": 847050.0000000001, "none": None, "count": 12345678901234567, "text": "1.5"}
+    result = rounded(QueryResult(list(row), [row], False))
+    assert [{**row, "mean": 847050.0}] == result.rows

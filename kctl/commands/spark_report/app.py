@@ -58,6 +58,17 @@ class ReportNeedsLogs(EngineError):
         self.name = name
 
 
+class OneTableFormat(EngineError):
+    """A format that has one table was requested for all reports."""
+
+    exit_code = 2
+    hint = "`kctl spark-report list` has the names of single reports"
+
+    def __init__(self, output: str) -> None:
+        super().__init__(f"-o {output} is of one report; all of them go with {', '.join(_SEVERAL)}")
+        self.output = output
+
+
 @app.command()
 def spark_report(
     name: Annotated[
@@ -96,13 +107,16 @@ def spark_report(
     warning and on the page.
     """
     from engine.analysis.reports import REPORTS, report_named
-    from kctl.destinations import check_destination
+    from engine.analysis.reports.report import rounded
+    from kctl.destinations import check_destination, check_writable
     from kctl.log_damage import warn_of_damage
     from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
-    check_format(output, *((_SEVERAL,) if name == "all" else ()))
+    check_format(output)
+    if name == "all" and output not in _SEVERAL:
+        raise OneTableFormat(output)
     target = target_of(master, remote, conf)
     check_engine(engine, target)
     if name == "list":
@@ -112,13 +126,15 @@ def spark_report(
     if not logdirs:
         raise ReportNeedsLogs(name)
     check_destination(html, logdirs)
+    if html is not None:
+        check_writable(html, is_file=True)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
     wanted = Wanted(engine, target, plan, is_committed=False, control=False, is_strict=strict)
     with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
             bar.show(report.name)
-            results.append((report, queries.run_report(report, max_rows)))
+            results.append((report, rounded(queries.run_report(report, max_rows))))
         damage = queries.take_damage()
     if html is not None:
         _write_page(html, results, (queries.problems, damage), logdirs)
