@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable
 
 from engine.errors import EngineError
@@ -38,6 +37,8 @@ def check_writable(target: str, *, is_file: bool) -> None:
 
     The folder of a file must exist; missing folders of a folder are made later.
     """
+    import tempfile
+
     path = os.path.abspath(target)
     if is_file and os.path.isdir(path):
         raise TargetNotWritable(target, "it is a directory")
