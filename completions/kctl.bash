@@ -249,9 +249,9 @@ _kctl() {
     "logs repair") words="--to --in-place --dry-run --backup --no-backup --from-recovery-point --rebuild-indexes --cut-overlaps --index-interval-bytes -y --yes -o --output --help" ;;
     "logs diff") words="--force -o --output --help" ;;
     "spark-export") words="--out --format --where --anonymise --anonymise-key --values --keys --key-schema --schema-registry --schemas --topics --partitions --columns --partition-by --files-max-size --append --master --remote --conf --include-control --strict --isolation -o --output --help" ;;
-    "spark-sql") words="-f --file --topics --partitions --engine --master --remote --conf --include-control --isolation --values --keys --key-schema --schema-registry --schemas --save --views --max-rows -o --output --help" ;;
-    "spark-shell") words="--topics --partitions --master --remote --conf --include-control --isolation --values --keys --key-schema --schema-registry --schemas --views --max-rows -o --output --help" ;;
-    "spark-report") words="--topics --partitions --engine --master --remote --conf --max-rows -o --output --html --help" ;;
+    "spark-sql") words="-f --file --topics --partitions --engine --master --remote --conf --include-control --strict --isolation --values --keys --key-schema --schema-registry --schemas --save --views --max-rows -o --output --help" ;;
+    "spark-shell") words="--topics --partitions --master --remote --conf --include-control --strict --isolation --values --keys --key-schema --schema-registry --schemas --views --max-rows -o --output --help" ;;
+    "spark-report") words="--topics --partitions --engine --master --remote --conf --strict --max-rows -o --output --html --help" ;;
     "context") words="list set use show delete --help" ;;
     "context list") words="-o --output --help" ;;
     "context set") words="-b --bootstrap-server --command-config --use --protected --no-protected --read-only --no-read-only --cluster-id --help" ;;

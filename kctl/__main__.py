@@ -208,7 +208,8 @@ def _collect_from_here() -> None:
 def _end_process(code: int) -> NoReturn:
     """End the process without the interpreter's shutdown, which takes 20 ms to free objects.
 
-    The shutdown runs if something waits for it: registered calls, threads, profilers, warnings.
+    The shutdown runs if something waits for it: registered calls, threads, profilers, warnings. It
+    does not while a query is left behind, whose thread it would break off inside of DuckDB.
     """
     threads = sys.modules.get("threading")
     is_awaited = (
@@ -218,7 +219,8 @@ def _end_process(code: int) -> NoReturn:
         or sys.getprofile() is not None
         or bool(sys.warnoptions)
     )
-    if not is_awaited:
+    queries = sys.modules.get("engine.analysis.query_thread")
+    if not is_awaited or (queries is not None and queries.is_left_behind()):
         try:
             sys.stdout.flush()
             sys.stderr.flush()

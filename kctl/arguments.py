@@ -28,4 +28,6 @@ def is_utf8(text: str) -> bool:
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, in the plural unless it is one."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"

@@ -1,4 +1,4 @@
-"""The destination of a copy or an export must lie outside of its source."""
+"""The destination of a copy or an export: outside of its source, and where files can be made."""
 
 from __future__ import annotations
 
@@ -19,6 +19,38 @@ class TargetInsideSource(EngineError):
         super().__init__(f"{target}: lies inside {source}, which is read")
         self.target = target
         self.source = source
+
+
+class TargetNotWritable(EngineError):
+    """Nothing can be written at the output's path."""
+
+    hint = "name a path below a directory that can be written"
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(f"{target}: cannot be written: {reason}")
+        self.target = target
+        self.reason = reason
+
+
+def check_writable(target: str, *, is_file: bool) -> None:
+    """Refuse a target that could not be made, before long work; raises TargetNotWritable.
+
+    The folder of a file must exist; missing folders of a folder are made later.
+    """
+    import tempfile
+
+    path = os.path.abspath(target)
+    if is_file and os.path.isdir(path):
+        raise TargetNotWritable(target, "it is a directory")
+    parent = os.path.dirname(path)
+    while not is_file and not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    try:
+        # A file without a name: nothing is left of it.
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise TargetNotWritable(target, f"{parent}: {error.strerror}") from error
 
 
 def check_destination(target: str | None, sources: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kctl.spark_input import engine_for
 
 if TYPE_CHECKING:
+    from engine.analysis.damage import ReadDamage
     from engine.analysis.problem import Problem
     from engine.analysis.reports.report import Report
     from engine.analysis.saved_views import SavedViews
@@ -31,7 +32,25 @@ class LogQueries(NamedTuple):
     #: The columns of each view.
     views: Mapping[str, tuple[ViewColumn, ...]]
     #: Gives the views that the user saved.
-    saved: Callable[[], SavedViews] = dict
+    saved: Callable[[], SavedViews]
+    #: Damage that queries met in what they read, each place once.
+    damage: dict[Problem, None]
+    is_strict: bool
+    #: Whether damage is counted: a Connect server does so only if it is to end the command.
+    is_counted: bool
+
+    def take_damage(self) -> list[Problem]:
+        """Return the damage since the last call; raises DamagedData if it is to end the command.
+
+        So do then differences of replicas, and undecided transactions.
+        """
+        from engine.analysis.damage import refuse_damage
+
+        found = list(self.damage)
+        self.damage.clear()
+        if self.is_strict:
+            refuse_damage([*self.problems, *found])
+        return found
 
     def run_saved(self, query: str, max_rows: int) -> QueryResult:
         """Return the rows of a query that may use saved views."""
@@ -52,6 +71,8 @@ class Wanted(NamedTuple):
     control: bool
     values: WantedValues | None = None
     saved: Callable[[], SavedViews] = dict
+    #: Whether damage ends the command.
+    is_strict: bool = False
 
 
 @contextmanager
@@ -79,11 +100,13 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
         read = committed_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
-        return run_local_query(query, splits, control=wanted.control, max_rows=max_rows, **how)
+    def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
+        return run_local_query(
+            query, splits, control=wanted.control, max_rows=max_rows, damage=damage, **how
+        )
 
-    def execute_report(report: Report, max_rows: int) -> QueryResult:
-        return execute(report.whole_query, max_rows)
+    def execute_report(report: Report, max_rows: int, damage: ReadDamage) -> QueryResult:
+        return execute(report.whole_query, max_rows, damage)
 
     return _decoding(
         wanted, execute, execute_report, [*wanted.plan.problems, *read.problems], show_step
@@ -112,13 +135,22 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
             read = committed_on_spark(session, wanted.plan.splits)
         splits = [*read.splits, *wanted.plan.spares]
 
-        def execute(query: str, max_rows: int, **how: Any) -> QueryResult:
+        def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
             return run_query(
-                session, query, splits, control=wanted.control, max_rows=max_rows, **how
+                session,
+                query,
+                splits,
+                control=wanted.control,
+                max_rows=max_rows,
+                damage=damage,
+                **how,
             )
 
-        def execute_report(report: Report, max_rows: int) -> QueryResult:
-            return run_report(session, report, splits, control=wanted.control, max_rows=max_rows)
+        def execute_report(report: Report, max_rows: int, damage: ReadDamage) -> QueryResult:
+            control = wanted.control
+            return run_report(
+                session, report, splits, control=control, max_rows=max_rows, damage=damage
+            )
 
         yield _decoding(
             wanted, execute, execute_report, [*wanted.plan.problems, *read.problems], show_step
@@ -128,21 +160,39 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
 def _decoding(
     wanted: Wanted,
     execute: Callable[..., QueryResult],
-    execute_report: Callable[[Report, int], QueryResult],
+    execute_report: Callable[..., QueryResult],
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
     """Return queries that decode the content of keys and values, if requested."""
     from functools import partial
 
+    from engine.analysis.damage import ReadDamage
     from engine.analysis.value_decoding import views_of
     from kctl.value_options import decoding_of
 
+    found: dict[Problem, None] = {}
+
+    def noted(run: Callable[..., QueryResult], what: Any, max_rows: int, **how: Any) -> QueryResult:
+        """Run a query or a report, and note the damage that it met."""
+        damage = ReadDamage(is_strict=wanted.is_strict)
+        result = run(what, max_rows, damage=damage, **how)
+        found.update(dict.fromkeys(damage.problems()))
+        return result
+
     if wanted.values is not None:
         show_step("looking for schemas")
-    decoding = decoding_of(wanted.values, lambda query: execute(query, 0))
-    run = partial(execute, decoding=decoding)
-    return LogQueries(run, execute_report, problems, views_of(decoding), wanted.saved)
+    decoding = decoding_of(wanted.values, lambda query: noted(execute, query, 0))
+    return LogQueries(
+        partial(noted, execute, decoding=decoding),
+        partial(noted, execute_report),
+        problems,
+        views_of(decoding),
+        wanted.saved,
+        found,
+        wanted.is_strict,
+        wanted.is_strict or wanted.target is None or wanted.target.remote is None,
+    )
 
 
 def warn_of(problems: list[Problem]) -> None:

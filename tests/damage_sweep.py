@@ -32,9 +32,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from engine.analysis.columns import RECORDS
+from engine.analysis.damage import HARMLESS_CODES
 from engine.analysis.gaps import with_gaps
 from engine.analysis.isolation import committed_only, partitions_of
-from engine.analysis.parquet_export import HARMLESS_CODES
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import NothingSelected, Selection, Split, plan_splits

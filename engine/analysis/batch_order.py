@@ -71,6 +71,24 @@ class OffsetSpan(NamedTuple):
     indexed_offset: int | None = None
 
 
+def span_of(split: Split, first_offset: int | None, next_offset: int | None) -> OffsetSpan:
+    """Return the span of a split without damage."""
+    return OffsetSpan(
+        split.topic,
+        split.partition,
+        split.path,
+        split.base_offset,
+        split.start,
+        first_offset,
+        next_offset,
+        after_damage=False,
+        ends_in_damage=False,
+        is_compacted=split.is_compacted,
+        reached_offset=split.reached_offset,
+        indexed_offset=split.indexed_offset,
+    )
+
+
 class _Following(NamedTuple):
     """Base offset and epoch of the batch behind another one; None where unknown."""
 
@@ -112,20 +130,10 @@ class BatchOrder:
     @property
     def span(self) -> OffsetSpan:
         """Return which offsets were seen so far."""
-        split = self._split
-        return OffsetSpan(
-            split.topic,
-            split.partition,
-            split.path,
-            split.base_offset,
-            split.start,
-            self._first_offset,
-            self._next_offset,
-            self._is_first_after_damage,
-            self._after_damage,
-            self.is_compacted,
-            split.reached_offset,
-            split.indexed_offset,
+        return span_of(self._split, self._first_offset, self._next_offset)._replace(
+            after_damage=self._is_first_after_damage,
+            ends_in_damage=self._after_damage,
+            is_compacted=self.is_compacted,
         )
 
     @property

@@ -43,7 +43,7 @@ class SplitReader:
     def __init__(self, file: File, split: Split) -> None:
         """Read nothing yet; the file stays the caller's to close."""
         self._file = file
-        self._split = split
+        self.split = split
         #: Where a batch that begins in the split may end: the bytes after the split's end may
         #: belong to its last batch.
         self._file_end = split.end if split.is_last else file.size_bytes()
@@ -51,6 +51,8 @@ class SplitReader:
         self.problems: list[Problem] = []
         #: Position of each damage, and whether it may have held a transaction marker.
         self.damages: list[tuple[int, bool]] = []
+        #: Whether all batches were read.
+        self.is_whole = False
         self._order = BatchOrder(file, split, self.note)
 
     @property
@@ -86,14 +88,15 @@ class SplitReader:
         keep_bad: bool = False,
     ) -> Iterator[BatchRun | Single]:
         """Yield runs and single batches; after damage, scan again from the next good place."""
-        position = self._split.start
-        while position < self._split.end:
+        position = self.split.start
+        while position < self.split.end:
             # Of a small split in a large file no more than a little behind it.
-            chunk = min(max(self._split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
+            chunk = min(max(self.split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
             scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
                 for at, view in scan.frames():
-                    if at >= self._split.end:
+                    if at >= self.split.end:
+                        self.is_whole = True
                         return
                     if finder is not None and view[MAGIC_AT] == MAGIC:
                         run = self._run_at(at, scan, finder)
@@ -115,6 +118,7 @@ class SplitReader:
             except CorruptRecord as error:
                 following = self._pass_over(scan.position, error.expected, error.got)
             position = following
+        self.is_whole = True
 
     def _run_at(
         self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
@@ -124,7 +128,7 @@ class SplitReader:
         if expected is None or found is None:
             return None
         window, window_start = scan.window, scan.window_start
-        start, limit = at - window_start, self._split.end - window_start
+        start, limit = at - window_start, self.split.end - window_start
         run = found.find(window, start, limit, window_start, *expected)
         right = 0
         for begin, end, crc in run.checksums():
@@ -140,13 +144,13 @@ class SplitReader:
 
     def _after_last(self, position: int) -> int:
         """Return where to continue after the scan met its end or a truncated batch."""
-        if position >= self._split.end:
+        if position >= self.split.end:
             return position
         return self._pass_over(position, "a batch that ends within the file", "not")
 
     def note(self, position: int, size_bytes: int, code: str, message: str) -> None:
         """Note a damaged place."""
-        split = self._split
+        split = self.split
         self.problems.append(
             Problem(split.topic, split.partition, split.path, position, size_bytes, code, message)
         )
@@ -173,7 +177,7 @@ class SplitReader:
             batch.is_crc_valid()
         except CorruptRecord as error:
             code, message = "bad_batch", str(error)
-        self.note(position, min(following, self._split.end) - position, code, message)
+        self.note(position, min(following, self.split.end) - position, code, message)
         self._order.see_damage()
         # A length that leads to the next batch is right, and all markers have one size.
         may_be_marker = following != stated_end or batch.size_bytes == MARKER_BATCH_BYTES
@@ -183,7 +187,7 @@ class SplitReader:
     def _pass_over(self, position: int, expected: str, got: object) -> int:
         """Note damage and return where to go on: the next whole batch, or the split's end."""
         code, message = "bad_batch", f"expected {expected}, got {got}"
-        is_zero = self._split.is_last and zero_tail_start(self._file, position) is not None
+        is_zero = self.split.is_last and zero_tail_start(self._file, position) is not None
         batch_position = None
         if is_zero:
             message = "zero bytes up to the end, as preallocation and some crashes leave them"
@@ -191,9 +195,9 @@ class SplitReader:
             batch_position = after_bad_length(
                 self._file, position, end=self._file_end, next_offset=self._order.next_offset
             )
-        following = self._split.end if batch_position is None else batch_position
-        following = min(following, self._split.end)
-        is_open = self._split.is_last and self._split.next_base is None
+        following = self.split.end if batch_position is None else batch_position
+        following = min(following, self.split.end)
+        is_open = self.split.is_last and self.split.next_base is None
         if is_zero or (batch_position is None and is_open):
             code = "torn_tail"
         self.note(position, following - position, code, message)

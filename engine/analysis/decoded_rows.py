@@ -14,11 +14,11 @@ A record that cannot be decoded, and damage that may have held such records, is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from struct import Struct as Format
 from typing import Any
 
-from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
+from engine.analysis.batch_reader import BAD_BATCH_CODES
+from engine.analysis.damage import ReaderNote, noted_reader
 from engine.analysis.decoding import (
     DecodedPair,
     control_row,
@@ -51,10 +51,9 @@ _SHOWN_CODES = BAD_BATCH_CODES | {"torn_tail"}
 _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 
-def decoded_rows(files: Files, view: str, split: Split) -> Iterator[Row]:
+def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Iterator[Row]:
     """Yield the rows of a view of decoded records (groups, transactions, …) for a split."""
-    with closing(files.open(split.path)) as file:
-        reader = SplitReader(file, split)
+    with noted_reader(files, split, note) as reader:
         hidden = HiddenRecords(split)
         for position, batch, _ in reader.batches():
             transactional = batch.is_transactional and not batch.is_control

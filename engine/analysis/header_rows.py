@@ -17,6 +17,7 @@ from contextlib import closing
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from engine.analysis.batch_order import OffsetSpan, span_of
 from engine.analysis.plain_header_counts import count_by_headers
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split
@@ -72,9 +73,12 @@ class HeaderRows:
         self._files = files
         self._passes_control = not include_control
         self._counter: HeaderCounter | None = None
+        #: The offsets of what `count` counted last. None if that was nothing.
+        self.span: OffsetSpan | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
         """Return a split's record count by headers, and the part that must be read in full."""
+        self.span = None
         hides_records = split.aborted or split.end_offset is not None
         if hides_records or split.log_start_offset > split.base_offset:
             return 0, split
@@ -88,10 +92,15 @@ class HeaderRows:
             counted = self._counted(within, file)
             is_over = counted.position >= split.end
             is_contradicted = is_over and _contradicts(file, split, counted)
+            following = counted.next_offset
+            if not is_over:
+                following, _ = _FIRST(file.read_at(counted.position, PROLOGUE_BYTES))
         if is_contradicted or (
             split.next_base is not None and counted.next_offset > split.next_base
         ):
             return 0, split
+        if counted.position > split.start:
+            self.span = span_of(split, first[0], following)
         return counted.record_count, None if is_over else split._replace(start=counted.position)
 
     def rows(self, split: Split, count: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

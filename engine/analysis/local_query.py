@@ -6,6 +6,8 @@
 3. Views of those columns take the names, and DuckDB reads them as Arrow streams
    (`local_views.py`) while it runs the query.
 
+DuckDB works on a thread of its own (`query_thread.py`), so that signals end it.
+
 DuckDB has access to the given views alone: no files, no network, no extensions, no settings. Data
 beyond its memory limit is written to a folder of temporary files, which no other user may read and
 which is removed after the query.
@@ -16,14 +18,17 @@ Source: D30.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type_of
+from engine.analysis.damage import ReadDamage
 from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
 from engine.analysis.local_sql import LocalQuery, translate
-from engine.analysis.local_views import LocalView, add_functions, add_view
+from engine.analysis.local_views import LocalView, ViewReading, add_functions, add_view
+from engine.analysis.query_thread import QueryFiles, Result, on_query_thread
 from engine.analysis.saved_views import NO_VIEWS, SavedViews
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
@@ -37,7 +42,7 @@ from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_statements import about_views, described, described_query
 from engine.errors import EngineError
-from engine.host.temporary import NoTemporaryFolder, temporary_folder
+from engine.host.temporary import NoTemporaryFolder, remove_abandoned, temporary_folder
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
 
 if TYPE_CHECKING:
@@ -54,8 +59,9 @@ _SETTINGS = {
     "python_enable_replacements": "false",
     "memory_limit": f"{LOCAL_ENGINE_MEMORY_BYTES >> 20}MiB",
 }
-#: DuckDB's text of the RuntimeError that stands for SIGINT.
-_INTERRUPTED = "Query interrupted"
+
+
+_SPILL_PREFIX = "kctl-sql-"
 
 
 class LocalEngineMissing(EngineError):
@@ -90,10 +96,12 @@ def run_local_query(
     max_rows: int,
     decoding: ValueDecoding | None = None,
     saved: SavedViews = NO_VIEWS,
+    damage: ReadDamage | None = None,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
-    Errors: LocalEngineMissing, StatementRefused, QueryFailed.
+    `damage` gets what the logs that it reads have. Errors: LocalEngineMissing, StatementRefused,
+    QueryFailed.
     """
     require_local_engine()
     views = views_of(decoding)
@@ -107,11 +115,9 @@ def run_local_query(
     if explained:
         query = _EXPLAIN.sub("", query)
     translated = translate(query, max_rows, views, saved)
-    with spill_folder() as folder, closing(connect(folder)) as connection:
-        if explained:
-            return _explain(connection, translated, views)
-        table = _run(connection, translated, splits, control=control, decoding=decoding)
-    table = _named(table, translated)
+    if explained:
+        return _explain(translated, views)
+    table = _run(translated, splits, _How(control, decoding, damage or ReadDamage()))
     kept = table.slice(0, max_rows) if max_rows else table
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
@@ -121,9 +127,7 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
-    with spill_folder() as folder, closing(connect(folder)) as connection:
-        table = _run(connection, translated, splits, control=control, decoding=None)
-    return _named(table, translated)
+    return _run(translated, splits, _How(control, None, ReadDamage()))
 
 
 def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
@@ -135,10 +139,14 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path if no folder can be created."""
+    """Yield a folder for temporary files, an empty path if no folder can be created.
+
+    Those that killed processes left are removed: they may hold gigabytes.
+    """
+    remove_abandoned(_SPILL_PREFIX)
     with ExitStack() as stack:
         try:
-            folder = stack.enter_context(temporary_folder("kctl-sql-"))
+            folder = stack.enter_context(temporary_folder(_SPILL_PREFIX))
         except NoTemporaryFolder:
             folder = ""
         yield folder
@@ -160,39 +168,36 @@ def connect(temporary_folder: str = "") -> DuckDBPyConnection:
     return connection
 
 
-def _run(
-    connection: DuckDBPyConnection,
-    query: LocalQuery,
-    splits: list[Split],
-    *,
-    control: bool,
-    decoding: ValueDecoding | None,
-) -> pa.Table:
-    """Return the result of a query as a table whose times are UTC.
+class _How(NamedTuple):
+    """How a query reads the logs; as in ViewReading."""
 
-    Raises QueryFailed, and KeyboardInterrupt if SIGINT ends the query.
-    """
-    import duckdb
+    control: bool
+    decoding: ValueDecoding | None
+    damage: ReadDamage
 
-    views: list[LocalView] = []
-    try:
-        for view, scan in _plan(connection, query.sql, views_of(decoding)):
-            views.append(
-                add_view(connection, view, scan, splits, control=control, decoding=decoding)
-            )
-        connection.execute("set lock_configuration = true")
-        return _as_spark_types(connection.sql(query.sql).to_arrow_table())
-    except duckdb.Error as error:
-        for failure in (view.failure for view in views if view.failure is not None):
-            if isinstance(failure, Exception):
-                raise QueryFailed(str(failure)) from failure
-            raise failure from None
-        raise QueryFailed(failure_of(error)) from error
-    except RuntimeError as error:
-        # DuckDB takes SIGINT from Python while it runs a query, and reports it by this alone.
-        if str(error) != _INTERRUPTED:
-            raise
-        raise KeyboardInterrupt from error
+
+def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
+    """Return the result of a query as a table whose times are UTC. Raises QueryFailed."""
+
+    def work(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
+        """Have DuckDB run the query, over views of the files."""
+        import duckdb
+
+        views: list[LocalView] = []
+        try:
+            for view, scan in _plan(connection, query.sql, views_of(how.decoding)):
+                views.append(add_view(connection, view, scan, splits, ViewReading(files, *how)))
+            connection.execute("set lock_configuration = true")
+            return _as_spark_types(connection.sql(query.sql).to_arrow_table())
+        except duckdb.Error as error:
+            for failure in (view.failure for view in views if view.failure is not None):
+                if isinstance(failure, Exception):
+                    raise QueryFailed(str(failure)) from failure
+                raise failure from None
+            raise QueryFailed(failure_of(error)) from error
+
+    with spill_folder() as folder:
+        return _named(on_query_thread(partial(connect, folder), work), query)
 
 
 def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:
@@ -227,30 +232,43 @@ def _as_spark_types(table: pa.Table) -> pa.Table:
         raise QueryFailed(f"a number of the result does not fit into a bigint: {error}") from error
 
 
-def _explain(connection: DuckDBPyConnection, query: LocalQuery, views: Views) -> QueryResult:
+def _explain(query: LocalQuery, views: Views) -> QueryResult:
     """Return DuckDB's plan as rows, over empty views. Raises QueryFailed."""
-    import duckdb
 
-    make_stand_ins(connection, views)
-    try:
+    def work(connection: DuckDBPyConnection) -> QueryResult:
+        """Return the texts of the plan."""
         rows = connection.execute(f"explain {query.sql}").fetchall()
-    except duckdb.Error as error:
-        raise QueryFailed(failure_of(error)) from error
-    return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
+        return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
+
+    return _over_stand_ins(views, work)
 
 
 def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryResult:
     """Return the columns of a query by its result over views without rows."""
-    import duckdb
 
-    with closing(connect()) as connection:
-        make_stand_ins(connection, views)
-        try:
-            table = _as_spark_types(connection.sql(query.sql).to_arrow_table())
-        except duckdb.Error as error:
-            raise QueryFailed(failure_of(error)) from error
+    def work(connection: DuckDBPyConnection) -> pa.Table:
+        """Return the result."""
+        return _as_spark_types(connection.sql(query.sql).to_arrow_table())
+
+    table = _over_stand_ins(views, work)
     types = (spark_type_of(field.type) for field in _named(table, query).schema)
     return described(zip(query.columns, types, strict=True), names_alone=names_alone)
+
+
+def _over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) -> Result:
+    """Return what `work` makes of views without rows. Raises QueryFailed."""
+
+    def prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
+        """Make the views first."""
+        import duckdb
+
+        make_stand_ins(connection, views)
+        try:
+            return work(connection)
+        except duckdb.Error as error:
+            raise QueryFailed(failure_of(error)) from error
+
+    return on_query_thread(connect, prepared)
 
 
 def failure_of(error: Exception) -> str:

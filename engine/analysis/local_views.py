@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
+from engine.analysis.damage import ReadDamage
 from engine.analysis.header_rows import are_of_split, encoded_schema
 from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
@@ -21,7 +22,7 @@ from engine.analysis.splits import Split
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
 from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
-from engine.host.source_files import SourceFiles
+from engine.host.ports import Files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
 
 #: The value of a column that is not used, for columns without null.
 _CONSTANTS = {"string": "''", "int": "0", "long": "0", "boolean": "false"}
+
+
+class ViewReading(NamedTuple):
+    """How the views of a query are read; with `control`, records include control records.
+
+    `decoding` decodes keys and values; `damage` gets what is found.
+    """
+
+    files: Files
+    control: bool
+    decoding: ValueDecoding | None
+    damage: ReadDamage
 
 
 class LocalView:
@@ -39,21 +52,21 @@ class LocalView:
         view: str,
         columns: tuple[ViewColumn, ...],
         splits: list[Split],
-        *,
-        control: bool,
-        decoding: ValueDecoding | None = None,
+        reading: ViewReading,
         wanted: RecordRange = ALL_RECORDS,
     ) -> None:
-        """With `control`, records include control records; `decoding` decodes keys and values."""
         self._view = view
         self._wanted = wanted
         self._columns = columns
         self._splits = splits
-        self._control = control
-        self._decoding = decoding
+        self._reading = reading
         schema = arrow_schema(columns, zone=None)
         #: Whether batch headers are enough for the columns, so that no record is decoded.
-        self._by_headers = view == "records" and are_of_split(columns, decoding, wanted)
+        self._by_headers = (
+            view == "records"
+            and not reading.damage.is_strict
+            and are_of_split(columns, reading.decoding, wanted)
+        )
         self._schema = encoded_schema(schema) if self._by_headers else schema
         #: The error that ended a stream of this view; None while none has failed.
         self.failure: BaseException | None = None
@@ -67,17 +80,19 @@ class LocalView:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all splits as Arrow batches; keep an error in `failure`."""
-        files = SourceFiles()
         try:
             reader = ViewReader(
-                files,
+                self._reading.files,
                 self._view,
                 self._columns,
-                control=self._control,
-                decoding=self._decoding,
+                control=self._reading.control,
+                decoding=self._reading.decoding,
                 wanted=self._wanted,
                 encodes_texts=self._by_headers,
             )
+            reader.seen = self._reading.damage.seen
+            if not self._by_headers:
+                reader.compute_checksums()
             for split in self._splits:
                 for batch in reader.batches_of(split):
                     yield batch.cast(self._schema)
@@ -85,7 +100,7 @@ class LocalView:
             # DuckDB needs no more rows: it has enough, or a failure of its own.
             raise
         except BaseException as error:
-            # DuckDB makes an error of its own of everything, Ctrl-C too.
+            # DuckDB makes an error of its own of everything.
             self.failure = error
             raise
 
@@ -95,20 +110,17 @@ def add_view(
     view: str,
     scan: ViewScan,
     splits: list[Split],
-    *,
-    control: bool,
-    decoding: ValueDecoding | None = None,
+    reading: ViewReading,
 ) -> LocalView:
     """Register a view for DuckDB with its used columns; unused columns are constants."""
     names = scan.columns or {CHEAPEST[view]}
-    columns = views_of(decoding)[view]
+    columns = views_of(reading.decoding)[view]
     used = tuple(column for column in columns if column.name in names)
     pieces = pieces_of(view, splits)
     bounds = bounds_of(scan.conditions) if view in OF_THE_LOG else Bounds()
     pieces = within(pieces, bounds)
-    stream = LocalView(
-        view, used, pieces, control=control, decoding=decoding, wanted=bounds.records
-    )
+    reading.damage.expect(view, pieces, bounds.records)
+    stream = LocalView(view, used, pieces, reading, bounds.records)
     source = f"kctl_{view}"
     connection.register(source, stream)
     selected = ", ".join(_selected(column, used) for column in columns)

@@ -30,6 +30,7 @@ from engine.analysis.appending import (
 )
 from engine.analysis.column_types import type_name
 from engine.analysis.columns import PROBLEMS, arrow_schema
+from engine.analysis.damage import refuse_damage
 from engine.analysis.export_files import EXTENSIONS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
@@ -40,7 +41,6 @@ from engine.analysis.spark_session import SparkFailed
 from engine.analysis.spark_tasks import frame_of_tasks, parallelism, watched
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.analysis.view_column import ViewColumn
-from engine.errors import EngineError
 from engine.host.ports import Files
 
 if TYPE_CHECKING:
@@ -51,23 +51,6 @@ PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
 #: Too few to try keys by, enough to see that another one is used.
 _KEY_CHECK_DIGITS = 8
-#: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
-HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
-
-
-class DamagedData(EngineError):
-    """A strict export met damaged batches, missing offsets or undecided transactions.
-
-    Nothing was published.
-    """
-
-    exit_code = 4
-    hint = "`kctl logs verify` shows each place; without --strict they are passed over and listed"
-
-    def __init__(self, problem_count: int, first: str) -> None:
-        noun = "problem" if problem_count == 1 else "problems"
-        super().__init__(f"{problem_count} {noun} with the data, the first: {first}")
-        self.problem_count = problem_count
 
 
 class ExportSummary(NamedTuple):
@@ -264,15 +247,6 @@ def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -
         elif relative not in listed:
             files.remove(path)
     files.sync_dir(folder)
-
-
-def refuse_damage(problems: list[Problem]) -> None:
-    """Raise DamagedData for anything but the end of a last write that did not end."""
-    serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
-    if serious:
-        first = serious[0]
-        where = f"{first.segment} at position {first.position}"
-        raise DamagedData(len(serious), f"{where}: {first.message}")
 
 
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:

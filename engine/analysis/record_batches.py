@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
+from engine.analysis.damage import Seen, SplitDamage, kept, key_of
 from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
 from engine.analysis.isolation import HiddenRecords
@@ -88,33 +89,41 @@ class SplitRecords:
             reader = SplitReader(file, split)
             hidden = HiddenRecords(split)
             columns = RecordColumns(self._columns, self._schema, split, self._wanted, self._memory)
-            for piece in reader.runs(self._finder):
-                if isinstance(piece, BatchRun):
-                    _READING.count(piece.record_count)
-                    hidden.pass_over(piece)
-                    yield from columns.add_run(piece, reader.note)
-                    continue
-                position, batch, _ = piece
-                if batch.last_offset < split.log_start_offset:
-                    continue
-                if batch.is_control and not self._include_control:
-                    continue
-                transactional = batch.is_transactional and not batch.is_control
-                if hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional):
-                    continue
-                if self._wants_some and not can_have(batch, self._wanted):
-                    continue
-                _READING.count(batch.record_count or 0)
-                try:
-                    columns.add(position, batch)
-                except CorruptRecord as error:
-                    reader.note(position, batch.size_bytes, "bad_records", str(error))
-                if columns.is_full:
-                    yield from columns.take()
-            yield from columns.take()
-        self.problems += reader.problems
-        self.spans.append(reader.span)
-        self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
+            try:
+                yield from self._rows_of(reader, hidden, columns)
+            finally:
+                self.problems += reader.problems
+                self.bad_batch_count += sum(p.code in BAD_BATCH_CODES for p in reader.problems)
+            self.spans.append(reader.span)
+
+    def _rows_of(
+        self, reader: SplitReader, hidden: HiddenRecords, columns: RecordColumns
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of what a reader reads; damaged records become its problems."""
+        for piece in reader.runs(self._finder):
+            if isinstance(piece, BatchRun):
+                _READING.count(piece.record_count)
+                hidden.pass_over(piece)
+                yield from columns.add_run(piece, reader.note)
+                continue
+            position, batch, _ = piece
+            if batch.last_offset < reader.split.log_start_offset:
+                continue
+            if batch.is_control and not self._include_control:
+                continue
+            transactional = batch.is_transactional and not batch.is_control
+            if hidden.has(batch.producer_id, batch.last_offset, is_transactional=transactional):
+                continue
+            if self._wants_some and not can_have(batch, self._wanted):
+                continue
+            _READING.count(batch.record_count or 0)
+            try:
+                columns.add(position, batch)
+            except CorruptRecord as error:
+                reader.note(position, batch.size_bytes, "bad_records", str(error))
+            if columns.is_full:
+                yield from columns.take()
+        yield from columns.take()
 
     def _finder(self) -> RunFinder | None:
         """Return the compiled code that finds runs of batches, None if it is not loaded."""
@@ -152,8 +161,14 @@ class ViewReader:
         self._encodes_texts = encodes_texts
         #: Makes rows from batch headers. None if the columns need the records.
         self._headers: HeaderRows | None = None
+        #: What the splits so far had.
+        self.seen: Seen = {}
         if view == "records" and are_of_split(columns, decoding, wanted):
             self._headers = HeaderRows(files, include_control=control)
+
+    def compute_checksums(self) -> None:
+        """Read all batches, also where their headers are enough for the columns."""
+        self._headers = None
 
     @cached_property
     def _row_schema(self) -> pa.Schema:
@@ -175,14 +190,7 @@ class ViewReader:
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one split as Arrow batches of the columns."""
         if self._view == "records":
-            left: Split | None = split
-            if self._headers is not None:
-                count, left = self._headers.count(split)
-                yield from self._headers.rows(split, count, self._row_schema)
-            narrowed = None if left is None else self._narrowing.narrowed(left)
-            if narrowed is not None:
-                yield from self._records.batches_of(narrowed)
-                self._records.forget_problems()
+            yield from self._record_batches(split)
             return
         import pyarrow as pa
 
@@ -191,18 +199,57 @@ class ViewReader:
         while some := list(islice(rows, ARROW_BATCH_RECORDS_MAX)):
             yield pa.RecordBatch.from_pylist(some, schema=schema)
 
+    def _record_batches(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split of the view `records`: by headers, as far as these do."""
+        left: Split | None = split
+        counted: OffsetSpan | None = None
+        if self._headers is not None:
+            count, left = self._headers.count(split)
+            counted = self._headers.span
+            yield from self._headers.rows(split, count, self._row_schema)
+        narrowed = None if left is None else self._narrowing.narrowed(left)
+        records = self._records if narrowed is not None else None
+        try:
+            if records is not None and narrowed is not None:
+                yield from records.batches_of(narrowed)
+        finally:
+            problems = records.problems if records is not None else []
+            spans = [] if counted is None else [counted]
+            is_whole = narrowed == left
+            if records is not None:
+                is_whole = is_whole and bool(records.spans)
+                spans += records.spans
+                records.forget_problems()
+            self._note(split, problems, spans, is_whole=is_whole)
+
+    def _note(
+        self, split: Split, problems: list[Problem], spans: list[OffsetSpan], *, is_whole: bool
+    ) -> None:
+        """Note what a split had."""
+        found = SplitDamage(kept(problems), tuple(spans), is_whole)
+        key = key_of(self._view, split)
+        if is_whole or key not in self.seen:
+            self.seen[key] = found
+
     def _rows(self, split: Split) -> Iterable[Row]:
         """Return the rows of one split for any view other than `records`."""
         files, view = self._files, self._view
+
+        def note(reader: SplitReader) -> None:
+            # Replicas of a partition have the same offsets.
+            spans = [] if view == "replicas" else [reader.span]
+            self._note(split, reader.problems, spans, is_whole=reader.is_whole)
+
         if view == "batches":
-            return batch_rows(files, split, frozenset(column.name for column in self._columns))
+            names = frozenset(column.name for column in self._columns)
+            return batch_rows(files, split, note, names)
         if view == "replicas":
-            return replica_rows(files, split)
+            return replica_rows(files, split, note)
         if view == "segments":
             # A segment is described by the task that has its beginning.
             has_rule = any(column.name == "rolledBy" for column in self._columns)
             of_split = split.start == 0
-            return [segment_row(files, split, has_rule=has_rule)[0]] if of_split else []
+            return [segment_row(files, split, note, has_rule=has_rule)] if of_split else []
         if view == "indexes":
             checked = any(column.name == "problem" for column in self._columns)
             return index_rows(files, split, checked=checked)
@@ -212,7 +259,7 @@ class ViewReader:
             return epoch_rows(files, split)
         if view == "producers":
             return producer_rows(files, split)
-        return decoded_rows(files, view, split)
+        return decoded_rows(files, view, split, note)
 
 
 def view_batches(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from engine.analysis.damage import ReadDamage
 from engine.analysis.plan_text import explained, writing_operator
 from engine.analysis.reports.report import Report
 from engine.analysis.reports.totals import RECORD_TOTALS
@@ -43,11 +44,14 @@ def run_query(
     max_rows: int,
     decoding: ValueDecoding | None = None,
     saved: SavedViews = NO_VIEWS,
+    damage: ReadDamage | None = None,
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
-    Errors: StatementRefused, QueryFailed.
+    `damage` gets what the logs that it reads have. Errors: StatementRefused, QueryFailed.
     """
+    from engine.analysis.spark_damage import complete
+
     is_about_views = check_statement(query) in ABOUT_VIEWS
     query = bare_statement(query)
     views = views_of(decoding)
@@ -61,9 +65,14 @@ def run_query(
             used = whole(views)
         else:
             used = views_used(session, query, views, definitions.define, definitions.queries)
-        register_views(session, used, splits, control=control, decoding=decoding)
+        damage = damage or ReadDamage()
+        seen = register_views(
+            session, used, splits, control=control, damage=damage, decoding=decoding
+        )
         definitions.define()
-        return _rows_of(session.sql(query), max_rows)
+        result = _rows_of(session.sql(query), max_rows)
+        complete(session, damage, seen)
+        return result
     except StatementRefused:
         raise
     except Exception as error:
@@ -74,17 +83,30 @@ def run_query(
 
 
 def run_report(
-    session: SparkSession, report: Report, splits: list[Split], *, control: bool, max_rows: int
+    session: SparkSession,
+    report: Report,
+    splits: list[Split],
+    *,
+    control: bool,
+    max_rows: int,
+    damage: ReadDamage | None = None,
 ) -> QueryResult:
     """Return the rows of a report, as `run_query` returns those of a query.
 
     With totals, the tasks send sums by group instead of the records. Raises QueryFailed.
     """
     if report.totals is None:
-        return run_query(session, report.query, splits, control=control, max_rows=max_rows)
+        return run_query(
+            session, report.query, splits, control=control, max_rows=max_rows, damage=damage
+        )
+    from engine.analysis.spark_damage import complete
+
+    damage = damage or ReadDamage()
     try:
-        register_totals(session, report.name, splits, control=control)
-        return _rows_of(session.sql(report.query), max_rows)
+        seen = register_totals(session, report.name, splits, control=control, damage=damage)
+        result = _rows_of(session.sql(report.query), max_rows)
+        complete(session, damage, seen)
+        return result
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
     finally:

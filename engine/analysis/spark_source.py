@@ -35,9 +35,9 @@ from pyspark.sql.datasource import (
 )
 
 from engine.analysis.columns import VIEWS, chosen, spark_schema
+from engine.analysis.damage import HARMLESS_CODES, DamagedData
 from engine.analysis.following import log_positions, splits_between
 from engine.analysis.narrowing import Narrowing
-from engine.analysis.parquet_export import HARMLESS_CODES, DamagedData
 from engine.analysis.partition_numbers import numbers_in
 from engine.analysis.pruning import ValueRange, bounds_of_ranges, compared, listed, within
 from engine.analysis.record_batches import SplitRecords, ViewReader

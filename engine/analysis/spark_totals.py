@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS, chosen
+from engine.analysis.damage import ReadDamage
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.reports import report_named
 from engine.analysis.reports.totals import RECORD_TOTALS, Totals, totals_of
@@ -20,18 +21,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from engine.analysis.spark_damage import SeenByTasks
+
 
 def register_totals(
-    session: SparkSession, report: str, splits: list[Split], *, control: bool
-) -> None:
-    """Make the view `record_totals` of a report that has totals."""
+    session: SparkSession,
+    report: str,
+    splits: list[Split],
+    *,
+    control: bool,
+    damage: ReadDamage,
+) -> SeenByTasks:
+    """Make the view `record_totals` of a report that has totals; returns as `register_views`."""
+    from engine.analysis.spark_damage import seen_by_tasks
+
     totals = report_named(report).totals
     assert totals is not None
-    groups = pack_splits(pieces_of("records", splits), parallelism(session))
+    seen, pieces = seen_by_tasks(session), pieces_of("records", splits)
+    damage.expect("records", pieces)
+    groups = pack_splits(pieces, parallelism(session))
     frame = frame_of_tasks(session, [(encode_splits(group),) for group in groups], "splits string")
     # Its name is sent, not the functions that it has.
-    totalled = frame.mapInArrow(partial(_read_totals, report, control), _schema(totals))
+    totalled = frame.mapInArrow(partial(_read_totals, report, control, seen), _schema(totals))
     totalled.createOrReplaceTempView(RECORD_TOTALS)
+    return seen
 
 
 def _schema(totals: Totals) -> str:
@@ -41,7 +54,7 @@ def _schema(totals: Totals) -> str:
 
 
 def _read_totals(
-    report: str, control: bool, groups: Iterator[pa.RecordBatch]
+    report: str, control: bool, seen: SeenByTasks, groups: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of splits in, totals of their records out."""
     from engine.analysis.worker import calm_worker
@@ -58,3 +71,5 @@ def _read_totals(
         for split in decode_splits(row["splits"])
     )
     yield from totals_of(totals, (batch for split in splits for batch in reader.batches_of(split)))
+    if seen is not None:
+        seen.add(reader.seen)

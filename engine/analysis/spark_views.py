@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type
 from engine.analysis.columns import CHEAPEST, VIEWS, spark_schema
+from engine.analysis.damage import ReadDamage
 from engine.analysis.local_plan import Views
 from engine.analysis.plan_conditions import are_readable, has_views_alone
 from engine.analysis.plan_objects import plain_conditions
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
+
+    from engine.analysis.spark_damage import SeenByTasks
 
 
 class ViewUse(NamedTuple):
@@ -189,20 +192,30 @@ def register_views(
     splits: list[Split],
     *,
     control: bool,
+    damage: ReadDamage,
     decoding: ValueDecoding | None = None,
-) -> None:
-    """Make the views, each with all its columns; only the used ones are read."""
+) -> SeenByTasks:
+    """Make the views, each with all its columns; only the used ones are read.
+
+    Returns where their damage comes to.
+    """
+    from engine.analysis.spark_damage import seen_by_tasks
+
     cores, views = parallelism(session), views_of(decoding)
+    seen = seen_by_tasks(session)
     for name, (columns, conditions) in used.items():
         bounds = bounds_of(conditions, "spark") if name in OF_THE_LOG else Bounds()
-        groups = pack_splits(within(pieces_of(name, splits), bounds), cores)
-        rows = [(encode_splits(group),) for group in groups]
+        pieces = within(pieces_of(name, splits), bounds)
+        damage.expect(name, pieces, bounds.records)
+        rows = [(encode_splits(group),) for group in pack_splits(pieces, cores)]
         frame = frame_of_tasks(session, rows, "splits string")
-        read = partial(_read_view, name, columns, control, decoding, bounds.records)
+        task = ViewTask(name, columns, control, decoding, bounds.records, damage.is_strict, seen)
+        read = partial(_read_view, task)
         view = frame.mapInArrow(read, spark_schema(columns))
         if columns != views[name]:
             view = view.selectExpr(*(_selected(column, columns) for column in views[name]))
         view.createOrReplaceTempView(name)
+    return seen
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
@@ -214,22 +227,36 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
     return f"cast(null as {spark_type(column.type)}) as `{column.name}`"
 
 
-def _read_view(
-    view: str,
-    columns: tuple[ViewColumn, ...],
-    control: bool,
-    decoding: ValueDecoding | None,
-    wanted: RecordRange,
-    groups: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+class ViewTask(NamedTuple):
+    """What the tasks of a view read, and where their damage goes to; travels to them pickled."""
+
+    view: str
+    columns: tuple[ViewColumn, ...]
+    control: bool
+    decoding: ValueDecoding | None
+    wanted: RecordRange
+    is_strict: bool
+    seen: SeenByTasks
+
+
+def _read_view(task: ViewTask, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run as a Spark task: Arrow batches of splits in, rows of the view out."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()
     reader = ViewReader(
-        SourceFiles(), view, columns, control=control, decoding=decoding, wanted=wanted
+        SourceFiles(),
+        task.view,
+        task.columns,
+        control=task.control,
+        decoding=task.decoding,
+        wanted=task.wanted,
     )
+    if task.is_strict:
+        reader.compute_checksums()
     for batch in groups:
         for row in batch.to_pylist():
             for split in decode_splits(row["splits"]):
                 yield from reader.batches_of(split)
+    if task.seen is not None:
+        task.seen.add(reader.seen)

@@ -98,9 +98,12 @@ class Selection(NamedTuple):
 class NothingSelected(EngineError):
     """No partition was found, or none is selected."""
 
-    def __init__(self, paths: list[str]) -> None:
-        super().__init__(f"no partition to read in {', '.join(paths)}")
+    def __init__(self, paths: list[str], count: int) -> None:
+        of_all = f": none of its {count} is selected" if count else ""
+        super().__init__(f"no partition to read in {', '.join(paths)}{of_all}")
         self.paths = paths
+        if count:
+            self.hint = "--topics is a regular expression for whole names, --partitions numbers"
 
 
 class ReadingPlan(NamedTuple):
@@ -134,13 +137,15 @@ def plan_reading(
     Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
     """
     copies: dict[TopicPartition, list[tuple[LogDir, PartitionFolder]]] = {}
+    found = 0
     for path in paths:
         log_dir = find_log_dir(files, path)
+        found += len(log_dir.partitions)
         for partition in log_dir.partitions:
             if selection.takes(partition) and partition.topic_partition is not None:
                 copies.setdefault(partition.topic_partition, []).append((log_dir, partition))
     if not copies:
-        raise NothingSelected(paths)
+        raise NothingSelected(paths, found)
     plan = ReadingPlan([], [], [])
     for place, of_partition in copies.items():
         read, others = of_partition[0], of_partition[:0]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
-from engine.analysis.batch_reader import SplitReader
-from engine.analysis.problem import Problem
+from engine.analysis.damage import ReaderNote, noted_reader
 from engine.analysis.recompression import sizes_of
 from engine.analysis.roll_rules import ClosedSegment, rule_of_split
 from engine.analysis.splits import Split
@@ -22,21 +20,23 @@ from engine.records.record import NO_TIMESTAMP, TimestampType
 from engine.records.view import RecordBatch
 
 
-def batch_rows(files: Files, split: Split, names: frozenset[str] = frozenset()) -> Iterator[Row]:
+def batch_rows(
+    files: Files, split: Split, note: ReaderNote, names: frozenset[str] = frozenset()
+) -> Iterator[Row]:
     """Yield one row for each batch, including those with a wrong CRC.
 
     Sizes with other compression are computed only if they are among the `names`.
     """
     sizes = sizes_of(split, names)
-    with closing(files.open(split.path)) as file:
-        for position, batch, valid in SplitReader(file, split).batches(keep_bad=True):
+    with noted_reader(files, split, note) as reader:
+        for position, batch, valid in reader.batches(keep_bad=True):
             yield _batch_row(split, position, batch, valid) | sizes(batch, valid)
 
 
-def replica_rows(files: Files, split: Split) -> Iterator[Row]:
+def replica_rows(files: Files, split: Split, note: ReaderNote) -> Iterator[Row]:
     """Yield one row a batch of a replica, read or not."""
     replica = {"dir": split.dir, "brokerId": split.broker_id, "isRead": not split.is_spare}
-    return ({**replica, **row} for row in batch_rows(files, split))
+    return ({**replica, **row} for row in batch_rows(files, split, note))
 
 
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
@@ -88,16 +88,15 @@ def _codec_label(batch: RecordBatch) -> str:
         return "unknown"
 
 
-def segment_row(files: Files, split: Split, *, has_rule: bool = True) -> tuple[Row, list[Problem]]:
-    """Return the row of a whole segment, and the damage found while reading it.
+def segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool = True) -> Row:
+    """Return the row of a whole segment.
 
     Without `has_rule` the rule that rolled it is left out, for it needs other files.
     """
     count, following = 0, split.base_offset
     first_ms: int | None = None
     last_ms: int | None = None
-    with closing(files.open(split.path)) as file:
-        reader = SplitReader(file, split)
+    with noted_reader(files, split, note) as reader:
         for _, batch, _ in reader.batches():
             count += 1
             following = batch.next_offset
@@ -124,7 +123,7 @@ def segment_row(files: Files, split: Split, *, has_rule: bool = True) -> tuple[R
             split.base_offset, split.end, first_ms, row["indexEntries"], row["timeIndexEntries"]
         )
         row["rolledBy"] = rule_of_split(files, split, segment)
-    return row, reader.problems
+    return row
 
 
 def _index_sizes(files: Files, split: Split) -> Row:

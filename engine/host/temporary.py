@@ -1,12 +1,22 @@
-"""Folders for the time of one block, removed however often the process is interrupted."""
+"""Folders for the time of one block, removed however often the process is interrupted.
+
+A kill of the process leaves its folder. The next process that makes one for the same purpose
+removes it: the lock on it (flock, of the folder itself) went with the process.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from engine.errors import StorageError
 from engine.host.deferred_signals import signals_blocked
+
+#: Younger folders may be about to be locked.
+_ABANDONED_AFTER_S = 60
 
 
 class NoTemporaryFolder(StorageError):
@@ -35,16 +45,55 @@ def new_temporary_folder(prefix: str) -> str:
 def temporary_folder(prefix: str) -> Iterator[str]:
     """Create a folder that is removed after the block, even if signals interrupt it repeatedly.
 
-    Only a kill of the process leaves it. Errors: NoTemporaryFolder.
+    Only a kill of the process leaves it, until `remove_abandoned`. Errors: NoTemporaryFolder.
     """
     import shutil
 
-    folder = None
+    folder, lock = None, None
     try:
         with signals_blocked():
             folder = new_temporary_folder(prefix)
+            lock = _locked(folder)
         yield folder
     finally:
         with signals_blocked():
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
+
+
+def remove_abandoned(prefix: str) -> None:
+    """Remove this user's folders with a prefix whose processes were killed."""
+    import shutil
+    import tempfile
+
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and _may_be_abandoned(entry):
+                lock = _locked(entry.path)
+                if lock is not None:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    os.close(lock)
+
+
+def _may_be_abandoned(entry: os.DirEntry[str]) -> bool:
+    """Return whether this is an older folder of this user."""
+    with suppress(OSError):
+        status = entry.stat(follow_symlinks=False)
+        is_own = entry.is_dir(follow_symlinks=False) and status.st_uid == os.getuid()
+        return is_own and time.time() - status.st_mtime > _ABANDONED_AFTER_S
+    return False
+
+
+def _locked(folder: str) -> int | None:
+    """Return a descriptor that locks a folder until it is closed; None if another one does."""
+    descriptor = None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if descriptor is not None:
+            os.close(descriptor)
+        return None
+    return descriptor

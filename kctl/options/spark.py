@@ -23,6 +23,13 @@ IsolationOption = Annotated[
         metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
     ),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Compute all checksums of what is read, and print nothing if it is damaged (exit 4).",
+    ),
+]
 EngineOption = Annotated[
     str,
     typer.Option(

@@ -152,7 +152,7 @@ def test_a_directory_that_waits_for_its_removal_is_not_checked(damaged: Path) ->
     code, out, err = logs("verify", damaged, "--notes", "-o", "ndjson")
     assert code == 0
     assert "partition-deleted" in out
-    assert err.startswith("1 partitions")
+    assert err.startswith("1 partition, ")
 
 
 def test_dirs_lists_partitions() -> None:
@@ -279,7 +279,7 @@ def test_diff_takes_partitions_only() -> None:
 def test_a_path_may_be_the_current_directory() -> None:
     folder = case_dir("plain") / "data"
     assert logs("verify", ".", cwd=folder)[2].startswith("7 partitions")
-    assert logs("verify", "orders-0", cwd=folder)[2].startswith("1 partitions")
+    assert logs("verify", "orders-0", cwd=folder)[2].startswith("1 partition, ")
     assert logs("dirs", ".", "-o", "name", cwd=folder / "orders-0")[0] == 0
 
 
@@ -360,3 +360,14 @@ def test_the_log_directories_in_a_folder_are_named(damaged: Path) -> None:
     code, _, err = logs("dirs", damaged.parent)
     assert code == 1
     assert "hint: the log directories in it: data" in err
+
+
+def test_a_directory_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+    code, out, err = logs("verify", tmp_path / "none", "-o", "csv")
+    assert (1, f"error: {tmp_path}/none: no such file or directory") == (code, err.splitlines()[0])
+    assert "partition" not in err
+    assert out.count("\n") == 1
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").touch()
+    _, _, err = logs("verify", tmp_path / "none", tmp_path / "t-0")
+    assert "1 partition, 0 batches: 0 problems\n" == err[err.index("1 part") :]

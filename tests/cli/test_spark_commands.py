@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from kctl.__main__ import main
 from tests.golden_cases import case_dir
 from tests.unit.analysis.schema_logs import AVRO, write_keyed_log, write_log
+from tests.unit.log.logs import name_of
+from tests.unit.log.writing import sent
 
 LOGS = str(case_dir("plain") / "data")
 
@@ -158,3 +161,153 @@ def test_a_wrong_way_to_read_values_is_refused(
     code, _, err = _run(capsys, "spark-sql", "select 1 n", LOGS, *words)
     assert 2 == code
     assert reason in err
+
+
+def _damaged(home: Path) -> str:
+    """Write a log of 50 records with a batch of ten whose bytes are wrong, one cut off."""
+    content = bytearray()
+    for base_offset in range(0, 50, 10):
+        batch = bytearray(sent(10))
+        batch[:8] = base_offset.to_bytes(8, "big")
+        if base_offset == 10:
+            batch[-1] ^= 1
+        content += batch
+    (home / "t-0").mkdir()
+    (home / "t-0" / name_of(0)).write_bytes(content[:-5])
+    return str(home)
+
+
+_TOLD = (
+    "1 damaged batch (251 bytes), 10 offsets missing, 1 unfinished last write (246 bytes) in t-0"
+)
+
+
+@pytest.mark.parametrize("way", ["sql", "report", "shell"])
+def test_damage_that_was_passed_over_is_told_beside_the_rows(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    way: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logs = _damaged(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("select count(value) n from records"))
+    words = {
+        "sql": ("spark-sql", "select count(value) n from records", logs),
+        "report": ("spark-report", "sizes", logs),
+        "shell": ("spark-shell", logs),
+    }[way]
+    code, out, err = _run(capsys, *words, "-o", "json")
+    (row,) = json.loads(out)
+    assert (0, 30) == (code, row["n" if way != "report" else "records"])
+    assert [
+        f"warning: the logs that were read have {_TOLD}",
+        "hint: `kctl logs verify` shows each place; rows with `not crcValid` of the view batches"
+        " are whole batches whose bytes are wrong",
+    ] == err.splitlines()
+    code, out, err = _run(capsys, *words, "-o", "json", "--strict")
+    if way == "shell":
+        monkeypatch.setattr("sys.stdin", io.StringIO("select count(value) n from records"))
+        code, out, err = _run(capsys, *words, "-o", "json", "--strict")
+    assert (4 if way != "shell" else 1, "") == (code, out)
+    assert err.startswith("error: 2 problems with the data, the first: ")
+
+
+def test_a_count_by_headers_tells_what_headers_tell(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    logs = _damaged(tmp_path)
+    path = tmp_path / "t-0" / name_of(0)
+    path.write_bytes(path.read_bytes()[:-246])
+    count = ("spark-sql", "select count(*) n from records", logs, "-o", "json")
+    assert (0, [{"n": 40}], "") == _loaded(_run(capsys, *count))
+    code, out, err = _run(capsys, *count, "--strict")
+    assert (4, "") == (code, out)
+    assert "the stored CRC is" in err
+    content = path.read_bytes()
+    path.write_bytes(content[:251] + content[502:])
+    code, rows, err = _loaded(_run(capsys, *count))
+    assert (0, [{"n": 30}]) == (code, rows)
+    assert "warning: the logs that were read have 10 offsets missing in t-0\n" in err
+
+
+def _loaded(done: tuple[int, str, str]) -> tuple[int, object, str]:
+    return done[0], json.loads(done[1]), done[2]
+
+
+def test_a_page_begins_with_the_damage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    logs, page = _damaged(tmp_path / "logs"), tmp_path / "page.html"
+    code, out, err = _run(capsys, "spark-report", "all", logs, "--html", str(page))
+    assert (0, "", 1) == (code, out, err.count("warning: "))
+    assert page.read_text().index(_TOLD) < page.read_text().index("<h2")
+    page.unlink()
+    code, _, _ = _run(capsys, "spark-report", "all", logs, "--html", str(page), "--strict")
+    assert (4, False) == (code, page.exists())
+
+
+def test_an_unfinished_last_write_is_no_damage(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / name_of(0)).write_bytes(sent(10)[:-1])
+    query = ("spark-sql", "select count(value) n from records", str(tmp_path), "-o", "csv")
+    for words in ((), ("--strict",)):
+        code, out, err = _run(capsys, *query, *words)
+        assert (0, "n\n0\n") == (code, out)
+        assert (
+            "note: the logs that were read have 1 unfinished last write (250 bytes) in t-0\n" == err
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("spark-report", "topics", LOGS, "--html", "{}/none/page.html"), "No such file"),
+        (("spark-report", "topics", LOGS, "--html", "{}/file/page.html"), "Not a directory"),
+        (("spark-report", "topics", LOGS, "--html", "{}"), "it is a directory"),
+        (("spark-export", LOGS, "--out", "{}/file/out"), "Not a directory"),
+        (("spark-export", LOGS, "--out", "/proc/none/out"), "No such file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("kctl.spark_input.Inputs.plan", start)
+    (tmp_path / "file").touch()
+    code, out, err = _run(capsys, *(word.format(tmp_path) for word in words))
+    assert (1, "") == (code, out)
+    assert "cannot be written: " in err
+    assert reason in err
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("spark-report", "al", LOGS), "no report 'al'; most like it: all"),
+        (("spark-report", "all", LOGS, "-o", "csv"), "-o csv is of one report; all of them go"),
+        (("spark-sql", "select 1", LOGS, "--partitions", "7"), "none of its 7 is selected"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    _, out, err = _run(capsys, *words)
+    assert "" == out
+    assert reason in err
+
+
+def test_floats_of_reports_have_twelve_digits() -> None:
+    from engine.analysis.reports.report import rounded
+    from engine.analysis.statements import QueryResult
+
+    row = {"mean": 847050.0000000001, "none": None, "count": 12345678901234567, "text": "1.5"}
+    result = rounded(QueryResult(list(row), [row], False))
+    assert [{**row, "mean": 847050.0}] == result.rows

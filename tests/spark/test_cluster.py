@@ -12,15 +12,19 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine.analysis.damage import ReadDamage
+from engine.analysis.local_query import run_local_query
 from engine.analysis.spark_query import run_query
 from engine.analysis.spark_session import start_session
 from engine.analysis.spark_target import SparkTarget
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed
 from engine.host.real import RealFiles
+from tests.golden_cases import case_dir
 from tests.spark.clusters import Cluster, Daemon, Run, awaited, spark_cluster
 from tests.unit.analysis.schema_logs import PROTO, write_keyed_log
 from tests.unit.log.logs import batch, name_of
@@ -220,4 +224,16 @@ def test_a_connect_server_reads_only_what_conditions_let_through(
     assert [6, 7, 8] == sorted(row["offset"] for row in rows)
     with pytest.raises(QueryFailed):
         ask(query.format("between 3 and 8"))
+    _check_damage(session, str(case_dir("corrupt") / "v2"))
     session.stop()
+
+
+def _check_damage(session: Any, home: str) -> None:
+    """Check that a strict query finds on a Connect server what it finds here."""
+    splits = plan_splits(RealFiles(), [home], Selection())
+    damage, local = ReadDamage(is_strict=True), ReadDamage()
+    query = "select count(value) from records"
+    run_query(session, query, splits, control=False, max_rows=0, damage=damage)
+    run_local_query(query, splits, control=False, max_rows=0, damage=local)
+    assert [] != damage.problems()
+    assert local.problems() == damage.problems()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import VIEWS
+from engine.analysis.damage import ReadDamage
 from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.reports.report import Report
@@ -300,3 +301,39 @@ def test_both_engines_know_saved_views(spark: Any) -> None:
                 spark, f"select * from {view}", splits, control=False, max_rows=0, saved=saved
             )
     assert set(VIEWS) == {table.name for table in spark.catalog.listTables()}
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select topic, count(*) from records group by topic",
+        "select max(b.size) from records r join batches b on r.offset = b.baseOffset",
+    ],
+)
+def test_damage_is_the_same(spark: Any, query: str, *, is_strict: bool) -> None:
+    splits = plan_splits(RealFiles(), [str(case_dir("corrupt") / "v2")], Selection(), 4000)
+    local, on_spark = (ReadDamage(is_strict=is_strict) for _ in range(2))
+    run_local_query(query, splits, control=False, max_rows=0, damage=local)
+    run_query(spark, query, splits, control=False, max_rows=0, damage=on_spark)
+    assert [] != local.problems()
+    assert local.problems() == on_spark.problems()
+
+
+def test_a_strict_query_reads_what_spark_broke_off(spark: Any) -> None:
+    splits = plan_splits(RealFiles(), [str(case_dir("corrupt") / "v2")], Selection())
+    damage, whole = ReadDamage(is_strict=True), ReadDamage()
+    run_query(spark, "select * from records limit 1", splits, control=False, max_rows=0,
+              damage=damage)  # fmt: skip
+    run_local_query("select * from records", splits, control=False, max_rows=0, damage=whole)
+    assert whole.problems() == damage.problems()
+
+
+def test_damage_of_a_report_with_totals_is_the_same(spark: Any) -> None:
+    splits = plan_splits(RealFiles(), [str(case_dir("corrupt") / "v2")], Selection())
+    local, on_spark = ReadDamage(), ReadDamage()
+    report = report_named("keys")
+    run_local_query(report.whole_query, splits, control=False, max_rows=0, damage=local)
+    run_report(spark, report, splits, control=False, max_rows=0, damage=on_spark)
+    assert [] != local.problems()
+    assert local.problems() == on_spark.problems()

@@ -13,11 +13,11 @@ import pytest
 
 from engine.analysis.anonymise import anonymised_columns
 from engine.analysis.columns import RECORDS
+from engine.analysis.damage import DamagedData
 from engine.analysis.export_folder import ForeignFolder
 from engine.analysis.export_task import ExportShape
 from engine.analysis.isolation import committed_on_spark
 from engine.analysis.parquet_export import (
-    DamagedData,
     ExportPlan,
     ExportSummary,
     export,

@@ -122,11 +122,17 @@ RECORD_REPORTS = (
         "schemas",
         "Schema ids of values",
         VALUES,
-        "several ids at once are producers of several versions",
-        """select topic, schema_id, count(*) records, min(offset) first_offset,
-                  max(offset) last_offset, max(timestamp) last_timestamp
-           from records where schema_id is not null group by topic, schema_id
-           order by topic, schema_id""",
+        "of topics most of whose values begin as with an id: a zero byte and a number above 0;"
+        " several ids at once are producers of several versions",
+        """select topic, schema_id, records, first_offset, last_offset, last_timestamp
+           from (select topic, schema_id, records, first_offset, last_offset, last_timestamp,
+                        sum(case when schema_id > 0 then records else 0 end)
+                          over (partition by topic) with_id,
+                        sum(records) over (partition by topic) of_all
+                 from (select topic, schema_id, count(*) records, min(offset) first_offset,
+                              max(offset) last_offset, max(timestamp) last_timestamp
+                       from records where value_size >= 0 group by topic, schema_id))
+           where schema_id > 0 and 2 * with_id > of_all order by topic, schema_id""",
     ),
     Report(
         "headers",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.analysis.reports.totals import RECORD_TOTALS, Totals
 from engine.errors import EngineError
 
+if TYPE_CHECKING:
+    from engine.analysis.statements import QueryResult
+
+_DIGITS = 12
 #: What a report reads of the logs: headers of batches; records without their values; all.
 HEADERS, KEYS, VALUES = "headers", "keys", "values"
 
@@ -35,13 +39,27 @@ class Report(NamedTuple):
         return f"with {RECORD_TOTALS} as ({self.totals.query()}) {self.query}"
 
 
+def rounded(result: QueryResult) -> QueryResult:
+    """Return a report's rows with floats of twelve digits.
+
+    Engines add up in different orders, so that the last of 16 digits differ.
+    """
+    rows = [{name: _rounded(value) for name, value in row.items()} for row in result.rows]
+    return result._replace(rows=rows)
+
+
+def _rounded(value: Any) -> Any:
+    """Return a float with twelve digits, any other value as it is."""
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
+
+
 class NoSuchReport(EngineError):
     """A report was requested that is not in the catalogue."""
 
     exit_code = 2
 
     def __init__(self, name: str, names: list[str]) -> None:
-        alike = get_close_matches(name, names, n=3)
+        alike = get_close_matches(name, [*names, "all", "list"], n=3)
         super().__init__(
             f"no report {name!r}"
             + (f"; most like it: {', '.join(alike)}" if alike else "; `spark-report list` has all")

@@ -24,6 +24,7 @@ from engine.inspection.verify import (
 )
 from engine.log.directory.log_dir import LogDir
 from kctl import exits
+from kctl.arguments import counted
 from kctl.commands.logs.listing import kept_partitions, log_bytes, open_dirs
 from kctl.commands.logs.progress import Progress
 from kctl.commands.logs.rows import (
@@ -66,7 +67,13 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
             else:
                 rows.add(report)
     rows.close(failures)
-    notify(f"{len(partitions)} partitions, {rows.batches} batches: {rows.problems} problems")
+    if dirs:
+        found = (
+            counted(len(partitions), "partition"),
+            counted(rows.batches, "batch"),
+            counted(rows.problems, "problem"),
+        )
+        notify("{}, {}: {}".format(*found))
     if rows.has_hidden:
         notify("hint: --all shows each problem, -o json has them for scripts")
     if failures:

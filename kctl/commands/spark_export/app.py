@@ -131,13 +131,14 @@ def spark_export(
     from engine.analysis.spark_session import require_spark
     from kctl.commands.spark_export.exporting import ExportOptions, export_logs, largest_file
     from kctl.commands.spark_export.summary import SUMMARY_COLUMNS
-    from kctl.destinations import check_destination
+    from kctl.destinations import check_destination, check_writable
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
     from kctl.spark_input import quiet_py4j
 
     check_format(output)
     check_destination(out, logdirs)
+    check_writable(out, is_file=False)
     check_isolation(isolation)
     target = target_of(master, remote, conf)
     options = ExportOptions(

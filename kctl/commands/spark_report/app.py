@@ -17,6 +17,7 @@ from kctl.options.spark import (
     MasterOption,
     PartitionsOption,
     RemoteOption,
+    StrictOption,
     TopicsOption,
 )
 from kctl.render import Column
@@ -57,6 +58,17 @@ class ReportNeedsLogs(EngineError):
         self.name = name
 
 
+class OneTableFormat(EngineError):
+    """A format that has one table was requested for all reports."""
+
+    exit_code = 2
+    hint = "`kctl spark-report list` has the names of single reports"
+
+    def __init__(self, output: str) -> None:
+        super().__init__(f"-o {output} is of one report; all of them go with {', '.join(_SEVERAL)}")
+        self.output = output
+
+
 @app.command()
 def spark_report(
     name: Annotated[
@@ -72,6 +84,7 @@ def spark_report(
     master: MasterOption = None,
     remote: RemoteOption = None,
     conf: ConfOption = None,
+    strict: StrictOption = False,
     max_rows: Annotated[
         int, typer.Option(metavar="N", help="Rows of a report to print at most, 0 for all.")
     ] = 1000,
@@ -90,15 +103,20 @@ def spark_report(
 
     kctl spark-report topics /var/lib/kafka/data
 
-    `kctl spark-report list` shows what there is.
+    `kctl spark-report list` shows what there is. Damaged batches are passed over, and counted by a
+    warning and on the page.
     """
     from engine.analysis.reports import REPORTS, report_named
-    from kctl.destinations import check_destination
+    from engine.analysis.reports.report import rounded
+    from kctl.destinations import check_destination, check_writable
+    from kctl.log_damage import warn_of_damage
     from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
-    check_format(output, *((_SEVERAL,) if name == "all" else ()))
+    check_format(output)
+    if name == "all" and output not in _SEVERAL:
+        raise OneTableFormat(output)
     target = target_of(master, remote, conf)
     check_engine(engine, target)
     if name == "list":
@@ -108,20 +126,24 @@ def spark_report(
     if not logdirs:
         raise ReportNeedsLogs(name)
     check_destination(html, logdirs)
+    if html is not None:
+        check_writable(html, is_file=True)
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     results = []
-    wanted = Wanted(engine, target, plan, is_committed=False, control=False)
+    wanted = Wanted(engine, target, plan, is_committed=False, control=False, is_strict=strict)
     with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
             bar.show(report.name)
-            results.append((report, queries.run_report(report, max_rows)))
+            results.append((report, rounded(queries.run_report(report, max_rows))))
+        damage = queries.take_damage()
     if html is not None:
-        _write_page(html, results, queries.problems, logdirs)
+        _write_page(html, results, (queries.problems, damage), logdirs)
     elif name == "all":
         _write_all(results, output)
     else:
         write_result(results[0][1], output)
     warn_of(queries.problems)
+    warn_of_damage(damage, is_counted=queries.is_counted)
     for report, result in results:
         if result.is_cut:
             sys.stderr.write(
@@ -133,15 +155,17 @@ def spark_report(
 def _write_page(
     path: str,
     results: list[tuple[Report, QueryResult]],
-    problems: list[Problem],
+    problems: tuple[list[Problem], list[Problem]],
     logdirs: list[str],
 ) -> None:
-    """Write the reports as a page."""
+    """Write the reports as a page; `problems` are differences of replicas, and damage."""
     from engine.host.real import RealClock, RealFiles
     from kctl.commands.spark_report.page import report_page
     from kctl.time_text import time_text
 
-    page = report_page(results, problems, logdirs, time_text(RealClock().wall_ms()) or "")
+    page = report_page(
+        results, problems[0], logdirs, time_text(RealClock().wall_ms()) or "", problems[1]
+    )
     RealFiles().replace_file(os.path.abspath(path), page.encode("utf-8", "replace"))
 
 

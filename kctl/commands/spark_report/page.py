@@ -2,7 +2,7 @@
 
 ```
 title, time and source            contents: a line a report, with its number of rows
-warnings about the logs           a table a report, under its title and its explanation
+findings: damage of the logs      a table a report, under its title and its explanation
 ```
 
 A column of numbers whose name contains bytes or records has a bar in each cell.
@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from engine.limits import FINDINGS_OF_A_KIND_MAX
+from kctl.log_damage import HINT, damage_text
 from kctl.log_queries import shown_value
 from kctl.render.html_page import page_head
 
@@ -30,16 +32,31 @@ def report_page(
     problems: Iterable[Problem],
     sources: list[str],
     made_at: str,
+    damage: list[Problem] | None = None,
 ) -> str:
-    """Return the page; `made_at` is the time that it shows."""
+    """Return the page; `made_at` is the time that it shows, `damage` what the reports met."""
     made = f"<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
     warnings = [
         f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
     ]
+    if damage:
+        warnings += _damage(damage)
     parts = [page_head("Kafka logs"), made, *warnings, *_contents(results)]
     for report, result in results:
         parts += _section(report, result)
     return "".join([*parts, "</body></html>\n"])
+
+
+def _damage(problems: list[Problem]) -> Iterator[str]:
+    """Yield what the reports had to pass over: a line of numbers, and the first places."""
+    yield f'<p class="warning">The logs have {escape(damage_text(problems))}</p>\n'
+    yield f"<p>{escape(HINT)}</p>\n<ul>\n"
+    for problem in problems[:FINDINGS_OF_A_KIND_MAX]:
+        where = f"{problem.segment} at position {problem.position}"
+        yield f"<li>{escape(where)}: {escape(problem.message)}</li>\n"
+    if len(problems) > FINDINGS_OF_A_KIND_MAX:
+        yield f"<li>and {len(problems) - FINDINGS_OF_A_KIND_MAX} more</li>\n"
+    yield "</ul>\n"
 
 
 def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:

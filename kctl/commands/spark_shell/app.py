@@ -21,6 +21,7 @@ from kctl.options.spark import (
     RegistryOption,
     RemoteOption,
     SchemasOption,
+    StrictOption,
     TopicsOption,
     ValuesOption,
     ViewsOption,
@@ -40,6 +41,7 @@ def spark_shell(
     remote: RemoteOption = None,
     conf: ConfOption = None,
     include_control: ControlOption = False,
+    strict: StrictOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
     keys: KeysOption = None,
@@ -63,6 +65,7 @@ def spark_shell(
     from kctl.commands.spark_shell.session import ShellSession
     from kctl.commands.spark_shell.terminal import read_lines
     from kctl.console import report_error
+    from kctl.log_damage import warn_of_damage
     from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
@@ -76,7 +79,9 @@ def spark_shell(
     plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     is_committed = isolation == "read_committed"
-    wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
+    wanted = Wanted(
+        engine, target, plan, is_committed, include_control, decoded, store.load, strict
+    )
     with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
         bar.stop()
         warn_of(queries.problems)
@@ -84,6 +89,7 @@ def spark_shell(
         def answer(statement: str) -> None:
             """Run a statement and print its rows; note if there are more."""
             result = answered(queries, store, statement, max_rows)
+            damage = queries.take_damage()
             if result is None:
                 return
             write_result(result, output)
@@ -91,6 +97,7 @@ def spark_shell(
                 note = f"note: only the first {max_rows} rows; --max-rows 0 prints all\n"
                 sys.stderr.write(note)
             sys.stdout.flush()
+            warn_of_damage(damage, is_counted=queries.is_counted)
 
         def show(text: str) -> None:
             sys.stdout.write(text)

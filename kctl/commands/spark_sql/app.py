@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kctl import exits
+from kctl.log_damage import warn_of_damage
 from kctl.log_queries import Wanted, log_queries, warn_of, write_result
 from kctl.options.cluster import FORMATS_HELP, one_command
 from kctl.options.spark import (
@@ -23,6 +24,7 @@ from kctl.options.spark import (
     RegistryOption,
     RemoteOption,
     SchemasOption,
+    StrictOption,
     TopicsOption,
     ValuesOption,
     ViewsOption,
@@ -60,6 +62,7 @@ def spark_sql(
     remote: RemoteOption = None,
     conf: ConfOption = None,
     include_control: ControlOption = False,
+    strict: StrictOption = False,
     isolation: IsolationOption = "read_uncommitted",
     values: ValuesOption = None,
     keys: KeysOption = None,
@@ -85,6 +88,10 @@ def spark_sql(
     """Ask SQL of log directories, such as
 
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
+
+    Damaged batches are passed over, and counted by a warning. A count of records that uses no more
+    than topic, partition and segment takes the headers of batches at their word: only --strict
+    computes their checksums then.
 
     Views: --save NAME, or `create or replace view NAME as ...`, and `drop view NAME`.
     """
@@ -114,7 +121,9 @@ def spark_sql(
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
     plan = inputs.plan() if logdirs else NOTHING_TO_READ
     is_committed = isolation == "read_committed"
-    wanted = Wanted(engine, target, plan, is_committed, include_control, decoded, store.load)
+    wanted = Wanted(
+        engine, target, plan, is_committed, include_control, decoded, store.load, strict
+    )
     with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
         result = (
@@ -122,10 +131,12 @@ def spark_sql(
         )
         if save and logdirs:
             result = queries.run_saved(query, max_rows)
+        damage = queries.take_damage()
     if change:
         store.apply(change)
     write_result(result, output)
     warn_of(queries.problems)
+    warn_of_damage(damage, is_counted=queries.is_counted)
     if result.is_cut:
         sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
     return exits.OK

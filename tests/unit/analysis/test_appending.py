@@ -12,10 +12,10 @@ import pytest
 
 from engine.analysis.anonymise import anonymised_columns
 from engine.analysis.appending import AppendMismatch, ExportChanged
+from engine.analysis.damage import DamagedData
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.isolation import committed_here
 from engine.analysis.parquet_export import (
-    DamagedData,
     ExportPlan,
     ExportSummary,
     export_with,

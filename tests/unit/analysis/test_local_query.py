@@ -156,16 +156,6 @@ def test_a_wrong_query_is_answered_in_a_line(query: str, reason: str) -> None:
     assert "\n" not in failed.value.reason
 
 
-def test_ctrl_c_ends_a_query_as_it_ends_any_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_table: object) -> None:
-        """Raise the error by which DuckDB reports SIGINT."""
-        raise RuntimeError("Query interrupted")
-
-    monkeypatch.setattr(local_query, "_as_spark_types", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        _ask("select 1")
-
-
 @pytest.mark.parametrize(
     "query",
     [
@@ -222,8 +212,8 @@ def test_only_the_columns_that_a_query_uses_are_read(
     read: dict[str, list[str]] = {}
 
     class Noted(local_views.LocalView):
-        def __init__(self, view: str, columns: Any, splits: Any, **more: Any) -> None:
-            super().__init__(view, columns, splits, **more)
+        def __init__(self, view: str, columns: Any, *more: Any) -> None:
+            super().__init__(view, columns, *more)
             read[view] = [column.name for column in columns]
 
     monkeypatch.setattr(local_views, "LocalView", Noted)

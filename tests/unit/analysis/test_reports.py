@@ -428,3 +428,29 @@ def test_percentiles_of_sizes_are_those_of_all_values(tmp_path: Path) -> None:
         (expected,) = run_local_query(query, splits, control=False, max_rows=0).rows
         for name, value in expected.items():
             assert pytest.approx(value) == row[name], (count, name)
+
+
+def _with_values(*values: bytes | None) -> bytes:
+    builder = BatchBuilder(BatchSettings())
+    for number, value in enumerate(values):
+        builder.append(TIME_MS + number, b"k", value)
+    return bytes(builder.build())
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ((b"\0\0\0\0\x07{}", b"\0\0\0\0\x07{}", b"\0\0\0\0\x08", None, b"text"), [(7, 2), (8, 1)]),
+        # One of two begins as if it had an id.
+        ((b"\0\0\0\0\x07{}", b"text"), []),
+        ((bytes(8), bytes(8)), []),
+        ((b"\0\xff\xff\xff\xff",), []),
+        ((None,), []),
+    ],
+)
+def test_schema_ids_are_those_of_topics_whose_values_have_them(
+    values: tuple[bytes | None, ...], found: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    _write_log(tmp_path, _with_values(*values))
+    rows = _rows_of("schemas", tmp_path)
+    assert found == [(row["schema_id"], row["records"]) for row in rows]

@@ -25,7 +25,9 @@ def _gone_session() -> Any:
     frame = SimpleNamespace(columns=["n"], createOrReplaceTempView=lambda _: None)
     frame.mapInArrow = lambda *_: frame
     return SimpleNamespace(
-        sparkContext=SimpleNamespace(defaultParallelism=1, parallelize=lambda *_: []),
+        sparkContext=SimpleNamespace(
+            defaultParallelism=1, parallelize=lambda *_: [], accumulator=lambda *_: None
+        ),
         createDataFrame=_end,
         catalog=SimpleNamespace(dropTempView=_refuse),
         range=lambda _: frame,

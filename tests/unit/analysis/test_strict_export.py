@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.analysis.batch_order import OffsetSpan
+from engine.analysis.damage import DamagedData
 from engine.analysis.export_task import ExportJob, TaskReport
-from engine.analysis.parquet_export import PROBLEMS_FILE, DamagedData, ExportPlan, export_with
+from engine.analysis.parquet_export import PROBLEMS_FILE, ExportPlan, export_with
 from engine.analysis.problem import Problem
 from engine.host.memory_held_file import MemoryHeldFiles
 

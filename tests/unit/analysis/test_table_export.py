@@ -14,10 +14,11 @@ import pytest
 
 from engine.analysis.appending import AppendMismatch
 from engine.analysis.columns import RECORDS, arrow_schema
+from engine.analysis.damage import DamagedData
 from engine.analysis.export_folder import ForeignFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.iceberg_table import WrongTablePath
-from engine.analysis.parquet_export import DamagedData, ExportPlan, ExportSummary
+from engine.analysis.parquet_export import ExportPlan, ExportSummary
 from engine.analysis.partitioned_files import WrongPartitioning
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.table_export import TableExists, export_into_table, table_plan

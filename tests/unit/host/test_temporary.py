@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pytest
 
 from engine.analysis.local_query import spill_folder
 from engine.host.protobuf_compiler import compile_protobuf
-from engine.host.temporary import NoTemporaryFolder, temporary_folder
+from engine.host.temporary import NoTemporaryFolder, remove_abandoned, temporary_folder
 
 
 def test_a_folder_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,3 +50,32 @@ def test_where_there_is_no_place_that_is_the_error(
         assert folder == ""
     with pytest.raises(NoTemporaryFolder, match=reason):
         compile_protobuf({}, "none.proto")
+
+
+def test_folders_of_killed_processes_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    script = """if True:
+        import os, signal, sys
+        from engine.host.temporary import temporary_folder
+        with temporary_folder("kctl-x-") as folder:
+            open(folder + "/spilled", "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
+    assert -signal.SIGKILL == killed.returncode
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "kctl-y-other").mkdir()
+    (tmp_path / "kctl-x-link").symlink_to(tmp_path / "kctl-y-other")
+    remove_abandoned("kctl-x-")
+    # A moment ago it may have been made by a process that is about to lock it.
+    assert left.exists()
+    with temporary_folder("kctl-x-") as used:
+        for path in (left, used):
+            os.utime(path, (0, 0))
+        remove_abandoned("kctl-x-")
+        assert not left.exists()
+        assert os.path.exists(used)
+    assert ["kctl-x-link", "kctl-y-other"] == sorted(os.listdir(tmp_path))

@@ -1,0 +1,199 @@
+"""Damage that a query met in the logs it read: collected where they are read, judged at the end.
+
+```
+ViewReader, in this process or a task of Spark     what a split had: problems, offsets, whether it
+      │                                            was read to its end
+      ▼
+ReadDamage of one query                            offsets missing between splits, if all splits of
+      │                                            a partition were read to their ends
+      ▼
+a warning, or DamagedData with --strict
+```
+
+| read | what is found |
+|---|---|
+| records, batches, segments, replicas, decoded records | all that `batch_reader.py` finds |
+| headers of batches alone (`header_rows.py`) | what does not lead to the next batch; no CRC |
+| indexes, checkpoints, epochs, producers | nothing of the log: their rows have a `problem` |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.analysis.batch_order import OffsetSpan
+from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
+from engine.analysis.gaps import with_gaps
+from engine.analysis.problem import Problem
+from engine.analysis.pruning import ALL_RECORDS, RecordRange
+from engine.analysis.splits import Split
+from engine.errors import EngineError
+from engine.host.ports import Files
+
+#: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
+HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
+#: Problems of one split that are kept. A split of nothing but damage has a million.
+_KEPT_MAX: Final = 1000
+#: What `missing_offsets` of `batch_order.py` says.
+_MISSING: Final = re.compile(r"(some of )?offsets (\d+) to (\d+) are missing")
+_MISSING_CODES: Final = ("lost", "gap", "short")
+
+
+class DamagedData(EngineError):
+    """What was to be read strictly has damaged batches, missing offsets, undecided transactions.
+
+    Nothing was published.
+    """
+
+    exit_code = 4
+    hint = "`kctl logs verify` shows each place; without --strict they are passed over and listed"
+
+    def __init__(self, problem_count: int, first: str) -> None:
+        noun = "problem" if problem_count == 1 else "problems"
+        super().__init__(f"{problem_count} {noun} with the data, the first: {first}")
+        self.problem_count = problem_count
+
+
+def refuse_damage(problems: list[Problem]) -> None:
+    """Raise DamagedData for anything but the end of a last write that did not end."""
+    serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
+    if serious:
+        first = serious[0]
+        where = f"{first.segment} at position {first.position}"
+        raise DamagedData(len(serious), f"{where}: {first.message}")
+
+
+class SplitDamage(NamedTuple):
+    """What was found in one split; `is_whole` says that it was read from its start to its end."""
+
+    problems: tuple[Problem, ...]
+    spans: tuple[OffsetSpan, ...] = ()
+    is_whole: bool = False
+
+
+#: What was found by view, path and start of a split. Read twice, also by a task that is tried
+#: again, a split has the same.
+Seen: TypeAlias = "dict[tuple[str, str, int], SplitDamage]"
+#: Takes a reader of batches that is done with its split, or was given up.
+ReaderNote: TypeAlias = Callable[[SplitReader], None]
+
+
+def key_of(view: str, split: Split) -> tuple[str, str, int]:
+    """Return what a split is known by."""
+    return (view, split.path, split.start)
+
+
+@contextmanager
+def noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[SplitReader]:
+    """Open a split for reading its batches; `note` gets the reader after the block."""
+    with closing(files.open(split.path)) as file:
+        reader = SplitReader(file, split)
+        try:
+            yield reader
+        finally:
+            note(reader)
+
+
+def kept(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems of a split that are kept."""
+    return tuple(dict.fromkeys(problems))[:_KEPT_MAX]
+
+
+class _Expected(NamedTuple):
+    """The splits of a view that a query reads, and the range of records that it wants of them."""
+
+    splits: list[Split]
+    wanted: RecordRange
+
+
+class ReadDamage:
+    """What one query met; with `is_strict` it computes all checksums, also where headers do."""
+
+    def __init__(self, *, is_strict: bool = False) -> None:
+        self.is_strict = is_strict
+        self.seen: Seen = {}
+        self._expected: dict[str, _Expected] = {}
+
+    def expect(self, view: str, splits: list[Split], wanted: RecordRange = ALL_RECORDS) -> None:
+        """Note which splits a view reads."""
+        self._expected[view] = _Expected(splits, wanted)
+
+    def unread(self) -> Iterator[tuple[str, list[Split]]]:
+        """Yield each view, and those of its splits of which nothing was heard."""
+        for view, (splits, _) in self._expected.items():
+            found = [split for split in splits if key_of(view, split) not in self.seen]
+            if found:
+                yield view, found
+
+    def problems(self) -> list[Problem]:
+        """Return all problems by place, those between splits too, each once."""
+        found = [p for view in self._expected for p in self._of_view(view)]
+        return sorted(dict.fromkeys(found), key=lambda p: (p.topic, p.partition, p.segment))
+
+    def _of_view(self, view: str) -> Iterator[Problem]:
+        """Yield the problems of one view."""
+        splits, wanted = self._expected[view]
+        unread: set[tuple[str, int]] = set()
+        compacted: set[tuple[str, int]] = set()
+        problems: list[Problem] = []
+        spans: list[OffsetSpan] = []
+        for split in splits:
+            seen = self.seen.get(key_of(view, split), SplitDamage(()))
+            problems += seen.problems
+            spans += seen.spans
+            place = (split.topic, split.partition)
+            if not seen.is_whole:
+                unread.add(place)
+            if any(span.is_compacted for span in seen.spans):
+                compacted.add(place)
+        if wanted.last_offset < ALL_RECORDS.last_offset:
+            # The ends of logs are not read.
+            spans = [s._replace(reached_offset=None, indexed_offset=None) for s in spans]
+        whole = [span for span in spans if (span.topic, span.partition) not in unread]
+        for problem in with_gaps(problems, whole):
+            if problem.code != "gap" or (problem.topic, problem.partition) not in compacted:
+                yield problem
+
+
+class DamageCount(NamedTuple):
+    """Damage in numbers."""
+
+    batches: int
+    #: Of those batches, and of what is no batch.
+    bytes: int
+    #: Offsets; where a log is compacted, not all of them have been there.
+    missing: int
+    #: Whether there are such logs.
+    is_missing_bound: bool
+    #: Unfinished last writes, and their bytes.
+    torn_tails: int
+    tail_bytes: int
+    #: Offsets that come twice, and wrong leader epochs.
+    others: int
+    partitions: tuple[str, ...]
+
+
+def counted(problems: Iterable[Problem]) -> DamageCount:
+    """Return problems in numbers."""
+    batches = size_bytes = missing = tails = tail_bytes = others = 0
+    is_bound = False
+    partitions: dict[str, None] = {}
+    for problem in problems:
+        partitions[f"{problem.topic}-{problem.partition}"] = None
+        found = _MISSING.search(problem.message) if problem.code in _MISSING_CODES else None
+        if found is not None:
+            missing += int(found[3]) - int(found[2]) + 1
+            is_bound = is_bound or found[1] is not None
+        elif problem.code in BAD_BATCH_CODES:
+            batches += 1
+            size_bytes += problem.bytes
+        elif problem.code == "torn_tail":
+            tails += 1
+            tail_bytes += problem.bytes
+        else:
+            others += 1
+    places = tuple(partitions)
+    return DamageCount(batches, size_bytes, missing, is_bound, tails, tail_bytes, others, places)

@@ -1,0 +1,80 @@
+"""Damage that the tasks of a query on Spark met, on its way to the driver.
+
+| session | way |
+|---|---|
+| of this process | an accumulator by split, so that a task that runs twice adds nothing |
+| of a Connect server | none: it has no accumulators |
+
+Spark reports nothing of a task that it breaks off, as for a limit. So what a strict query has not
+heard of is read again, for its damage alone.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+from engine.analysis.columns import CHEAPEST, VIEWS, chosen
+from engine.analysis.damage import ReadDamage, Seen
+from engine.analysis.record_batches import ViewReader
+from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
+from engine.analysis.splits import decode_splits, encode_splits, pack_splits
+from engine.host.source_files import SourceFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+#: Takes what tasks have seen; None on a Connect server.
+SeenByTasks: TypeAlias = "Accumulator[Seen] | None"
+
+
+class _SeenParam(AccumulatorParam[Seen]):  # type: ignore[misc]
+    """Adds up what tasks have seen."""
+
+    def zero(self, value: Seen) -> Seen:
+        """Return that nothing was seen."""
+        return {}
+
+    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802
+        """Add what another task has seen, which may be read less far."""
+        for key, seen in value2.items():
+            if seen.is_whole or key not in value1:
+                value1[key] = seen
+        return value1
+
+
+def seen_by_tasks(session: SparkSession) -> SeenByTasks:
+    """Return a new accumulator of what tasks have seen, None on a Connect server."""
+    if is_remote(session):
+        return None
+    return session.sparkContext.accumulator({}, _SeenParam())
+
+
+def complete(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> None:
+    """Give a query's damage what its tasks have seen; if it is strict, also what they have not."""
+    damage.seen.update({} if seen is None else seen.value)
+    if damage.is_strict:
+        for view, splits in damage.unread():
+            rows = [(encode_splits(group),) for group in pack_splits(splits, parallelism(session))]
+            frame = frame_of_tasks(session, rows, "splits string")
+            for row in frame.mapInArrow(partial(_map_seen, view), "seen binary").collect():
+                damage.seen.update(pickle.loads(row["seen"]))
+
+
+def _map_seen(view: str, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run as a Spark task: Arrow batches of splits in, what a view finds in them out."""
+    import pyarrow as pa
+
+    reader = ViewReader(SourceFiles(), view, chosen(VIEWS[view], [CHEAPEST[view]]), control=False)
+    reader.compute_checksums()
+    for batch in groups:
+        for row in batch.to_pylist():
+            for split in decode_splits(row["splits"]):
+                for _ in reader.batches_of(split):
+                    pass
+    yield pa.RecordBatch.from_pydict({"seen": [pickle.dumps(reader.seen)]})
