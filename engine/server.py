@@ -187,10 +187,8 @@ class _Slot:
     ) -> None:
         """Reserve the place of a response: Kafka sends responses in the order of the requests.
 
-        `promise` is that of the response, None for a response that exists already. `request` is
-        None for
-
-        a place that belongs to no Kafka request, as in authentication.
+        `promise` is the promise of the response, None for a response that exists already. `request`
+        is None for a place that belongs to no Kafka request, such as a frame of authentication.
         """
         #: Promise of the response; None if the response exists already.
         self.promise = promise

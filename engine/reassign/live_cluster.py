@@ -110,12 +110,10 @@ class LiveCluster:
         changes: Iterable[PartitionChange],
         latency_topic: str | None = None,
     ) -> None:
-        """Prepare to observe the moves of `changes`; measure latency by a topic if one is named.
+        """Prepare to observe the moves of `changes` through `client`.
 
-        The latency is that of records written to `latency_topic`. Errors: ApiError if the topic
-        does not
-
-        exist.
+        With a `latency_topic`, the latency of records produced to that topic is measured too.
+        Raises ApiError if the topic does not exist.
         """
         self._client = client
         #: Measures the latency of a producer, for adaptive throttles. None without a topic for it.

@@ -82,9 +82,7 @@ class LargeDelayedFetch(DelayedFetch):
         """Return True if there are min_bytes, after counting the partition of `key` again.
 
         The bytes of all other partitions are those of the last check: after an append to one
-        partition,
-
-        a fetch of very many partitions is not counted from the beginning.
+        partition, a fetch of very many partitions is not counted from the beginning.
         """
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:

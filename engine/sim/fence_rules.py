@@ -28,14 +28,11 @@ class FenceRules:
         leads: Callable[[str, TopicPartition], bool],
         is_excused: Callable[[TopicPartition], bool],
     ) -> None:
-        """Set up the rules; `broke` reports a violation with its rule, text and partition.
+        """Set up the rules; `broke` reports a violation by its rule, text and partition.
 
-        `leads` tells whether a named broker leads a partition; `is_excused` whether transactions of
-        a
-
-        partition are not checked, since it lost records by a fault.
-
-        `leader_epoch` returns the epoch of a partition's leader.
+        `leader_epoch` returns the epoch of a partition's leader. `leads` returns True if a named
+        broker leads a partition. `is_excused` returns True for a partition that lost records by a
+        fault: its transactions are not checked.
         """
         self._broke = broke
         self._leader_epoch, self._leads, self._is_excused = leader_epoch, leads, is_excused

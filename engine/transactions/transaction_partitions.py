@@ -66,12 +66,10 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> dict[TopicPartition, int]:
-        """Return 0 for each partition of the open transaction, and an error code for any other.
+        """Return 0 for each partition of the open transaction, an error code for each other one.
 
-        Leaders ask before the first record of a transaction: a late record may open no transaction
-        that
-
-        nobody ends.
+        A leader calls this before it appends the first record of a transaction: a late record must
+        not open a transaction that no EndTxn will end.
         """
         code, _, transaction = self._found(transactional_id, producer_id, producer_epoch)
         if code or transaction is None:
