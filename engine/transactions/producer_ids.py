@@ -108,6 +108,6 @@ class ProducerIds:
             self._next_block = block
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
-        """Return whether a block has ids, and only such as were not given out before."""
+        """Return whether the block is not empty and begins at or after the present block's end."""
         # Two producers with the same id could not be told apart.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

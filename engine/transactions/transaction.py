@@ -163,10 +163,10 @@ class Transaction:
         return self._set_pending(self._like(state, now_ms))
 
     def fence(self) -> Transition:
-        """Prepare an epoch that no producer has, for an abort that no producer requested.
+        """Prepare PrepareEpochFence, an epoch that no producer has, before a coordinator's abort.
 
-        Differs: the last epoch of all fences again, for no client ever gets it; Kafka fails then,
-        and the transaction stays open.
+        Differs: at the highest epoch the same epoch fences again, since no client ever gets it;
+        Kafka fails then, and the transaction stays open.
         """
         return self._set_pending(
             self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
