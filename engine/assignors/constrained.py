@@ -2,12 +2,6 @@
 
 Of n partitions each of m members gets n / m (rounded down), and n mod m members get one more.
 
-   the order of a Java hash map keep one more. A member does not keep a partition without a replica
-   in its rack, where racks decide, nor one that several members claim.
-2. The other partitions are sorted by topic and number; where racks decide, those with the fewest
-   members in their racks come first. Each goes to a member in one of its racks: first to those with
-   fewer than n / m, in turn, then to those with n / m.
-3. The rest is dealt to members with fewer than n / m, in turn, then to those with n / m.
 1. Members keep their previous partitions, up to that number. Of the members with more than n / m,
    the first ones in the order of a Java hash map keep one more. A member does not keep a partition
    that several members claim, nor, in rack-aware assignment, one without a replica in its rack.
@@ -15,12 +9,6 @@ Of n partitions each of m members gets n / m (rounded down), and n mod m members
    the fewest members in their racks come first and go to a member in one of their racks: first to
    members with fewer than n / m, in turn, then to members with n / m.
 3. The remaining partitions go to members with fewer than n / m, in turn, then to members with n / m.
-   the order of a Java hash map keep one more. A member does not keep a partition without a replica
-   in its rack, where racks decide, nor one that several members claim.
-2. The other partitions are sorted by topic and number; where racks decide, those with the fewest
-   members in their racks come first. Each goes to a member in one of its racks: first to those with
-   fewer than n / m, in turn, then to those with n / m.
-3. The rest is dealt to members with fewer than n / m, in turn, then to those with n / m.
 
 Source: AbstractStickyAssignor of 3.9.1, its algorithm for equal subscriptions; ASG-3.
 """

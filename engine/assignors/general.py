@@ -1,17 +1,5 @@
 """Sticky assignment where members subscribe to different topics.
 
-   not keep partitions without a replica in their rack.
-2. Each other partition goes to the subscriber with the fewest partitions; where racks decide, to
-   one in a rack of the partition, if there is one. Topics with few subscribers come first.
-3. Partitions move to subscribers that have fewer by two or more, until the assignment is balanced:
-   first the partitions of 2, unless a member lost one in 1; then all. A partition that a member of
-   an older generation claims goes back to it if it has fewer by two or more.
-4. The moves are undone if they have not made the assignment more even. They stay if no member had
-   anything after 1.
-
-Members that have all partitions of their topics and share no topic take no part in 3.
-
-A partition goes back to a member (3) that does not subscribe to its topic any more, as in Kafka.
 1. Members keep their previous partitions of topics that they still subscribe to; in rack-aware
    assignment only partitions with a replica in their rack.
 2. Each other partition goes to the subscriber with the fewest partitions, in rack-aware assignment
@@ -26,18 +14,6 @@ Members that have all partitions of their topics and share no topic take no part
 
 In step 3 a partition also goes to a claiming member that no longer subscribes to its topic, as in
 Kafka.
-   not keep partitions without a replica in their rack.
-2. Each other partition goes to the subscriber with the fewest partitions; where racks decide, to
-   one in a rack of the partition, if there is one. Topics with few subscribers come first.
-3. Partitions move to subscribers that have fewer by two or more, until the assignment is balanced:
-   first the partitions of 2, unless a member lost one in 1; then all. A partition that a member of
-   an older generation claims goes back to it if it has fewer by two or more.
-4. The moves are undone if they have not made the assignment more even. They stay if no member had
-   anything after 1.
-
-Members that have all partitions of their topics and share no topic take no part in 3.
-
-A partition goes back to a member (3) that does not subscribe to its topic any more, as in Kafka.
 
 Source: AbstractStickyAssignor of 3.9.1, its general algorithm; KIP-54, KIP-341; ASG-3.
 """

@@ -1,11 +1,7 @@
 """Movements of partitions from member to member within one assignment.
 
-goes back instead. A partition that has gone from A to B and goes on to C counts as gone from A to
-C.
 If a partition should move from A to B, and another partition of its topic moved from B to A before,
 that one moves back instead. A move from A to B followed by one from B to C counts as one from A to
-C.
-goes back instead. A partition that has gone from A to B and goes on to C counts as gone from A to
 C.
 
 Source: AbstractStickyAssignor.PartitionMovements of 3.9.1.

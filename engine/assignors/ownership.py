@@ -1,10 +1,4 @@
-"""Of two members that claim a partition
-
-| generations | who had it |
-|---|---|
-| one is later | the member of the later one |
-| equal | nobody |
-Find the owners of partitions before a rebalance from the members' claims.
+"""Find the owners of partitions before a rebalance from the members' claims.
 
 If two members claim a partition:
 
@@ -12,13 +6,6 @@ If two members claim a partition:
 |---|---|
 | different | the member with the later generation |
 | equal | none: the partition is contested |
-
-Of two members that claim a partition
-
-| generations | who had it |
-|---|---|
-| one is later | the member of the later one |
-| equal | nobody |
 
 Members come in the order of the leader's Java hash map.
 

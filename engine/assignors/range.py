@@ -1,12 +1,5 @@
 """The range assignor: each topic separately, its partitions in ranges of equal length.
 
-2. Where racks decide, partitions first go to members of the rack of a replica, within these
-   numbers. Topics with the same members and as many partitions stay together: a partition number
-   goes to one member in all of them, if that member may take it in all.
-3. The remaining partitions go to the members in order.
-
-Racks decide for a topic if members have racks that its replicas have, and not every partition has
-replicas in all of the topic's racks.
 1. Of n partitions each of m members gets n / m, and the first n mod m members get one more.
 2. For a rack-aware topic, partitions first go to members in the rack of a replica, within these
    numbers. Topics with the same members and the same partition count are co-partitioned: one member
@@ -14,13 +7,6 @@ replicas in all of the topic's racks.
 3. The remaining partitions go to the members in order.
 
 A topic is rack-aware if members have racks that its replicas have, and not every partition has
-replicas in all of the topic's racks.
-2. Where racks decide, partitions first go to members of the rack of a replica, within these
-   numbers. Topics with the same members and as many partitions stay together: a partition number
-   goes to one member in all of them, if that member may take it in all.
-3. The remaining partitions go to the members in order.
-
-Racks decide for a topic if members have racks that its replicas have, and not every partition has
 replicas in all of the topic's racks.
 
 Source: RangeAssignor of 3.9.1, KIP-881; ASG-1.

@@ -1,15 +1,9 @@
 """Compute the assignments of a rebalance from the previous assignment, without a group.
 
-|---|---|---|
-| eager | all, before they join | one |
-| cooperative | what the assignment is without, after it | one more while members give up any |
 | protocol | partitions that members revoke | rebalances |
 |---|---|---|
 | eager | all, before they join | one |
 | cooperative | those not in the new assignment, after it | another one if any was revoked |
-|---|---|---|
-| eager | all, before they join | one |
-| cooperative | what the assignment is without, after it | one more while members give up any |
 
 Source: ConsumerCoordinator.onJoinPrepare, onJoinComplete of 3.9.1; KIP-429.
 """

@@ -2,10 +2,8 @@
 
 | protocol | before a member joins again |
 |---|---|
-| cooperative | it keeps them, and gives up what its next assignment is without |
 | eager | it revokes all its partitions |
 | cooperative | it keeps them, and later revokes those not in its new assignment |
-| cooperative | it keeps them, and gives up what its next assignment is without |
 
 Source: ConsumerPartitionAssignor.RebalanceProtocol of 3.9.1, KIP-429.
 """

@@ -1,11 +1,4 @@
-"""| assignor | what a member had | a partition that changes its member |
-|---|---|---|
-| sticky | user data | is in the new member's assignment |
-| cooperative-sticky | owned partitions | is in nobody's until the next rebalance |
-
-The member that had a partition of the last kind finds it missing, gives it up and joins again; that
-rebalance assigns it.
-The sticky assignors: a balanced assignment in which partitions keep their members if possible.
+"""The sticky assignors: a balanced assignment in which partitions keep their members if possible.
 
 | assignor | previous partitions from | a partition that moves to another member |
 |---|---|---|
@@ -14,14 +7,6 @@ The sticky assignors: a balanced assignment in which partitions keep their membe
 
 With cooperative-sticky the previous member revokes the partition and joins again; that rebalance
 assigns it.
-
-| assignor | what a member had | a partition that changes its member |
-|---|---|---|
-| sticky | user data | is in the new member's assignment |
-| cooperative-sticky | owned partitions | is in nobody's until the next rebalance |
-
-The member that had a partition of the last kind finds it missing, gives it up and joins again; that
-rebalance assigns it.
 
 Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341, KIP-429; ASG-3.
 """

@@ -1,12 +1,7 @@
-"""Racks decide if members have racks that replicas have, and not every partition has replicas in all
-racks that there are.
-Decide whether a sticky assignment is rack-aware: for all topics together, or not at all.
+"""Decide whether a sticky assignment is rack-aware: for all topics together, or not at all.
 
 It is rack-aware if members have racks that replicas have, and not every partition has replicas in
 all racks of the topics.
-
-Racks decide if members have racks that replicas have, and not every partition has replicas in all
-racks that there are.
 
 Source: AbstractStickyAssignor, AbstractPartitionAssignor of 3.9.1; KIP-881.
 """

@@ -1,9 +1,7 @@
 """Input and output of assignors, and the order of members.
 
-their UTF-16 units, as Java compares them.
 Members with an instance id come first, by that id; then members without one, by member id. Strings
 are compared by their UTF-16 units, as in Java.
-their UTF-16 units, as Java compares them.
 
 Source: AbstractPartitionAssignor, AbstractPartitionAssignor.MemberInfo of 3.9.1.
 """

@@ -7,10 +7,8 @@ sticky, version 1   the same, generation int32
 cooperative-sticky  generation int32
 ```
 
-cannot be read claims nothing, as in Kafka; bytes after the end are ignored.
 No field distinguishes the versions of sticky: data without a generation has version 0. Malformed
 data means no previous partitions, as in Kafka; bytes after the end are ignored.
-cannot be read claims nothing, as in Kafka; bytes after the end are ignored.
 
 Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341.
 """

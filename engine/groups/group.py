@@ -1,10 +1,8 @@
 """One consumer group: its members, generation and protocol. It has no timers and no log.
 
 ```
-   ^                        ^   │ none left                                        │ leader's sync
  Empty ── first join ──> PreparingRebalance ── all joined, or timeout ────────> CompletingRebalance
    ^                        ^   │ no members                                       │ leader's sync
-   ^                        ^   │ none left                                        │ leader's sync
    └────────────────────────┼───┘                                                  v
                             └──────── join, leave, expiry ────────────────────── Stable
 ```

@@ -1,12 +1,8 @@
 """The administration of groups: list, describe, delete, expire.
 
-`offsets.retention.minutes` after it became empty; offsets of clients that are not members, after
-they were committed; offsets of topics that a stable group does not subscribe to any more, too.
 A group without members is removed once its last committed offset has expired. Its offsets expire
 `offsets.retention.minutes` after it became empty. If it never had members, or if a stable group no
 longer subscribes to the topic, an offset expires that long after its commit.
-`offsets.retention.minutes` after it became empty; offsets of clients that are not members, after
-they were committed; offsets of topics that a stable group does not subscribe to any more, too.
 
 Source: GRP-18; GroupCoordinator.handleListGroups, handleDescribeGroup, handleDeleteGroups,
 GroupMetadataManager.cleanupGroupMetadata, GroupMetadata.removeExpiredOffsets of 3.9.1; KIP-496.

@@ -7,12 +7,8 @@
                                                                         └──── abort ──> dropped
 ```
 
-tombstone is written no commit before it counts. A transaction's commit that is decided after a
-tombstone counts, as it does when the log is loaded.
 Of two commits for a partition the later one in the log counts, in any order of their responses. A
 commit before a tombstone does not count. A transactional commit whose marker comes after the
-tombstone counts, as it does when the log is loaded.
-tombstone is written no commit before it counts. A transaction's commit that is decided after a
 tombstone counts, as it does when the log is loaded.
 
 Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1; KIP-98, KIP-447.

@@ -4,19 +4,13 @@
 |---|---|---|---|
 | Empty | 25 | 25 | 25 |
 | PreparingRebalance | parked | 27 | 27 |
-| Stable | the same for followers; of the leader a rebalance | answered | 0 |
 | CompletingRebalance | same protocols: the same response, else a rebalance | parked | 0 |
 | Stable | the same for followers; a leader's join begins a rebalance | answered | 0 |
-| Stable | the same for followers; of the leader a rebalance | answered | 0 |
 | Dead | 15 | 15 | 15 |
 
-accepted in all states with members: a member that learns of a rebalance (27) keeps
-its partitions, and joins again.
 Numbers are error codes. The assignment in the leader's SyncGroup is written to the log, then all
 parked SyncGroups are answered. Heartbeats are accepted in all states with members: a member that
 gets REBALANCE_IN_PROGRESS (27) joins again.
-accepted in all states with members: a member that learns of a rebalance (27) keeps
-its partitions, and joins again.
 
 Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15, REPL-11; GroupCoordinator of 3.9.1.
 """

@@ -10,10 +10,8 @@
 Numbers are error codes. A commit restarts its member's session timer. It is answered once the
 in-sync replicas have it.
 
-of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
 A commit in a transaction is written in any state but Dead, if its member and generation are current
 or not sent; it counts once the transaction is committed (`complete_transaction`).
-of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
 
 Source: G2, G4, GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.
 storeOffsets, getOffsets of 3.9.1.

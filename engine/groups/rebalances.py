@@ -9,19 +9,11 @@
 A rebalance:
 
 1. A member that waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
-   joins; else until all have joined, at most the longest rebalance timeout of a member.
-3. A member that has not rejoined is removed, but for static ones: their sessions have to expire.
-4. The next generation begins: each JoinGroup is answered, session timers start again, and SyncGroup
-   of each must come within the rebalance timeout.
 2. The coordinator waits for members: for a group that was Empty the initial delay, extended by each
    join; else until all have joined, at most the longest rebalance timeout of a member.
 3. A dynamic member that has not rejoined is removed; a static one stays until its session expires.
 4. The next generation begins: each JoinGroup is answered, session timers start again, and each
    member must send SyncGroup within the rebalance timeout.
-   joins; else until all have joined, at most the longest rebalance timeout of a member.
-3. A member that has not rejoined is removed, but for static ones: their sessions have to expire.
-4. The next generation begins: each JoinGroup is answered, session timers start again, and SyncGroup
-   of each must come within the rebalance timeout.
 
 Source: GRP-1, GRP-3, GRP-4, GRP-5, GRP-10, GRP-11, GRP-12; GroupCoordinator of 3.9.1.
 """

@@ -6,31 +6,15 @@
  resigned ────────────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, parked requests end
 ```
 
-2. Make the groups that have a record, and those that have only committed offsets, in turns of the
-   loop as the log is read.
-3. Own the partition, unless it was lost or is read for a later epoch meanwhile. A group that is
-   served already stays: since the topic has grown another partition has its records.
-4. Decide the commits of transactions whose markers were written during the load: it reads up to the
-   end that the log had when it began.
-5. Begin the sessions of members, in turns of the loop: before, no heartbeat would reach them.
 1. Read the log from its start: the last record of each key counts, a tombstone removes the key.
 2. Make the groups that have a record, and those with only committed offsets, in several turns of
    the loop.
-   served already stays: after an increase of the partition count two partitions may have its records.
 3. Own the partition, unless the broker resigned or a later load began meanwhile. A group that is
    served already stays: after an increase of the partition count two partitions may have records
    of it.
-   served already stays: after an increase of the partition count two partitions may have its records.
 4. Apply the markers that were written during the load: it reads up to the log end offset at its
    begin.
 5. Start the session timers of members, in turns of the loop: before, heartbeats are not served.
-2. Make the groups that have a record, and those that have only committed offsets, in turns of the
-   loop as the log is read.
-3. Own the partition, unless it was lost or is read for a later epoch meanwhile. A group that is
-   served already stays: since the topic has grown another partition has its records.
-4. Decide the commits of transactions whose markers were written during the load: it reads up to the
-   end that the log had when it began.
-5. Begin the sessions of members, in turns of the loop: before, no heartbeat would reach them.
 
 Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 """

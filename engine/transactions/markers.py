@@ -9,9 +9,7 @@
 
 1. Partitions are grouped by their leaders; a deleted partition needs no marker.
 2. A leader gets all its queued markers in one request, and no second request before the response.
-   retriable error is sent again after a pause, to the leader of that time. If producer or
 3. A partition whose marker is written is removed from its transaction. A marker that failed with a
-   retriable error is sent again after a pause, to the leader of that time. If producer or
    retriable error is sent again after a pause, to the leader of that time. If producer or
    coordinator have a later epoch, the sending ends: another instance has taken over.
    All waiting markers are checked together: once for each partition, however many transactions wait

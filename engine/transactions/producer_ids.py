@@ -5,9 +5,7 @@ block   first id … first id + 999        from the controller, which stores the
         |---------- 90 % ---------|--|   at the mark the next block is requested
 ```
 
-retry. The ids left of a block when the broker stops are never used.
 While no id is available the response is COORDINATOR_LOAD_IN_PROGRESS, which all client versions
-retry. The ids left of a block when the broker stops are never used.
 retry. The ids left of a block when the broker stops are never used.
 
 Source: REPL-12; Kafka's RPCProducerIdManager; KIP-360, KIP-730.

@@ -7,9 +7,7 @@
 | Ongoing | epoch + 1, the transaction is aborted; CONCURRENT_TRANSACTIONS: retry |
 | PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS |
 
-those of a request that it repeats.
 A producer that sends its id and epoch (KIP-360) is fenced unless they are the latest ones, or
-those of a request that it repeats.
 those of a request that it repeats.
 
 Source: TransactionCoordinator.handleInitProducerId of 3.9.1; TXN-6; KIP-360.

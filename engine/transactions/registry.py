@@ -12,10 +12,8 @@
 3. Own the partition in its leader epoch, unless the broker resigned or a later load began meanwhile.
 4. Send the markers of the ids in PrepareCommit and PrepareAbort again.
 
-partition that is led on in a later epoch is loaded again, as in Kafka.
 The leader epoch of the partition is the coordinator epoch of all later writes. If the same broker
 leads the partition in a later epoch, it loads it again, as in Kafka.
-partition that is led on in a later epoch is loaded again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
 Differs: Kafka serves what it has read before it is committed (step 2). Until then every write of a

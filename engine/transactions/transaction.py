@@ -1,10 +1,8 @@
 """A transactional id: its producer, its state, the partitions of its transaction. Pure.
 
 ```
-                                              └ not written ────────> pending_state is taken back
  prepare ─> Transition, and `pending_state` ─ written to the log ─> complete ─> `state`
                                             └ write failed ───────> pending_state = None
-                                              └ not written ────────> pending_state is taken back
 ```
 
 While a transition is pending, other requests for the id are answered CONCURRENT_TRANSACTIONS.
