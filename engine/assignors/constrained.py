@@ -8,7 +8,7 @@ Of n partitions each of m members gets n / m (rounded down), and n mod m members
 2. The other partitions are sorted by topic and number; in rack-aware assignment, partitions with
    the fewest members in their racks come first and go to a member in one of their racks: first to
    members with fewer than n / m, in turn, then to members with n / m.
-3. The remaining partitions go to members with fewer than n / m, in turn, then to members with n / m.
+3. Remaining partitions go to members with fewer than n / m, in turn, then to members with n / m.
 
 Source: AbstractStickyAssignor of 3.9.1, its algorithm for equal subscriptions; ASG-3.
 """

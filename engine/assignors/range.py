@@ -89,7 +89,7 @@ class _TopicState:
         return len(self._racks)
 
     def _needs_racks(self) -> bool:
-        """Return True if racks of members and replicas overlap, and replicas differ in racks."""
+        """Return True if members and replicas share racks, and partitions differ in their racks."""
         member_racks = {rack for rack in self._member_racks.values() if rack is not None}
         topic_racks = frozenset().union(*self._racks.values())
         if member_racks.isdisjoint(topic_racks):

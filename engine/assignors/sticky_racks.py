@@ -51,7 +51,7 @@ class StickyRacks(NamedTuple):
         return None
 
     def by_choice(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return partitions by the number of members in their racks, the fewest first."""
+        """Return the partitions sorted by the number of members in their racks, ascending."""
         members_in = Counter(self.of_member.values())
 
         def choice(partition: TopicPartition) -> int:

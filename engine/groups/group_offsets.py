@@ -41,6 +41,7 @@ WrittenOffset: TypeAlias = tuple[int, int, str, int, int | None, int]
 
 class _Undecided(NamedTuple):
     """A commit of an open transaction."""
+
     committed: CommittedOffset
     #: Its offset in the log; _NOT_WRITTEN before it is appended.
     log_offset: int
@@ -101,7 +102,7 @@ class GroupOffsets:
         return list(self._committed | self._pending)
 
     def is_known(self, partition: TopicPartition) -> bool:
-        """Return whether a partition has an offset, committed or on its way in no transaction."""
+        """Return True for a partition with a committed or a pending non-transactional offset."""
         return partition in self._committed or partition in self._pending
 
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:

@@ -97,6 +97,7 @@ class _PendingCompleteTxn(NamedTuple):
 
 class _QueuedMarker(NamedTuple):
     """A marker for partitions of one leader, and its transaction."""
+
     pending: _PendingCompleteTxn
     marker: Marker
 

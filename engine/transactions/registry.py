@@ -9,7 +9,7 @@
 1. Read the log from its start: the last record of each id counts, a tombstone removes the id.
 2. Wait until the high watermark has reached the end of what was read: no other leader can truncate
    it then. A marker, or an answer without a write, would outlive a record that is truncated.
-3. Own the partition in its leader epoch, unless the broker resigned or a later load began meanwhile.
+3. Own the partition in its leader epoch, unless the broker resigned or a later load began.
 4. Send the markers of the ids in PrepareCommit and PrepareAbort again.
 
 The leader epoch of the partition is the coordinator epoch of all later writes. If the same broker
@@ -64,6 +64,7 @@ class Found(NamedTuple):
 
 class _Owned(NamedTuple):
     """The transactions of one loaded partition, by transactional id."""
+
     coordinator_epoch: int
     transactions: dict[str, Transaction]
 
