@@ -81,7 +81,7 @@ class BrokerEvents:
             self._channel.close(broker_id)
 
     async def on_brokers(self) -> None:
-        """Process the brokers that started, died or restarted with another epoch."""
+        """Process brokers that registered, disappeared or registered again since the last read."""
         brokers = await self._watch_brokers()
         before = self._context.live_brokers
         new = sorted(broker_id for broker_id in brokers if broker_id not in before)

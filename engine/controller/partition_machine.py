@@ -48,7 +48,7 @@ class PartitionMachine:
         self._writer = StateWriter(parts.context, parts.znodes)
 
     async def startup(self) -> None:
-        """Note the phase of each partition after a failover, and elect where there is no leader."""
+        """Set the phase of each partition after a failover, then elect missing leaders."""
         context = self._context
         for partition in context.partitions():
             leadership = context.leaderships.get(partition)

@@ -3,7 +3,7 @@
 | election | needed if | elected | if that fails |
 |---|---|---|---|
 | preferred | the leader is not the preferred leader | the preferred leader, if alive and in the ISR | PREFERRED_LEADER_NOT_AVAILABLE |
-| unclean | the leader is not live | as OFFLINE with unclean allowed, whatever the topic's setting | ELIGIBLE_LEADERS_NOT_AVAILABLE |
+| unclean | the leader is not live | as OFFLINE with unclean allowed, independent of the topic setting | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
 If no election is needed, the response is ELECTION_NOT_NEEDED, and nothing is written.
 

@@ -186,7 +186,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _nodes_of(self, topic: str) -> list[str]:
-        """Return the nodes of a topic, children before parents, the request last."""
+        """Return the paths of the nodes to delete, children before parents, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.tree_below(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))
@@ -194,7 +194,7 @@ class TopicDeletion:
         return paths + [path for path in others if stats[path] is not None]
 
     async def _complete(self, topics: list[str]) -> None:
-        """Complete deletions whose replicas are gone: remove the znodes and forget the topics."""
+        """Delete the znodes of topics without replicas, and remove the topics from the context."""
         context = self._context
         znodes = self._parts.znodes
         share = znodes.turns.begin()
