@@ -63,7 +63,7 @@ class HostedPartitions:
         return self._partitions.pop(topic_partition, None)
 
     def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Note that the directory of a replica has failed, until `add`."""
+        """Mark a partition of a failed log directory as offline, until `add` or `remove`."""
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
 

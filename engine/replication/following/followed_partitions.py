@@ -125,10 +125,7 @@ class FollowedPartitions:
         return self._states
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Start to follow a partition in a leader epoch.
-
-        A partition in this epoch already is untouched.
-        """
+        """Start to follow a partition in a leader epoch, unless it is followed in that epoch."""
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
@@ -215,7 +212,7 @@ class FollowedPartitions:
         return self._spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
-        """Return the partitions whose leader's start and end are wanted, with their epochs."""
+        """Return the due partitions in phase TRUNCATING, with their leader epochs."""
         due = self._due(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
@@ -289,11 +286,11 @@ class FollowedPartitions:
         answer: PartitionResponse,
         spec: FetchSpec | None = None,
     ) -> bool:
-        """Append a leader's records of one partition during a cycle, if it is awaited.
+        """Append a leader's records of a partition during a cycle, if its position is unchanged.
 
-        `spec` is the request that they answer, if the leader has it. True if the partition is to be
-        fetched with `request_on`; False if a new cycle decides that: a response passed over, or
-        the partition has a back-off.
+        `spec` is the request that they answer, None if unknown. Returns True if the partition may
+        be fetched on by `request_on`; False if the response was skipped or the partition has a
+        back-off.
         """
         state = self._states.get(topic_partition)
         if (

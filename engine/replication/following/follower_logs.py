@@ -53,7 +53,7 @@ class FollowerLogs:
         return None if partition is None else partition.log.topic_id
 
     def epoch_gap(self, topic_partition: TopicPartition, leader_epoch: int) -> EpochGap | None:
-        """Return an epoch of a follower's log whose start only the leader knows, None without."""
+        """Return the gap before an epoch whose start only the leader knows, None without a gap."""
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else partition.log.epochs.gap
 

@@ -45,7 +45,7 @@ class LeaderChannel(Protocol):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader runs in this process, in the life of the last request."""
+        """Return whether the leader is in this process, not restarted since the last request."""
         ...
 
     def send(self, call: Call) -> Promise[Message]:
@@ -95,7 +95,7 @@ class LeaderEndPoint:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader runs in this process, in its life of the last request."""
+        """Return whether the leader is in this process, not restarted since the last request."""
         return self._channel is not None and self._channel.is_same
 
     def reach(self) -> bool:
