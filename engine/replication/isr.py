@@ -1,4 +1,4 @@
-"""The in-sync replicas (ISR): the committed and proposed set, and the rules of change; plain values.
+"""The in-sync replicas (ISR): committed and proposed set, and the rules of changes; plain values.
 
 ```
             propose grow {1,2}+3            committed by the controller

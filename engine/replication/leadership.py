@@ -241,7 +241,10 @@ class Leadership:
     def _open(
         self, topic_partition: TopicPartition, *, is_new: bool, topic_id: str | None
     ) -> Partition:
-        """Return a partition over its log, created if missing, with the checkpointed HW."""
+        """Return a partition over its log, created if missing.
+
+        Its high watermark is the checkpointed one.
+        """
         log = self._logs.get_or_create(topic_partition, is_new=is_new, topic_id=topic_id)
         return Partition(
             self.broker_id,

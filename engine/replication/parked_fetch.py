@@ -136,7 +136,7 @@ class ParkedFetch(DelayedOperation):
         return read(self.params, specs) if specs else []
 
     def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
-        """Return the partitions to read: with new records or offsets, or replaced objects."""
+        """Return the partitions with new records or offsets, and those with another object now."""
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)

@@ -241,7 +241,7 @@ class Partition:
         )
 
     def _set_leadership(self, state: PartitionState) -> None:
-        """Take leader, epochs and assigned replicas from the controller's state; not the ISR."""
+        """Set leader, epochs and assigned replicas from the controller's state, but not the ISR."""
         self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas

@@ -149,9 +149,9 @@ class PartitionReader:
     def note_position(
         self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec
     ) -> Sequence[Effect] | None:
-        """Note the next fetch offset of a follower whose fetch is parked, without reading the log.
+        """Record the next fetch offset of a follower with a parked fetch, without a log read.
 
-        Returns None, with nothing noted, if a read would refuse the offset or find a diverging log.
+        Returns None, with nothing recorded, if a read would refuse the offset or find a divergence.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None:
