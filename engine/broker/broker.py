@@ -591,7 +591,7 @@ class Broker:
     # Running
 
     def address_for_clients(self) -> str:
-        """Return the address to connect to first: the first plain advertised listener's."""
+        """Return host:port of the first plaintext advertised listener, else of the first one."""
         advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
@@ -704,7 +704,7 @@ class Broker:
         return found
 
     def _process_turns(self) -> LoopTurns:
-        """Return turns that come after a stop of this broker, too: no waiting call is left."""
+        """Return turns of the loop that continue after `stop`, so that no call waits for ever."""
         return LoopTurns(self._process_timers, self.host.clock, self.host.ends_early)
 
     def stop_waiting(self) -> None:

@@ -94,7 +94,7 @@ class ConnectionQuotas:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Return whether a listener has priority: it is the one between brokers."""
+        """Return whether this is the inter-broker listener of a broker with several listeners."""
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
