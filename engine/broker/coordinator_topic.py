@@ -1,4 +1,4 @@
-"""A coordinator topic (`__consumer_offsets`, `__transaction_state`) on this broker: append and read.
+"""Append to and read a coordinator topic, `__consumer_offsets` or `__transaction_state`.
 
 Groups and transactional ids keep their partition while the broker runs, even if the topic gets more
 partitions: the count at the start of the broker, or at the creation of the topic, is used. Brokers

@@ -49,7 +49,7 @@ def request_histograms(requests: RequestMetrics) -> Iterator[BrokerMetric]:
 
 
 def controller_histograms(controller: Controller) -> Iterator[BrokerMetric]:
-    """Yield how many events wait in the controller's queue, and how long they have waited."""
+    """Yield the number of queued controller events, and the histogram of their queue times."""
     yield BrokerMetric(f"{_CONTROLLER}EventQueueSize", controller.waiting_event_count)
     waits = controller.event_times.waits.reading()
     yield BrokerMetric(f"{_CONTROLLER}EventQueueTimeMs", waits)
