@@ -100,7 +100,7 @@ class ShutdownRequests:
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """Return whether, by its present roles, this broker leads replicated partitions."""
+        """Return whether the metadata cache has this broker as leader of replicated partitions."""
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
             for partitions in self._metadata_cache.topics.values()

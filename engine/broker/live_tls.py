@@ -204,7 +204,7 @@ class LiveTls:
         return read
 
     def is_current(self, replaced: ReplacedFiles) -> bool:
-        """Return whether a listener still uses what it did when its files were read."""
+        """Return whether the listener's files are the same as when `replaced` was read."""
         return self._loaded[replaced.listener.name] is replaced.used
 
     def use(self, listener: ListenerAddress, new: _Prepared) -> None:

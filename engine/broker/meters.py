@@ -4,7 +4,7 @@
 |---|---|
 | `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic with traffic |
 | `kafka.server` ReplicaManager | ISR expansions, shrinks, failed updates |
-| `kafka.server` SessionExpireListener, FetchSessionCache | expired sessions, evicted fetch sessions |
+| `kafka.server` SessionExpireListener, FetchSessionCache | expired sessions, evictions |
 | `kafka.log` LogFlushStats | fsyncs of segments, and their times |
 | `kafka.controller` ControllerStats | unclean elections, events of the controller and their times |
 | `kafka.network` RequestMetrics | requests by API and version, their times and sizes by API |
