@@ -41,7 +41,7 @@ ControllerResponse: TypeAlias = (
 
 
 class BrokerStopped(EngineError):
-    """This broker stopped before the controller responded."""
+    """The request failed because the requesting broker stopped."""
 
     def __init__(self) -> None:
         super().__init__("this broker has stopped")

@@ -68,7 +68,7 @@ class PeerChannel(Protocol):
 
     @property
     def is_same(self) -> bool:
-        """Return whether it runs in this process, in the life of the last request."""
+        """Return whether the broker is in this process, not restarted since the last request."""
         ...
 
     def send(self, call: Call) -> Promise[Message]:

@@ -4,7 +4,7 @@
 |---|---|
 | `password.encoder.secret` | encrypts them; without it passwords are neither accepted nor read |
 | `password.encoder.old.secret` | decrypts passwords of an old secret, to encrypt them again |
-| `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, `.iterations` | method |
+| `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, … | method |
 
 Source: DynamicBrokerConfig.maybeCreatePasswordEncoder, maybeReEncodePasswords of 3.9.1; KIP-226.
 """

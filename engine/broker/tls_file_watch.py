@@ -10,8 +10,8 @@ on the loop
     unreadable ──> one log line; they are read again after the next period
 ```
 
-A half-written file will change again. An unreadable file, for lack of permission or descriptors, may
-become readable without a change.
+A half-written file will change again. An unreadable file, for lack of permission or descriptors,
+may become readable without a change.
 
 Source: none; Kafka's brokers read replaced files at the next change of their settings.
 """

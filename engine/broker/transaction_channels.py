@@ -46,11 +46,11 @@ class TransactionChannels:
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 if no broker leads now; None if the partition is deleted.
+        """Return the leader's broker id: −1 without a live leader, None for a deleted partition.
 
-        Differs: while the coordinators' topic is not known either, nothing counts as deleted.
-        A broker of Kafka that becomes the controller sends a broker that has just started its
-        leaderships before any topic; a coordinator would complete transactions without markers.
+        Differs: while `__transaction_state` is unknown too, no partition counts as deleted. In
+        Kafka a new controller sends a broker that has just started its leaderships before any topic
+        metadata; its coordinator would complete transactions without markers.
         """
         known = self._metadata_cache.partition(partition)
         if known is None:
@@ -70,7 +70,7 @@ class TransactionChannels:
         def codes(response: Message) -> list[MarkerCodes]:
             """Return the codes of a local (values) or remote (message) response."""
             if isinstance(response, list):
-                # From a broker of this process.
+                # A broker in this process responds with the codes themselves.
                 return response
             assert isinstance(response, messages.WriteTxnMarkersResponse)
             return _codes(markers, response)
