@@ -6,8 +6,8 @@ EXPIRED   1 the controller resigns: the session's ephemeral nodes and watches we
           4 settings read and watched again      5 the controller module takes part in the election
 ```
 
-After a failure in 2 ... 4 all of them are retried after a pause. Meanwhile the broker serves
-clients from its metadata cache; it gets no new roles until it is registered.
+After a failure, 2 ... 4 are repeated after a pause. Meanwhile the broker serves clients from its
+metadata cache; it gets no new roles until it is registered.
 
 Source: kafka.zookeeper.ZooKeeperClient.reinitialize, KafkaController's Expire and
 RegisterBrokerAndReelect.

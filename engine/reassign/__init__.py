@@ -10,7 +10,7 @@
 | `execution` | starts changes, observes them, ends or resumes an execution |
 | `phases` | the phase of a change from observed state: pure |
 | `adaptive_rate` | a throttle that follows the load of the cluster: pure |
-| `plan_reading` | reads plans in the format of Kafka's tool |
+| `plan_reading` | running changes of a cluster, and changes that undo a plan: pure |
 | `broker_drain` | whether a drained broker has deleted its replicas |
 | `explaining` | the controller's steps of a change, in words |
 """

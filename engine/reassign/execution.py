@@ -220,7 +220,7 @@ class Execution:
             raise
 
     def _follow(self, request: ChangeRequest) -> None:
-        """Apply the settings that another process requests, and answer in the journal."""
+        """Apply the settings that another process requests; record the result in the journal."""
         settings = request.change.applied_to(self._settings)
         error: EngineError | None = None
         try:

@@ -75,7 +75,7 @@ class JournalHeld(EngineError):
 
 
 class ChangeTooLate(EngineError):
-    """A change was requested as the execution ended, and another one has begun in its journal."""
+    """The execution ended when a change was requested, and a new one began in its journal."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -175,7 +175,7 @@ class JournalState(NamedTuple):
 
     @property
     def has_changed_nothing(self) -> bool:
-        """Return True if the execution ended before it requested its first change."""
+        """Return True if the execution changed nothing, or only throttles that are restored."""
         is_throttled = self.ours and not self.is_returned
         return not (
             self.submitted or is_throttled or self.ended or self.is_cancelled or self.damage

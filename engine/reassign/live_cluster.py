@@ -73,7 +73,7 @@ class MovedCluster(Protocol):
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        """Request log directories for replicas by broker; the replicas need not exist yet."""
         ...
 
     def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
@@ -93,7 +93,7 @@ class MovedCluster(Protocol):
         ...
 
     def answer_ms(self) -> int:
-        """Return how long producers wait, or the slowest broker takes for a small request."""
+        """Return the produce latency, or the slowest broker's response time, in ms."""
         ...
 
     def pause(self, duration_ms: int) -> None:
@@ -214,7 +214,7 @@ class LiveCluster:
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        """Request log directories for replicas by broker; the replicas need not exist yet."""
         results = alter_log_dirs(self._client, paths)
         return {
             key: None
@@ -272,7 +272,7 @@ class LiveCluster:
         return failures
 
     def answer_ms(self) -> int:
-        """Return how long producers wait, or the slowest broker takes for a small request."""
+        """Return the produce latency, or the slowest broker's response time, in ms."""
         if self._latency is not None:
             return self._latency.measure_ms()
         client = self._client
