@@ -183,7 +183,11 @@ def _moves_for_bytes(
 
 
 def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
-    """Add elections of preferred leaders that do not lead, for partitions without a change."""
+    """Note a preferred leader election for each partition that another replica leads.
+
+    Partitions are left out if they have no leader, may not be changed, or if their first replica is
+    lagging or its broker not alive.
+    """
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)
     ):

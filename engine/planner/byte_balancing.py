@@ -309,7 +309,10 @@ class ByteBalancing:
         return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
 
     def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
-        """Return whether both together are nearer to what they should hold: so the search ends."""
+        """Return True if an exchange brings both brokers nearer to their expected bytes.
+
+        Each exchange decreases the sum of squares, so the search ends.
+        """
         above, below = self._excess(heavy), self._excess(light)
         return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 

@@ -1,7 +1,7 @@
 """A lower bound of the moves by which both bytes and counts become level.
 
-A broker above its bytes gives away at least as many of its largest replicas as cover the excess, and
-then receives as many as its count lacks. The excess bytes of all such brokers go to the other
+A broker above its bytes gives away at least as many of its largest replicas as cover the excess,
+and then receives as many as its count lacks. The excess bytes of all such brokers go to the other
 brokers, in pieces not larger than the largest replica. Brokers below their count receive them with
 the replicas they lack, up to their room. Each remaining piece costs an additional move, since a
 broker that receives more replicas than it lacks gives as many away.
@@ -11,8 +11,8 @@ counts stay 100 each, one broker 40 GB above, its largest replicas 30, 20, ... G
 two must leave it, two must come to it, two must go to other brokers: at least 4 moves
 ```
 
-If every rack must have its share of each partition, no replica moves between racks, and each rack is
-counted separately.
+If every rack must have its share of each partition, no replica moves between racks, and each rack
+is counted separately.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def preflight(
 def waiting_changes(
     changes: Sequence[PartitionChange], order: PlanOrder, begun: Collection[TopicPartition]
 ) -> tuple[list[PartitionChange], list[list[int]]]:
-    """Return the changes that are not begun, and their positions by batches that wait in turn."""
+    """Return the changes that have not begun, and for each batch their positions in that list."""
     batches = order.batches if order.has_barriers else [range(len(changes))]
     numbers = [number for number, change in enumerate(changes) if change.name not in begun]
     position_of = {number: position for position, number in enumerate(numbers)}

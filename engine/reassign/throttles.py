@@ -4,7 +4,7 @@
 |---|---|
 | leader.replication.throttled.replicas of a topic | the former list, and all old replicas |
 | follower.replication.throttled.replicas of a topic | the former list, and the added replicas |
-| leader., follower.replication.throttled.rate of a broker | the rate, on all participating brokers |
+| leader., follower.replication.throttled.rate of a broker | the rate, on participating brokers |
 | replica.alter.log.dirs.io.max.bytes.per.second of a broker | the rate, if its directories change |
 
 A list with all replicas (`*`) stays. Only values that are set for this topic or broker count as
@@ -110,11 +110,11 @@ def returning(
     ours: Mapping[ThrottleSetting, Collection[str]],
     now: Mapping[ThrottleSetting, str | None],
 ) -> ThrottleReturn:
-    """Return the values that restore the throttles from before, for settings known now.
+    """Return the values that restore the former throttles, given their values in the cluster now.
 
-    `ours` are all values that the execution ever set or was about to set: an unreachable broker, or
-    a death between two brokers, leaves an earlier value there. Other values are somebody else's,
-    and stay.
+    `ours` has every value that the execution set or was about to set: an unreachable broker, or a
+    crash between two brokers, can leave an earlier one of them in place. A value that is not in
+    `ours` was set by another client and stays.
     """
     values: dict[ThrottleSetting, str | None] = {}
     foreign = []
