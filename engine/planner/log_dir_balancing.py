@@ -55,7 +55,7 @@ class _Directories:
                 self._movable[path].append(replica)
 
     def level(self, tolerance: float) -> None:
-        """Move replicas until directories are level."""
+        """Move replicas until no directory exceeds `tolerance` times the mean, or no move helps."""
         if len(self.held) < 2:
             return
         for replicas in self._movable.values():

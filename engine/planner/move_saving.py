@@ -72,7 +72,7 @@ class MoveSaving:
         return False
 
     def _needs_no_other(self, partition: int, home: int, away: int) -> bool:
-        """Return whether counts stay as level, and bytes too, when only this one moves."""
+        """Return True if moving only this replica back keeps counts and bytes level."""
         state = self._state
         return (
             state.group_of[home] == state.group_of[away]

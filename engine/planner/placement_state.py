@@ -175,7 +175,7 @@ class PlacementState:
         return self.sizes[partition]
 
     def is_admitted(self, partition: int, broker: int) -> bool:
-        """Return True if a broker may hold a replica of a partition, racks and capacity aside."""
+        """Return True if a broker may receive a replica, apart from racks and capacity."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
             return False
         return self.receives[broker] or (
@@ -261,7 +261,7 @@ class PlacementState:
         self.shift(partition, source, target)
 
     def shift(self, partition: int, source: int, target: int) -> None:
-        """Do as `move`, but leave `on_broker` as it is until `settle`."""
+        """Move a replica as `move` does, but leave `on_broker` unchanged until `settle`."""
         replicas = self.replicas[partition]
         replicas[replicas.index(source)] = target
         self._left(partition, source)

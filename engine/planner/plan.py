@@ -87,7 +87,7 @@ class LoadFigures(NamedTuple):
 
 
 class BrokerFigures(NamedTuple):
-    """The load of a broker before and after a plan, and the bytes that it copies."""
+    """The load of a broker before and after a plan, and the bytes copied to and from it."""
 
     broker_id: int
     rack: str | None

@@ -94,7 +94,7 @@ def _of_racks(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
-    """Yield changes that raise a rack's number of replicas beyond its limit."""
+    """Yield a broken rule for each change that adds replicas above rack limits."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(

@@ -145,10 +145,10 @@ def _cluster_id(ours: PlanFields) -> str | None:
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
-    """Return the changes from the cluster's present assignment to a file of Kafka's.
+    """Return the changes from the present assignment to the rows of a file by Kafka's tool.
 
-    Rows whose replicas have that order and those directories already are left out. Raises
-    BadPlanFile for an unknown partition.
+    Rows that equal the present replicas, order and directories are left out. Raises BadPlanFile for
+    an unknown partition.
     """
     partitions = {partition.name: partition for partition in model.partitions}
     changes = []

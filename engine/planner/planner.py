@@ -70,7 +70,10 @@ def spread(
 def _spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
-    """Plan moves from old brokers to added ones, then level bytes and leaders without copies."""
+    """Plan moves from old brokers to added ones, then balance bytes and leaders without copies.
+
+    `small` moves the smallest replicas first.
+    """
 
     def begin(at: ClusterModel) -> PlacementState:
         return PlacementState(at, constraints, only_receivers=added)
@@ -157,7 +160,7 @@ def replace(
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
-    """Plan new places for offline replicas, and other racks for replicas that share one."""
+    """Plan new brokers for offline replicas, and other racks for replicas above rack limits."""
     model.check()
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
@@ -218,7 +221,7 @@ def balance(
     goals: Collection[LevelGoal] = ALL_GOALS,
     constraints: PlanConstraints = _DEFAULT,
 ) -> ReassignmentPlan:
-    """Plan moves until counts, bytes and leaders are level, as far as each is a goal."""
+    """Plan moves until counts, bytes and leaders are level, as far as they are in `goals`."""
     model.check()
     return in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
 

@@ -34,7 +34,7 @@ def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
 
 
 def rack_limit(replication_factor: int, brokers_by_group: Sequence[int]) -> int:
-    """Return how many replicas of a partition a rack may hold, given its usable brokers."""
+    """Return how many replicas a rack may have, given the number of usable brokers in each."""
     if len(brokers_by_group) <= 1 or sum(brokers_by_group) < replication_factor:
         return replication_factor
     limit = 1

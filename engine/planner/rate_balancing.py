@@ -108,7 +108,7 @@ class RateBalancing(ByteBalancing):
         return self.highest()
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return whether an exchange is allowed by rates, and by the bytes of both brokers."""
+        """Return True if an exchange is allowed, and both brokers keep within their bytes."""
         return super()._is_allowed(heavy, light, there, back) and (
             self._keeps_bytes(heavy, there, back) and self._keeps_bytes(light, back, there)
         )

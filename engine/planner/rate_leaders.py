@@ -39,7 +39,7 @@ class LeaderExchange(NamedTuple):
 
 
 class RateLeaders:
-    """The search for exchanges of leadership, the broker with the most bytes out first."""
+    """The search for exchanges of leadership; the broker with the most bytes out comes first."""
 
     def __init__(self, state: PlacementState, *, keeps_counts: bool) -> None:
         """Create the search; with `keeps_counts` the numbers of leaders do not become less even."""
@@ -82,7 +82,7 @@ class RateLeaders:
         return max((self.out[b] for b in self._playing), default=0) / (self.mean or 1)
 
     def _may_lead(self, partition: int, broker: int) -> bool:
-        """Return True if a broker in play has a caught-up replica of a movable partition."""
+        """Return True if a broker in play has an in-sync replica of a changeable partition."""
         state = self._state
         return (
             state.movable[partition]
@@ -114,7 +114,7 @@ class RateLeaders:
         return best
 
     def _offers(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
-        """Return the partitions that `heavy` could lead, by their leader, sorted by rate."""
+        """Return sorted (rate, partition) of the partitions that `heavy` could lead, by leader."""
         offers: dict[int, list[tuple[int, int]]] = {}
         for partition in self._state.on_broker[heavy]:
             replicas = self._state.replicas[partition]

@@ -1,4 +1,4 @@
-"""Samples of how fast partitions are written to, kept in a plan so that it can be repeated."""
+"""Samples of the partitions' write rates; a plan file keeps them so that it can be repeated."""
 
 from __future__ import annotations
 
