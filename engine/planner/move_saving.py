@@ -28,7 +28,7 @@ class MoveSaving:
     """The search for moved replicas that can return to their old broker."""
 
     def __init__(self, state: PlacementState, expected: Sequence[float], tolerance: float) -> None:
-        """Limit each broker's bytes to `tolerance` times its expected bytes, or what it holds."""
+        """Limit each broker to `tolerance` times its expected bytes, or to its present bytes."""
         self._state = state
         self._most = [
             max(bytes_expected * tolerance, held)

@@ -185,9 +185,9 @@ class PlacementState:
     def fits_rack(
         self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
     ) -> bool:
-        """Return True if racks allow a replica on `target` when that on `source` is gone.
+        """Return True if rack limits allow a replica on `target` without the one on `source`.
 
-        Within the rack of the source an existing fault may stay, unless `no_fault`.
+        A move within a rack is allowed even if the rack is above its limit, unless `no_fault`.
         """
         if not self.has_racks:
             return True
@@ -218,7 +218,7 @@ class PlacementState:
         )
 
     def cost(self, partition: int, source: int, target: int) -> int:
-        """Return how many moves more the plan has when a replica goes from one to another."""
+        """Return by how much (-1 to 1) a replica's move to `target` changes the plan's moves."""
         original = self.original[partition]
         return (target not in original) - (source not in original)
 

@@ -1,4 +1,4 @@
-"""Bit rot: damaged bits in one batch of one replica, and the effects that reads and recovery may have.
+"""Bit rot: damaged bits in one batch of one replica, and their effects on reads and recovery.
 
 ```
 begin ─ one batch of one replica ─┬─ reads of it are damaged ────────────────> the disk is repaired

@@ -119,7 +119,7 @@ class ClientEvents(Protocol):
         ...
 
     def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether a cleaning took what lies before a batch from the leader's log."""
+        """Return True if a cleaning removed the batch before this one from the leader's log."""
         ...
 
 
@@ -561,7 +561,7 @@ class SimulatedProducer:
             self._events.record(self.name, text)
 
     def _follows_a_gap(self, batch: SentBatch) -> bool:
-        """Return whether an earlier batch of the partition is not accepted yet: it comes again."""
+        """Return True if an earlier batch of the partition is not accepted yet."""
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 

@@ -69,7 +69,7 @@ class CommittedKeys:
         self._joined_ms = now_ms
 
     def lost_writes(self, now_ms: int, kept_end: int) -> None:
-        """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
+        """Record that a replica lost its writes from `kept_end` on, perhaps tombstones."""
         self._lost.append((now_ms, kept_end))
 
     def cut(self, first: int) -> None:
@@ -87,7 +87,7 @@ class CommittedKeys:
                     self._last[record.key] = record, self._committed_ms[base]
 
     def owed_offsets(self, now_ms: int) -> list[int]:
-        """Return the offsets of the last records of all keys that no cleaning takes by now."""
+        """Return the offsets of the keys' last records that must still exist at `now_ms`."""
         return [
             record.offset
             for record, committed_ms in self._last.values()

@@ -51,7 +51,7 @@ class RunContext(Protocol):
 
 
 class CoordinatedClients:
-    """Starts, checks and ends transactional producers, their reader, group members and copiers."""
+    """Starts, checks and stops transactional producers, their reader, members and copiers."""
 
     def __init__(
         self, plan: Plan, world: RunContext, invariants: Invariants, ledger: Ledger
@@ -166,7 +166,7 @@ class CoordinatedClients:
         return waiting + self._open_transactions()
 
     def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
-        """Return a group's members that still run, or the members and commits they left (G5)."""
+        """Return text on a group's running members, or on members and commits they left (G5)."""
         if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
             return waiting
         if members and group_id not in self._group_readers:
@@ -220,7 +220,7 @@ class CoordinatedClients:
         return waiting
 
     def _end_transactions_of_other_times(self) -> None:
-        """Let a next instance end each transaction whose time-out a clock set back puts off."""
+        """Initialize ids of transactions whose time-out is delayed by a clock set back."""
         for node in self._world.nodes.values():
             if node.broker is None:
                 continue

@@ -36,7 +36,7 @@ class _Led(NamedTuple):
 
 
 class _Reading:
-    """The log of a leader from the epoch on in which it has loaded it, and how far it was read."""
+    """The state from a leader's log since its load, and the offset that was read up to."""
 
     __slots__ = ("end", "fold", "loaded", "loaded_epoch")
 

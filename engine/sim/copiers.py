@@ -68,7 +68,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
     """Receives the events of copiers: the offsets at which they resume."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Return what a copier has to find committed that asks now, by partition."""
+        """Return the smallest offsets that a copier may find committed from now on."""
         ...
 
     def resumed(
@@ -191,7 +191,7 @@ class Copier:
                 return
 
     def _forget_if_unknown(self, code: int | None) -> None:
-        """Join as a new member next time if the coordinator does not know the member id."""
+        """Forget the member id on UNKNOWN_MEMBER_ID: the next join is that of a new member."""
         if code == UNKNOWN_MEMBER_ID:
             self._membership.forget()
 

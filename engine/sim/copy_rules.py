@@ -10,7 +10,7 @@ the offset after them (KIP-447). So the ranges of committed transactions adjoin:
 
 | checked | claim |
 |---|---|
-| when a copier fetches its offsets | the committed offset comes from a transaction whose commit was |
+| when a copier fetches offsets | the committed offset comes from a transaction whose commit was |
 |  | requested, and from none before one whose commit was acknowledged |
 | at the end | each committed transaction begins where another one ended, and the last ends at |
 |  | the committed offset |

@@ -24,7 +24,7 @@ class Losses(Protocol):
     """Knows whether a broker's loss has been noticed by a controller."""
 
     def is_unseen(self, broker_id: int) -> bool:
-        """Return whether a broker lost writes, and no controller that lives has seen that."""
+        """Return True if a broker lost writes and no live controller noticed that it was down."""
         ...
 
 

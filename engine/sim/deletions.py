@@ -42,7 +42,7 @@ class Moment(NamedTuple):
 
 
 class DeletionRules:
-    """Keeps the reasons for deletions, and checks each replica's log start against them."""
+    """Records reasons for deletions, and checks each replica's log start offset by them."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
         """Create the rules; `retention` has the defaults of `retention.ms` and `retention.bytes`.

@@ -68,7 +68,7 @@ class Disk:
         return unsynced - kept
 
     def begin_life(self) -> None:
-        """Take note of a new process, which takes what it reads for what is on the disk."""
+        """Record the start of a process, which trusts the page cache even after a failed sync."""
         self.is_hollow = self.is_hollow or self.files.has_dropped_writes
         self.cuts_with_failed_sync = False
 
@@ -93,7 +93,7 @@ class Disk:
         self.files.stop_at(self.files.operations + changes)
 
     def go_on(self) -> None:
-        """Work on with all that was written, or take back a stop that has not come."""
+        """Continue after a stop with all that was written, or cancel a future stop."""
         self.files.go_on()
 
     def _become(self, files: MemoryFiles) -> None:

@@ -3,7 +3,7 @@
 | rule | checked when | claim |
 |---|---|---|
 | R6 | a leader's high watermark increased | each follower it counts knows the leader's epoch |
-| R11 | a leader proposes a larger ISR | the added replica reached the high watermark and epoch start |
+| R11 | a leader proposes a larger ISR | the new member reached the high watermark and epoch start |
 | C2 | a broker received partition states | it accepts none of an older epoch or controller |
 """
 

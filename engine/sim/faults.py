@@ -59,7 +59,7 @@ class OperatorPort(Protocol):
         ...
 
     def grow_again(self, name: str, count: int) -> None:
-        """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
+        """Request `count` partitions of a topic until it has them or is to be deleted."""
         ...
 
     def unthrottle(self, *, is_repeated: bool) -> None:
@@ -269,7 +269,7 @@ class Injector:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
 
     def disk_stopped(self, node: SimulatedBroker) -> None:
-        """End a machine whose disk has stopped during a callback, or only its process."""
+        """Cut the power of a machine whose disk stopped, or only kill its process."""
         may_lose_power = self._may_lose_power(node)
         self._trace.add(
             "FAULT", f"{node.name} ends during a change of its disk, or as a sync fails"
@@ -293,7 +293,7 @@ class Injector:
         return may_lose_writes and not is_hollow and not is_paused
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Pause the machines of a process until the fault is over, unless they restart before."""
+        """Pause the machines of a process until the fault is over, unless it restarts before."""
         paused = node.process.pause()
         if not paused:
             return
@@ -378,7 +378,7 @@ class Injector:
         self._until(fault, heal)
 
     def _disturb_lookups(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Let a broker find no host, at once or late, or find it late; its connections break."""
+        """Reset a broker's connections; name resolution fails or is slow until the end."""
         fails = fault.kind is FaultKind.LOOKUP_FAILS
         delay_ms = _LOOKUP_MS[fault.other % len(_LOOKUP_MS)]
         lookup_faults = self._network.lookup_faults
@@ -441,7 +441,7 @@ class Injector:
         self._remove_logs(lost_partitions(topics, topics_now))
 
         def go_on() -> None:
-            """Start the store and the brokers, and add the partitions that the store lost."""
+            """Start the store and brokers, and create partitions again that the store lost."""
             self._server.start()
             for process in processes:
                 process.allow()

@@ -1,12 +1,12 @@
-"""Map each generation of a group to a life of the group, by the records of `__consumer_offsets`.
+"""Assignment of each group generation to a life of the group, from `__consumer_offsets` records.
 
 ```
 generation 1 {a}   generation 2 {}   tombstone   generation 1 {b}
 └──────────── life 0 ────────────┘               └─── life 1 ───┘
 ```
 
-A group without members and offsets ends with a tombstone, for example as the only topic that it has
-committed offsets of is deleted. A group that begins later under its name counts from 1 again.
+A group without members and offsets ends with a tombstone, for example when the only topic is
+deleted for which it has committed offsets. A later group of the same name counts from 1 again.
 
 Source: GroupMetadataManager.cleanupGroupMetadata of 3.9.1.
 """
