@@ -463,6 +463,9 @@ class LossRules:
 
     @staticmethod
     def _keeps_all(history: History, isr: tuple[int, ...], broker_ids: frozenset[int]) -> bool:
-        """Return whether a member that has all stays, or all have, or none has any more."""
+        """Return True unless an ISR with both lossy and complete members loses all complete ones.
+
+        `broker_ids` are the members that it loses.
+        """
         whole = [i for i in isr if i not in history.lossy]
         return not whole or len(whole) == len(isr) or not broker_ids.issuperset(whole)

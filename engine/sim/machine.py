@@ -104,7 +104,7 @@ class Machine:
         try:
             callback()
         except MachineStopped:
-            # `on_stopped` handles it.
+            # `ran` finds the stopped disk.
             pass
         except Exception as error:
             self._events.broke(self, error)
