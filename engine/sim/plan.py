@@ -231,7 +231,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
 
 
 def _with_coordinators(plan: Plan) -> Plan:
-    """Return a plan with transactional producers and a group of consumers, as its seed has them."""
+    """Add transactional producers, a consumer group and copiers, as the plan's seed determines."""
     kinds = {fault.kind for fault in plan.faults}
     if plan.is_compacted or kinds & {FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK}:
         return plan

@@ -197,7 +197,7 @@ def _has_all_that_is_left(
 
 
 def lacks_offsets_alone(log: LocalLog, end_offset: int) -> bool:
-    """Return whether a log goes on behind an offset without a batch there."""
+    """Return True if `end_offset` is below a log's end and no batch is at or after it."""
     return log.log_start_offset <= end_offset < log.log_end_offset == log.locate(end_offset).offset
 
 

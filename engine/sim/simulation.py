@@ -234,7 +234,7 @@ class Simulation:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
     def ended(self, node: SimulatedBroker) -> None:
-        """Note an end after which a log may be truncated before a damaged batch."""
+        """Record the end of a process: a log may be truncated before a damaged batch."""
         self.invariants.losses.process_ended(node)
 
     def may_start(self, node: SimulatedBroker) -> bool:

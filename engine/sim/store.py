@@ -5,7 +5,7 @@ client ── request over the link ──> StoreServer ── ZnodeStore ──
        <── responses and watch events, in order ─┘
 ```
 
-Sessions expire without heartbeats; watches belong to a connection. `store_client.py` has the clients.
+Sessions expire without heartbeats; watches belong to a connection. Clients: `store_client.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class StoreObserver(Protocol):
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Note the nodes and sessions that a transaction changed, and the client that wrote."""
+        """Called with the nodes and sessions that a transaction changed, and the writer."""
         ...
 
 

@@ -29,7 +29,7 @@ from engine.sim.sent_transactions import SentOutcome, SentTransaction
 TRANSACTION_TOPIC = "__transaction_state"
 
 #: Whether a transaction must be committed, by the outcome that its producer knows.
-_TOLD = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}
+_MUST_BE_COMMITTED = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}
 #: A record of a transaction: its producer and number.
 Numbered = tuple[str, int]
 
@@ -178,10 +178,10 @@ class TransactionRules:
         for partition in transaction.sent:
             for is_committed in self._ends(transaction, partition).values():
                 return is_committed
-        return _TOLD.get(transaction.outcome)
+        return _MUST_BE_COMMITTED.get(transaction.outcome)
 
     def _ends(self, transaction: SentTransaction, partition: TopicPartition) -> dict[int, bool]:
-        """Return whether each record of a transaction is committed that a partition still has."""
+        """Return, by number, if each record of a transaction in a partition is committed."""
         log, producer = self._logs.get(partition), transaction.name.partition("@")[0]
         ended = {} if log is None else log.ended
         numbers = transaction.sent[partition]
@@ -204,7 +204,7 @@ class TransactionRules:
                 self._broke("R2", text, partition)
         if len(ends) > 1:
             self._broke("T1", f"{transaction} is committed in part", None)
-        expected = _TOLD.get(transaction.outcome)
+        expected = _MUST_BE_COMMITTED.get(transaction.outcome)
         if expected is not None and ends - {expected}:
             text = f"{transaction} was {transaction.outcome.value}, and its records are not"
             self._broke("T2", text, None)

@@ -8,8 +8,8 @@ check    it is still below the leader's former high watermark: it would never le
 ```
 
 A fetch session sends a high watermark once. A follower that ignores it and continues the session
-gets it again with the next record, or never. A follower whose fetch offset is below the leader's log
-start gets only that error, and learns the high watermark after it restarted its log.
+gets it again with the next record, or never. A follower whose fetch offset is below the leader's
+log start gets only that error, and learns the high watermark after it restarted its log.
 
 Source: HW-8, HW-10, FET-7.
 """
@@ -44,7 +44,7 @@ class Lag(NamedTuple):
     is_truncating: bool
     truncation_count: int
 
-    def is_behind(self, before: Lag) -> bool:
+    def is_later_than(self, before: Lag) -> bool:
         """Return True if this is a later observation of the same follower and fetch session."""
         return (
             self.fetcher is before.fetcher
@@ -73,7 +73,7 @@ class WatermarkRules:
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
     def check(self) -> None:
-        """Check HW-10 for followers that lagged at the last check, and note those that lag now."""
+        """Check HW-10 for followers that lagged at the last check; record those that lag now."""
         lags = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:
@@ -125,7 +125,7 @@ class WatermarkRules:
         Return the observation to compare with at the next check.
         """
         before = self._lags.get((broker_id, own.topic_partition))
-        if before is None or not lag.is_behind(before):
+        if before is None or not lag.is_later_than(before):
             return lag
         if own.high_watermark >= min(own.log.log_end_offset, before.leader_watermark):
             return lag
