@@ -142,7 +142,7 @@ class AuthenticationGate:
         self._follow(authenticator.take(frame))
 
     def _on_authenticated_frame(self, frame: memoryview) -> None:
-        """Serve a frame, begin a re-authentication, or end an expired connection."""
+        """Serve a frame, begin a re-authentication, or close a connection that has expired."""
         authenticator = self._authenticator
         if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
             self._begin()
