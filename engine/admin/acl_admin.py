@@ -11,8 +11,8 @@ entry that exists already is written again, without a note.
 
 Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
 Differs: the node is read before the first attempt too, while Kafka begins with its cache; a node
-that cannot be parsed is an error, while Kafka treats invalid JSON as empty. Kafka writes the note in
-a separate request: if that is never sent, other brokers keep the old entries, even if the same
+that cannot be parsed is an error, while Kafka treats invalid JSON as empty. Kafka writes the note
+in a separate request: if that is never sent, other brokers keep the old entries, even if the same
 change is requested again.
 """
 
@@ -89,7 +89,7 @@ class _Addition:
 
 
 class _Removal:
-    """The entries of a pattern after a removal, and the filter of each removed one."""
+    """Removes a pattern's entries that filters match; `removed` has the filter of each one."""
 
     def __init__(self, pattern: AclPattern, filters: Sequence[AclFilter]) -> None:
         self.removed: dict[AccessEntry, int] = {}
@@ -264,7 +264,7 @@ class AclAdmin:
         return True
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
-        """Put entries into the cache; call `on_change` if the first rule came or the last went."""
+        """Put entries into the cache; call `on_change` if the cache becomes empty or non-empty."""
         self._known_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)

@@ -63,7 +63,7 @@ def change_note(entity_path: str) -> Create:
 
 
 class ConfigAdmin:
-    """Reads and changes entities, each named as in a change: `topics/t`, `brokers/1`."""
+    """Reads and changes settings of entities, which are named as in a change note: `topics/t`."""
 
     def __init__(self, znodes: ZnodeClient) -> None:
         self._znodes = znodes
@@ -121,7 +121,7 @@ class ConfigAdmin:
         return True
 
     async def _controller_version(self) -> int:
-        """Return the version of `/controller`; raise NoController without one in ZooKeeper."""
+        """Return the version of `/controller`; raises NoController if no ZooKeeper controller."""
         try:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:

@@ -23,7 +23,7 @@ from engine.znode.values import decode_config
 
 
 def goes_when_empty(entity_path: str) -> bool:
-    """Return whether an entity, named as in a change, has no node without settings."""
+    """Return True if an entity (named as in a change note) has no node without settings."""
     return entity_path.partition("/")[0] in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
 
 

@@ -78,7 +78,7 @@ class QuotaAdmin:
         return found
 
     async def _check_exact(self, wanted: QuotaFilter) -> None:
-        """Read the node of the one entity that is meant: no node can have an empty name."""
+        """Read the node of a filter for one entity, as its name may be empty: a store error."""
         exact = {each.kind: each.name for each in wanted.components if not each.is_any}
         is_one = wanted.is_strict or IP in exact or len(exact) > 1
         if exact and is_one and len(exact) == len(wanted.components):

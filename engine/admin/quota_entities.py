@@ -204,7 +204,7 @@ def check_components(components: Sequence[Component]) -> None:
 
 
 def quotas_in(config: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, float]:
-    """Return the quotas among an entity's settings; raises UnexpectedChange for no number."""
+    """Return the quotas among an entity's settings; raises UnexpectedChange if not a number."""
     quotas = {}
     for key, text in config.items():
         if key in keys:

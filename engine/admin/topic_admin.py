@@ -132,7 +132,7 @@ class TopicAdmin:
     async def _led(
         self, results: TopicResults, counts: Mapping[str, int], timeout_ms: int
     ) -> TopicResults:
-        """Return the results once so many partitions have leaders, or the time is over."""
+        """Return the results once `counts` partitions of each topic have leaders, or timed out."""
         late = list(counts)
         if late and timeout_ms > 0:
             late = await self._waiting.for_leaders(counts, timeout_ms)

@@ -11,7 +11,7 @@ The checks of a new topic, in Kafka's order:
 | its name is allowed | INVALID_TOPIC_EXCEPTION |
 | it is not being deleted, nor stored already | TOPIC_ALREADY_EXISTS |
 | no other topic differs only in '.' and '_' | INVALID_TOPIC_EXCEPTION |
-| an assignment has equal counts, no duplicates, and partitions from 0 | INVALID_REPLICA_ASSIGNMENT |
+| an assignment has equal counts, no duplicates, partitions from 0 | INVALID_REPLICA_ASSIGNMENT |
 | its settings are allowed | INVALID_CONFIG |
 | the operator's policy allows it (`policies.py`) | POLICY_VIOLATION |
 

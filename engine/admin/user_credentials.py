@@ -110,7 +110,7 @@ class CredentialAdmin:
     async def _unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Refuse changes that lack a key; the removal of a missing credential is refused first."""
+        """Handle changes of which some have an empty password; missing credentials fail first."""
         missing: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
             found = await self._read(user, sanitized(user))
@@ -128,7 +128,7 @@ class CredentialAdmin:
     async def _altered(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Change users one by one; users without the credential to remove come first (as Kafka)."""
+        """Change users one by one; as in Kafka, users with a missing credential come first."""
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
@@ -206,7 +206,7 @@ def _nothing(user: str, code: int, message: str) -> UserCredentials:
 
 
 def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
-    """Return whether a credential has an empty salted password: no key can be derived."""
+    """Return True if a credential has an empty salted password: no key can be derived."""
     return any(change.salted is not None and not change.salted.password for change in changes)
 
 

@@ -229,7 +229,7 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
-    """Raise ReconfigurationRefused unless `new` is at least 1 and within half to double."""
+    """Raise ReconfigurationRefused unless `new` is at least 1 and from half to double of `old`."""
     if new == old or (new >= 1 and old // 2 <= new <= old * 2):
         return
     base = name.rpartition(_OF_A_LISTENER)[1] or name

@@ -60,7 +60,7 @@ def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]
 
 
 def encode_settings(entries: Mapping[str, str]) -> bytes:
-    """Return the content of a file for people, too: entries in their order, few escapes."""
+    """Return the content of a file that people read too: given order, few escapes."""
     lines = (
         f"{_escaped(key, in_key=True)}={_escaped(value, in_key=False, spared=_SEPARATORS)}\n"
         for key, value in entries.items()

@@ -106,14 +106,14 @@ class TopicConfig(NamedTuple):
 
     @property
     def timestamp_before_ms_max(self) -> int:
-        """Return the most that a record's time may lie in the past, also by the older key."""
+        """Return how far a record's timestamp may be in the past, in ms, by either key."""
         if self.message_timestamp_before_max_ms != _LONG_MAX:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
 
     @property
     def timestamp_after_ms_max(self) -> int:
-        """Return the most that a record's time may lie in the future, in ms."""
+        """Return how far a record's timestamp may be in the future, in ms, by either key."""
         if self.message_timestamp_after_max_ms != _LONG_MAX:
             return self.message_timestamp_after_max_ms
         return self.message_timestamp_difference_max_ms
