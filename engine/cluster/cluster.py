@@ -109,7 +109,7 @@ class MetadataStore:
         self._cancels[client] = self._timers.call_at(due_ms, beat)
 
     def _expire_later(self) -> None:
-        """Check for expired sessions at the next expiry, and every tick for new sessions."""
+        """Schedule the next check for expired sessions: at the next expiry, within one tick."""
         due_ms = self._clock.monotonic_ms() + ZOOKEEPER_TICK_MS
         next_ms = self._store.next_expiry_ms()
         due_ms = due_ms if next_ms is None else min(next_ms, due_ms)
@@ -192,7 +192,7 @@ class Cluster:
         self._peers: dict[int, Serve] = {}
 
     async def open(self, broker_ids: Iterable[int]) -> Cluster:
-        """Open brokers; if one fails, those opened before are closed. Errors: as `Broker.open`."""
+        """Open brokers; if one fails, close the opened ones. Raises the errors of `Broker.open`."""
         try:
             for broker_id in broker_ids:
                 await self.start(broker_id)

@@ -100,7 +100,7 @@ def pascal_name(member: E) -> str:
 
 
 def from_name(kind: type[E], name: str) -> E:
-    """Return the member of a name: `TransactionalId`, `TRANSACTIONAL_ID`; UNKNOWN for others."""
+    """Return the member with a name in either form (`TransactionalId`); UNKNOWN without one."""
     wanted = name.upper().replace("_", "")
     return next((member for member in kind if pascal_name(member).upper() == wanted), kind.UNKNOWN)
 

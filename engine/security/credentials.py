@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.security.scram import ScramCredential, ScramMechanism, credential_of
 
-#: Number of random bits in a broker's salt.
+#: Number of random bytes in a salt that a broker creates.
 SALT_BYTES: Final = 16
 
 
