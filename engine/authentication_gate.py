@@ -105,7 +105,7 @@ class CertificateGate:
             self._is_known = True
             self._session.authenticate(principal)
             self._connection.on_frame = self._client.take
-        # Frames of the same read still come here.
+        # Frames of the same read are still passed to the gate.
         self._client.take(frame)
 
 
@@ -163,7 +163,7 @@ class AuthenticationGate:
             self._cancel()
             self._connection.bound_frames(None)
             if self._authenticator.expires_ms is None:
-                # Frames of the same read still come here.
+                # Frames of the same read are still passed to the gate.
                 self._connection.on_frame = self._client.take
 
     def _begin(self) -> None:

@@ -61,7 +61,8 @@ def open_groups(
             return
         index = partition.topic_partition.partition
         if partition.is_leader:
-            # One that leads on in a new epoch keeps its groups, and their waiting members.
+            # A partition that stays leader in a new epoch keeps its groups and their waiting
+            # members.
             groups.registry.elected(index, partition.leader_epoch)
         else:
             groups.registry.resigned(index)

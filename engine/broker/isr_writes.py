@@ -159,7 +159,7 @@ class IsrWrites:
             self._last_change_ms = self._clock.monotonic_ms()
         self._ports.decided(proposal, decision)
 
-    # Telling the controller
+    # Notifying the controller
 
     def _send_changes(self) -> None:
         """Notify the controller of changed ISRs: after a quiet period, or at the maximal delay."""

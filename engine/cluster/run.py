@@ -152,7 +152,7 @@ def _run_cluster(
                 await members.open()
             else:
                 settings_of = partial(_settings_of, data, current_plan, znode_address)
-                # Brokers that ended in processes of their own: nothing runs on their directories.
+                # Broker processes that ended: nothing runs on their directories.
                 for broker_id in plan.broker_ids():
                     await store.end_session_of(broker_path(broker_id))
                 members = Cluster(store, process.host, settings_of, on_fatal)
@@ -326,7 +326,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         clusters.append(cluster)
         address = cluster.addresses()[broker_id]
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
-        # Nobody told of changes while it started.
+        # The process received no signal of changes while it started.
         apply_faults(data, process.links, network_path)
         _log.info("ready: %s", address)
         report_ready(address)
@@ -348,7 +348,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     def poll() -> None:
         """Apply network faults and begin the waiting request; called at a signal."""
         apply_faults(data, process.links, network_path)
-        # One that takes several turns is not begun with a second time.
+        # A request may take several turns of the loop: do not begin it twice.
         if not is_answering:
             drive(answer())
 

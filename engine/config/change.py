@@ -112,7 +112,7 @@ def _value_of(key: ConfigKey, name: str, text: str) -> ConfigValue:
             )
     except ConfigError as error:
         if is_of_start and name != key.name:
-            # Kafka reads it as the listener would be opened.
+            # Kafka parses this setting when it opens the listener.
             raise ReconfigurationRefused(error.key, error.value, error.rule) from error
         raise
     return value

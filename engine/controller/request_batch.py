@@ -156,7 +156,7 @@ class RequestBatch:
                 ],
                 live_leaders=self._live_leaders({state.leader for state in states.values()}),
             )
-            # Without a response nothing is known of its replicas, and nothing changes.
+            # Without a response the state of the replicas is unknown, and nothing changes.
             sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", order)
             sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 

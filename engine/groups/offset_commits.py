@@ -239,7 +239,7 @@ class OffsetCommits:
                 else:
                     at = result.base_offset + position
                     group.offsets.appended_in_transaction(producer_id, key, committed, at)
-            # Of a group that is gone nothing is noted, and another may have its id.
+            # Do not record anything for a removed group: a new group may have its id.
             is_gone = group.is_in(GroupState.DEAD)
             if not is_gone and not group.offsets.has_pending_of(producer_id):
                 self._registry.note_ended(producer_id, group_id)

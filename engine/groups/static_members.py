@@ -52,7 +52,7 @@ class StaticMembers:
             def written() -> None:
                 """Answer the join after the write; restore the old member after a failed write."""
                 code = stored.result()
-                # A member that is gone has given its protocols back already.
+                # The protocols of a removed member are removed already.
                 if code and group.members.get(member.member_id) is member:
                     group.update(member, *before, join=member.join)
                     self._undo(group, member, instance_id, old_id)

@@ -56,7 +56,7 @@ def level_counts(
     rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
     rising.sort(key=lambda b: (-b.held, b.broker))
     now = {group: sum(b.held for b in members) for group, members in groups.items()}
-    # Racks that hold more now come first: what can stay where it is need not move.
+    # Racks that hold more now come first, so that as few replicas as possible must move.
     for most in (now, dict.fromkeys(groups, total)):
         for bound in rising:
             group = bound.group

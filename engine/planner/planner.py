@@ -90,7 +90,7 @@ def _spread(
     has_faults = any(map(state.fault_count, range(len(state.replicas))))
     search(state, notes)
     if has_faults and constraints.is_unlimited:
-        # A fault that a move has mended leaves racks other limits.
+        # Repairing rack faults changes the limits of the racks.
         later = PlanFindings("spread")
         go_on(state, model, later, begin, search)
         notes.bound_moves += later.bound_moves
@@ -146,7 +146,8 @@ def replace(
             else:
                 homeless.append(ReplicaToPlace(partition, source))
         notes.bound_moves -= sum(state.movable[item.partition] for item in homeless)
-        # What stands in the old one's place stays there, and leads what that led.
+        # Replicas that replaced those of the old broker are not moved again, and keep its
+        # leaderships.
         for partition in replaced:
             state.movable[partition] = False
         rehouse(state, notes, homeless, "replace")

@@ -168,7 +168,7 @@ class Execution:
         #: In how many polls in a row each partition had a state that the plan does not expect.
         self._astray: Counter[TopicPartition] = Counter()
         #: Changes that the controller has accepted or that were seen in progress; below, those of
-        #: them that somebody has cancelled since.
+        #: them that were cancelled since.
         self._accepted: set[TopicPartition] = set()
         self._taken_back: set[TopicPartition] = set()
         #: Name of the user who has requested a cancellation; None without one.

@@ -183,7 +183,8 @@ class Throttling:
         try:
             answer_ms = self._cluster.answer_ms()
         except EngineError:
-            # A broker died, or the topic to measure by is gone: the rate stays until it shows.
+            # A broker died, or the topic used for measuring is deleted: keep the rate until that is
+            # known.
             return rates
         seen = RateObservation(now.now_ms, copied, answer_ms, self._left_count)
         if adaptive is None:

@@ -202,7 +202,7 @@ class MetadataCache:
                 added.append(topic)
             self._topics[topic] = partitions
         if staged.partition_count and len(self._topics) <= _ORDERED_TOPICS_MAX:
-            # Of more topics Kafka's responses are in the order of another map.
+            # With more topics the order of Kafka's responses comes from another kind of map.
             known = [topic for topic in self._topics if topic not in added]
             in_map = in_any_ref_map_order(known + in_java_hash_order(added), topic_count)
             self._topics = {topic: self._topics[topic] for topic in in_map}

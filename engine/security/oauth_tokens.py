@@ -156,7 +156,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
         if key.get("use", "sig") != "sig":
             continue
         try:
-            # Kafka's library too takes any algorithm of the key's kind, whichever it names.
+            # Kafka's library accepts any algorithm of the key's type too, whichever the key names.
             public = jwt.PyJWK({**key, "alg": None}, algorithm=_default_algorithm(key)).key
             jwt.decode(
                 text,

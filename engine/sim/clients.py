@@ -535,14 +535,16 @@ class SimulatedProducer:
         ):
             self._events.record(self.name, f"{text} of {leader.host}, which leads no more")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_written(self, batch):
-            # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
-            # it, and sent again after a restart, is refused and not known as a repetition.
+            # A producer snapshot contains only the last batch of each producer, in Kafka too: an
+            # earlier batch that is repeated after a restart is refused and not recognized as a
+            # duplicate.
             self._events.record(self.name, f"{text}, it is written already")
-            # Until all in sync have it, it may be lost with its leader, and has to come again.
+            # Until all in-sync replicas have it, it may be lost with its leader and must be sent
+            # again.
             batch.is_accepted = self._events.is_committed(self, batch)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
-            # Every first sequence is taken from a producer that a log does not know: too few were
-            # in sync for this one, and enough a moment later for the next.
+            # A log accepts any first sequence from a producer it does not know: this batch was
+            # refused for too few in-sync replicas, and the next arrived when there were enough.
             self._events.record(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_forgotten(self, batch):
@@ -552,8 +554,9 @@ class SimulatedProducer:
             code == OUT_OF_ORDER_SEQUENCE_NUMBER
             and self._events.leader_epoch(batch.partition) != batch.leader_epoch
         ):
-            # A leader that was stopped and deposed refuses what comes behind records that it has
-            # not; it may lead again when the answer is there, which waits for those before it.
+            # A leader that was stopped and replaced refuses batches that follow records it does not
+            # have. It may be the leader again when the response arrives, which waits for those
+            # before it.
             self._events.record(self.name, f"{text}, asked in an earlier epoch")
         elif not error.is_retriable:
             self._events.broke("T5", f"{self.name} {text}", batch.partition)

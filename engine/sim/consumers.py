@@ -139,7 +139,8 @@ class SimulatedConsumer:
                 return
             now_ms = self._requests.timers.clock.monotonic_ms()
             if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
-                # A replica that its broker was never told to give up believes that it leads.
+                # A broker that never received the order to stop its replica still acts as its
+                # leader.
                 self._find_leader(partition)
                 return
             pause_ms = self._random.randrange(1, 2 * self._pause_ms)
@@ -153,7 +154,7 @@ class SimulatedConsumer:
             and (found := self._events.resume_at(partition, self.positions[partition])) is not None
         ):
             self.positions[partition] = found
-        # A follower serves consumers too, and may be behind.
+        # A follower serves consumers too, and its log may be shorter.
         elif row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
             position = self.positions[partition]
             self._events.broke(

@@ -136,29 +136,29 @@ DURATIONS = {
 
 #: Kinds that are drawn together, for scenarios that need all of them.
 THEMES = (
-    # Two elections that somebody hears of late: unfenced fetch, fast double fail-over.
+    # Two elections that a broker learns of late: unfenced fetch, fast double failover.
     (FaultKind.DEAF, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.SLOW),
-    # A new leader whose watermark lags, a follower that was away: early ISR growth.
+    # A new leader whose watermark lags, a follower that was cut off: early ISR growth.
     (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.CUT),
     # Orders of two controllers at once: zombie controller.
     (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
-    # One that goes on writing when the next has begun.
+    # A controller that still writes after its successor has begun.
     (FaultKind.DEPOSE, FaultKind.PAUSE, FaultKind.HAND_OVER),
-    # Orders that come again, and answers that come late, during elections and smaller sets.
+    # Repeated orders and late responses during elections and ISR shrinks.
     (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
     (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
-    # Connections that cannot be made again when they have to be: orders, grants, fetches.
+    # Connections that cannot be reopened when needed: orders, ISR proposals, fetches.
     (FaultKind.LOOKUP_FAILS, FaultKind.LOOKUP_SLOW, FaultKind.HAND_OVER, FaultKind.RESET),
-    # Logs that are made and removed while disks fail.
+    # Logs that are created and deleted while disks fail.
     (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
-    # Files that are written, synced and renamed in an order that has a reason.
+    # Files whose order of writes, syncs and renames matters.
     (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
-    # Syncs that fail as the power goes, disks that write in any order.
+    # Syncs that fail at a power cut, disks that write in any order.
     (FaultKind.SYNC_ERROR, FaultKind.POWER_CUT, FaultKind.READ_ERROR),
-    # One directory that fails beside another that works.
+    # A failed log directory beside one that works.
     (FaultKind.DIRECTORY_FAILED, FaultKind.HAND_OVER, FaultKind.MOVE),
     (
         FaultKind.DIRECTORY_FAILED,
@@ -166,10 +166,10 @@ THEMES = (
         FaultKind.CREATE_TOPIC,
         FaultKind.LATE_WORK,
     ),
-    # Flushes whose end is heard of late: truncations, rolls, deletions, power cuts meanwhile.
+    # Flushes that complete late: truncations, rolls, deletions, power cuts meanwhile.
     (FaultKind.LATE_WORK, FaultKind.POWER_CUT, FaultKind.CUT, FaultKind.HAND_OVER),
     (FaultKind.LATE_WORK, FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.POWER_CUT),
-    # Reassignments that their controller does not live to see the end of.
+    # Reassignments that outlast their controller.
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),
 )

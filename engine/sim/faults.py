@@ -181,7 +181,7 @@ class Injector:
             case _:
                 raise AssertionError(f"{kind} is nobody's")
 
-    # Who
+    # Choice of brokers
 
     def _target(self, fault: Fault) -> SimulatedBroker:
         """Return the broker that a fault names by id, as controller, or by its role."""

@@ -274,7 +274,7 @@ class Ledger:
             )
         )
         if is_lost:
-            # The response was under way as a leader without the batch began.
+            # The response was still being delivered when a leader without the batch was elected.
             self.excused_count += batch.count
             return
         accepted = self._accepted.setdefault((producer.name, batch.partition), {})

@@ -311,7 +311,7 @@ class LossRules:
         kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
         is_kept = lossy is not None and first < min(kept_end, end)
         if is_kept and awaited is not None and awaited.is_unclean:
-            # It was not in sync: its disk kept what it had there in place of what is committed.
+            # It was out of sync: its disk kept other records at the offsets of the committed ones.
             is_kept = not any(batch.base_offset <= first <= batch.last_offset for batch in batches)
         if awaited is None or is_kept or first >= end:
             return (

@@ -134,7 +134,7 @@ class MachineNetwork:
             listener.arrive(Arrival(source.name, theirs.peer, theirs))
 
         def found() -> None:
-            # The first that is carried, before what was sent meanwhile.
+            # Deliver this before everything that was sent meanwhile.
             _carry(there, target, target_life, refuse)(arrive)
             carry.open()
 

@@ -106,7 +106,7 @@ class SimulatedBroker:
         #: cannot continue.
         self._is_ending = False
         self._has_given_up = False
-        #: The `Broker.open` under way.
+        #: The running `Broker.open`.
         self._opening: PromiseCoroutine[Broker] | None = None
         #: Objects of killed lives, referenced for ever: a released coroutine would run its
         #: `finally` blocks, which a killed process does not.

@@ -103,7 +103,7 @@ class Operator:
             FaultKind.LIMIT_CLIENTS: self._limit_clients,
         }
 
-    # Talking to the cluster
+    # Requests to the cluster
 
     def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None

@@ -251,8 +251,8 @@ def _with_coordinators(plan: Plan) -> Plan:
         copier_count = draw.choice(_COPIER_COUNTS)
     draw = Random(f"{plan.seed}/verification")
     deletes = plan.retention != (-1, -1) or kinds & _DELETING_WORK
-    # Without verification a log fences old epochs by its producers, which it forgets with their
-    # last record: only where nothing is deleted.
+    # Without verification a log fences old epochs by its producer states, which it removes with
+    # their last record: skip it only where nothing is deleted.
     may_skip_verification = ids and not copier_count and not deletes
     is_verified = not may_skip_verification or draw.random() >= _UNVERIFIED_SHARE
     if not is_verified:

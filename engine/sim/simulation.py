@@ -130,7 +130,7 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
-        #: Brokers that must stay down because nobody has seen their losses yet.
+        #: Brokers that must stay down because their losses are not recorded yet.
         self._returns = DelayedRestarts(self.invariants.losses)
         #: Producers to topics that are created and deleted during the run, by topic name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}

@@ -72,7 +72,7 @@ class SimulatedZnodeClient:
         self._heard_ms = 0
         #: Cancels the timer of the next connection attempt or heartbeat.
         self._cancel: Callable[[], None] = lambda: None
-        #: Promise of a `connect` under way; None otherwise.
+        #: Promise of a running `connect`; None otherwise.
         self._connecting: Promise[None] | None = None
         #: The connection that is being made; a later one replaces it.
         self._attaching: StoreConnection | None = None

@@ -107,5 +107,5 @@ class ProducerIds:
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
         """Return whether the block is not empty and begins at or after the present block's end."""
-        # Two producers with the same id could not be told apart.
+        # Two producers with the same id could not be distinguished.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

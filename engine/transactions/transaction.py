@@ -81,7 +81,7 @@ class Transaction:
         #: Wall time at which the transaction began; NO_TIME if none is open.
         self.start_ms = NO_TIME
         self.last_update_ms = now_ms
-        #: State that is being written to the log. None: no write is under way.
+        #: State that is being written to the log. None: no write is pending.
         self.pending_state: TransactionState | None = None
         #: Whether a raised epoch could not be written: the next fence uses it again.
         self.has_failed_epoch_fence = False

@@ -196,7 +196,8 @@ class ReplicaFetcher:
                     self.followed.unreached(specs)
             answers = session.answers(response)
         if not self.followed.taken(answers):
-            # A session sends a watermark once: one passed over is only sent in a new session.
+            # A session sends each watermark once: only a new session repeats one that was not
+            # applied.
             session.reset()
         self._next()
 
