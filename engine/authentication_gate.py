@@ -1,22 +1,22 @@
-"""The gate before a connection's requests: it authenticates the client, and again later.
+"""Authentication of a connection's client before its first request, and re-authentication later.
 
 A listener with SASL:
 
 ```
-frame ─ not known yet ─────────────> SaslAuthenticator ─ response
-      │                                  └─ failed ─ delay: nothing is read ─ response ─ end
-      ├─ known, and sessions end ─ SaslHandshake ─> SaslAuthenticator
-      │                          └─ expired ─> end
-      └─ known ───────────────────────────────────> ClientConnection.take
+frame ─ unauthenticated ───────────> SaslAuthenticator ─ response
+      │                                  └─ failed ─ delay without reading ─ response ─ close
+      ├─ authenticated, sessions expire ─ SaslHandshake ─> SaslAuthenticator
+      │                                 └─ expired ─> close
+      └─ authenticated ───────────────────────────> ClientConnection.take
 ```
 
-Where sessions do not end the gate steps aside once the client is known: the connection's frames go
-to `ClientConnection.take` directly, as those of a listener in plain text do all the while.
+If sessions do not expire, the gate is removed after the authentication: the connection's frames go
+directly to `ClientConnection.take`, as on a plaintext listener.
 
-A listener with TLS alone has a gate that is passed once: the first frame comes behind the
-handshake, and the certificate says who the client is.
+On a listener with TLS alone, the first frame arrives after the TLS handshake, and the client's
+principal is taken from its certificate once.
 
-An authentication has a deadline: a client that goes on asking for versions would never be idle.
+An authentication has a deadline: a client that keeps sending ApiVersions would never be idle.
 
 Source: KafkaChannel, Selector.DelayedAuthenticationFailureClose, SocketServer's
 processCompletedReceives of 3.9.1. Differs: the deadline; Kafka's only bound is that of idle
@@ -43,37 +43,37 @@ _KEY: Final = struct.Struct(">h")
 
 
 class Authentication(NamedTuple):
-    """Authentication by a listener."""
+    """The settings by which a listener authenticates its clients."""
 
     listener: SaslListener
     timers: Timers
     clock: Clock
-    #: How long a client that failed waits for the response.
+    #: Delay of the response to a failed authentication.
     failure_delay_ms: int
-    #: The largest frame of a client that is not known.
+    #: The largest frame of an unauthenticated client.
     receive_bytes_max: int
-    #: How long an authentication may take, 0 for any time.
+    #: Time limit of an authentication; 0 for no limit.
     deadline_ms: int = 0
 
 
 class AuthenticatedClient(Protocol):
-    """The connection behind the gate."""
+    """The connection that the gate protects."""
 
     def take(self, frame: memoryview) -> None:
-        """Serve one request frame of a client that is known."""
+        """Serve one request frame of an authenticated client."""
         ...
 
     def respond(self, content: bytes) -> None:
-        """Send a response behind those that are still owed."""
+        """Send a response after those that are still pending."""
         ...
 
     def end_unauthenticated(self, reason: str) -> None:
-        """End the connection, behind the responses that are still owed."""
+        """Close the connection after the responses that are still pending."""
         ...
 
 
 class CertificateGate:
-    """Takes the first frame of a connection; the client's principal comes from its certificate."""
+    """Sets the client's principal from its TLS certificate when the first frame arrives."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class CertificateGate:
         session: Session,
         principal_of: Callable[[bytes | None], str],
     ) -> None:
-        """Take the connection's frames until then; `principal_of` raises EngineErrors."""
+        """Handle the connection's first frame; `principal_of` may raise EngineErrors."""
         self._connection = connection
         self._client = client
         self._session = session
@@ -105,12 +105,12 @@ class CertificateGate:
             self._is_known = True
             self._session.authenticate(principal)
             self._connection.on_frame = self._client.take
-        # Frames of the same read still come here.
+        # Frames of the same read are still passed to the gate.
         self._client.take(frame)
 
 
 class AuthenticationGate:
-    """Takes the frames of one connection to a listener with SASL."""
+    """Handles the frames of one connection to a SASL listener until the client is authenticated."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class AuthenticationGate:
         authenticator: SaslAuthenticator,
         authentication: Authentication,
     ) -> None:
-        """Take the connection's frames from now on."""
+        """Handle the connection's frames from now on."""
         self._connection = connection
         self._client = client
         self._authenticator = authenticator
@@ -130,11 +130,11 @@ class AuthenticationGate:
         self._begin()
 
     def close(self) -> None:
-        """Do nothing more: the connection has ended."""
+        """Cancel the timer, because the connection has ended."""
         self._cancel()
 
     def _on_frame(self, frame: memoryview) -> None:
-        """Pass a frame to the authenticator until the client is known, then to the server."""
+        """Pass a frame to the authenticator, or to the server once the client is authenticated."""
         authenticator = self._authenticator
         if authenticator.is_complete:
             self._on_authenticated_frame(frame)
@@ -142,7 +142,7 @@ class AuthenticationGate:
         self._follow(authenticator.take(frame))
 
     def _on_authenticated_frame(self, frame: memoryview) -> None:
-        """Serve a frame, begin a re-authentication, or end an expired connection."""
+        """Serve a frame, begin a re-authentication, or close a connection that has expired."""
         authenticator = self._authenticator
         if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
             self._begin()
@@ -153,7 +153,7 @@ class AuthenticationGate:
             self._client.take(frame)
 
     def _follow(self, step: AuthenticationStep) -> None:
-        """Send an authentication step's response, or fail; serve frames once it is complete."""
+        """Send the response of an authentication step, or fail; once complete, serve frames."""
         if step.end_reason is not None:
             self._fail(step)
             return
@@ -163,13 +163,13 @@ class AuthenticationGate:
             self._cancel()
             self._connection.bound_frames(None)
             if self._authenticator.expires_ms is None:
-                # Frames of the same read still come here.
+                # Frames of the same read are still passed to the gate.
                 self._connection.on_frame = self._client.take
 
     def _begin(self) -> None:
-        """Bound the size and the time of an authentication.
+        """Limit the frame size and the duration of an authentication.
 
-        An unauthenticated client must not hold memory or a connection for long.
+        An unauthenticated client must not use much memory, or hold a connection for long.
         """
         authentication = self._authentication
         bound = FrameBound(authentication.receive_bytes_max, self._too_large)
@@ -189,7 +189,7 @@ class AuthenticationGate:
         self._follow(self._authenticator.too_large(size_bytes))
 
     def _fail(self, step: AuthenticationStep) -> None:
-        """End the connection, behind the delay that keeps a client from trying fast."""
+        """Close the connection after the delay that prevents fast retries."""
         delay_ms = self._authentication.failure_delay_ms
         self._cancel()
         self._connection.pause(PauseReason.AUTHENTICATION)
@@ -206,4 +206,4 @@ class AuthenticationGate:
 
 
 def _nothing() -> None:
-    """Stand for what cancels something, where nothing is to happen."""
+    """Do nothing: the default cancel function."""

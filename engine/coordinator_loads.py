@@ -1,16 +1,16 @@
-"""The loads of partitions that a coordinator has just become the leader of, of groups and of ids.
+"""Loads of coordinator partitions, of groups or transactional ids, after their leader has changed.
 
 ```
- begun ──> read from its start ──> whole: the owner serves what it says, and ends the load
-                  ^      │ cannot be read
+ begun ──> read from its start ──> complete: the owner serves its content, and ends the load
+                  ^      │ read error
                   └──────┘ after a pause
 ```
 
-A load goes on until its partition is lost, or another is begun for it.
+A load continues until its partition is lost, or another load of it is begun.
 
 Source: loadingPartitions of GroupMetadataManager and of TransactionStateManager of 3.9.1.
-Differs: a partition that cannot be read is read again, and not served meanwhile; Kafka serves it as
-far as it was read.
+Differs: a partition with a read error is read again, and not served meanwhile; Kafka serves the
+part that it has read.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ R = TypeVar("R")
 
 
 class CoordinatorLoad:
-    """One load of a partition in a leader epoch, which goes on until another takes its place.
+    """One load of a partition in a leader epoch.
 
-    A topic that was deleted and made again begins with the same epochs.
+    Loads are compared by identity: a topic that was deleted and created again has the same epochs.
     """
 
     def __init__(self, partition: int, leader_epoch: int) -> None:
@@ -40,42 +40,45 @@ class CoordinatorLoad:
 
 
 class CoordinatorLoads:
-    """The loads of one topic's partitions that go on now."""
+    """The loads in progress of one topic's partitions."""
 
     def __init__(self, topic: str, turns: LoopTurns, log: logging.Logger) -> None:
-        """`log` gets the errors of partitions that cannot be read."""
+        """Create it without loads; `log` receives the read errors of partitions."""
         self._topic = topic
         self._turns = turns
         self._log = log
         self._loads: dict[int, CoordinatorLoad] = {}
 
     def __contains__(self, partition: object) -> bool:
-        """Return whether a partition is loaded now."""
+        """Return True if a partition is being loaded."""
         return partition in self._loads
 
     def __bool__(self) -> bool:
-        """Return whether some partition is loaded now."""
+        """Return True if any partition is being loaded."""
         return bool(self._loads)
 
     def get(self, partition: int) -> CoordinatorLoad | None:
-        """Return the load of a partition, None if it is not loaded now."""
+        """Return the load of a partition; None if it is not being loaded."""
         return self._loads.get(partition)
 
     def begin(self, partition: int, leader_epoch: int) -> CoordinatorLoad:
-        """Begin a load, in place of one that goes on."""
+        """Begin a load of a partition; it replaces one in progress."""
         load = self._loads[partition] = CoordinatorLoad(partition, leader_epoch)
         return load
 
     def end(self, partition: int) -> None:
-        """End the load of a partition, if there is one: it is whole, or the partition lost."""
+        """End the load of a partition, if there is one.
+
+        It is complete, or the partition was lost.
+        """
         self._loads.pop(partition, None)
 
     def end_all(self) -> None:
-        """End all loads: the broker stops."""
+        """End all loads, because the broker stops."""
         self._loads.clear()
 
     def is_current(self, load: CoordinatorLoad) -> bool:
-        """Return whether a load goes on."""
+        """Return True if a load has neither ended nor been replaced."""
         return self._loads.get(load.partition) is load
 
     def while_current(self, load: CoordinatorLoad, items: Iterable[T]) -> Iterator[T]:
@@ -94,8 +97,8 @@ class CoordinatorLoads:
     ) -> T | None:
         """Read a partition, and retry until it succeeds; None if the load ends before.
 
-        Each attempt fills the object that `begin` returns: `apply` is called with one item of
-        `records_of` after the other, in turns of the loop.
+        Each attempt fills the object that `begin` returns: `apply` is called with each item of
+        `records_of`, in turns of the loop.
         """
         while self.is_current(load):
             loaded = begin()
@@ -103,7 +106,7 @@ class CoordinatorLoads:
                 records = self.while_current(load, records_of(load.partition))
                 await self._turns.each(records, partial(apply, loaded))
             except EngineError as error:
-                # Served as it is, it would send consumers to their reset positions.
+                # A partition with missing offsets would let consumers reset their positions.
                 self._log.error(
                     "partition %d of %s is read again: %s", load.partition, self._topic, error
                 )

@@ -1,10 +1,10 @@
-"""Reading DER: a tag, a length, the content, one behind the other.
+"""Reading of DER: each value is a tag, a length and the content.
 
 ```
 30 0d | 06 09 2a 86 48 … | 05 00        a sequence of an object identifier and a null
 ```
 
-Source: X.690. Differs: tags of more than one byte are refused; nothing here has any.
+Source: X.690. Differs: tags of more than one byte are rejected; our data have none.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _LENGTH_BYTES_MAX: Final = 4
 
 
 class MalformedDer(EngineError):
-    """Bytes are not valid DER."""
+    """Raised for bytes that are not valid DER."""
 
     def __init__(self) -> None:
         super().__init__("bytes that are no DER")
 
 
 class DerValue(NamedTuple):
-    """One value; `raw` is all of it, with tag and length."""
+    """One value; `raw` is the complete encoding with tag and length."""
 
     tag: int
     content: bytes
@@ -40,7 +40,7 @@ class DerValue(NamedTuple):
 
 
 def der_values(content: bytes) -> Iterator[DerValue]:
-    """Return the values in some bytes, in order; raises MalformedDer."""
+    """Yield the consecutive values in `content`; raises MalformedDer."""
     position = 0
     while position < len(content):
         value = _value_at(content, position)
@@ -49,7 +49,7 @@ def der_values(content: bytes) -> Iterator[DerValue]:
 
 
 def der_value(content: bytes, tag: int) -> DerValue:
-    """Return the one value that bytes begin with; raises MalformedDer if it has another tag."""
+    """Return the first value in `content`; raises MalformedDer if it has another tag."""
     value = _value_at(content, 0)
     if value.tag != tag:
         raise MalformedDer
@@ -57,7 +57,7 @@ def der_value(content: bytes, tag: int) -> DerValue:
 
 
 def object_identifier(content: bytes) -> str:
-    """Return an object identifier as numbers with dots; raises MalformedDer."""
+    """Return an object identifier in dotted form; raises MalformedDer."""
     numbers: list[int] = []
     number = 0
     for byte in content:

@@ -1,17 +1,17 @@
-"""The tree of errors: every failure is typed, carries fields, and builds its message from them.
+"""The error classes: every failure has a type and fields, from which its message is built.
 
 ```
 EngineError
-├─ ApiError        an answer with exactly one of Kafka's error codes
-├─ WireError       a peer's bytes are wrong
-├─ StorageError    a file or directory is wrong
-├─ FencedError     someone newer has taken over
-├─ ZnodeError      the metadata store refused
-└─ ConfigError     a setting is wrong
-InvariantBroken    a rule of our own is broken; never caught
+├─ ApiError        a response with one of Kafka's error codes
+├─ WireError       invalid bytes from a peer
+├─ StorageError    an invalid or missing file or directory
+├─ FencedError     fenced by a newer epoch
+├─ ZnodeError      an operation rejected by the metadata store
+└─ ConfigError     an invalid setting
+InvariantBroken    a broken invariant of the engine; never caught
 ```
 
-Leaves are defined beside the code that raises them.
+Subclasses are defined next to the code that raises them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from engine.kafka_errors import kafka_error
 
 
 class EngineError(Exception):
-    """Base of every expected failure of the engine."""
+    """Base class of every expected failure of the engine."""
 
-    #: What to try next, shown by the command line under the message.
+    #: A suggestion for the user, which the command line shows below the message.
     hint: str | None = None
 
 
-#: Kafka's refusal of a request shows Java's object: connection, session, buffer.
+#: Kafka's error message for a request contains the Java object: connection, session, buffer.
 _JAVA_REQUEST = re.compile(r"\ARequest Request\(.*\) (?=is not|needs)", re.DOTALL)
 
 
 class ApiError(EngineError):
-    """An answer that carries one of Kafka's error codes; `detail` is the message as it came."""
+    """A response with one of Kafka's error codes; `detail` is the broker's unchanged message."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -43,7 +43,7 @@ class ApiError(EngineError):
 
 
 def api_error(code: int, detail: str | None = None) -> ApiError:
-    """Return the error of an answer; `detail` is the broker's own message, if it sent one."""
+    """Return the error for a response's code; `detail` is the broker's message, if it sent one."""
     return ApiError(code, detail or kafka_error(code).meaning)
 
 
@@ -52,14 +52,14 @@ class WireError(EngineError):
 
 
 class StorageError(EngineError):
-    """A file or directory is missing, damaged, or not of the expected kind."""
+    """A file or directory is missing, damaged, or of another kind than expected."""
 
 
 class CorruptRecord(StorageError):
     """Bytes of a log do not form a record batch or record.
 
-    `position` is the byte position in `path` (or in the buffer when `path` is None) of the
-    batch or field at fault; `expected` and `got` say what was looked for and what was there.
+    `position` is the byte position of the faulty batch or field in `path`, or in the buffer if
+    `path` is None; `expected` and `got` describe what should be there and what is.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class CorruptRecord(StorageError):
         super().__init__(f"{where}{at}: expected {expected}, got {got}")
 
     def at(self, path: str | None, position: int | None) -> CorruptRecord:
-        """Return the same error placed in a file; positions inside a buffer are added up."""
+        """Return a copy with a path; `position` is added to the position inside the buffer."""
         base = position or 0
         inner = self.position or 0
         placed = type(self).__new__(type(self))
@@ -86,12 +86,12 @@ class CorruptRecord(StorageError):
 
 
 class CorruptFile(StorageError):
-    """A file beside the log (index, snapshot, checkpoint) does not follow its format."""
+    """A file other than the log (index, snapshot, checkpoint) does not follow its format."""
 
     def __init__(
         self, path: str, expected: str, got: object, *, position: int | None = None
     ) -> None:
-        """`position` is the byte in the file at which it is wrong, None for the file as a whole."""
+        """Create the error; `position` is the faulty byte, None for the file as a whole."""
         self.path = path
         self.position = position
         self.expected = expected
@@ -101,17 +101,17 @@ class CorruptFile(StorageError):
 
 
 class FencedError(EngineError):
-    """Someone with a newer epoch has taken over."""
+    """An instance with a newer epoch has replaced this one."""
 
 
 class ZnodeError(EngineError):
-    """The metadata store refused an operation."""
+    """The metadata store rejected an operation."""
 
 
 class ConfigError(EngineError):
     """A setting has a value that its rule does not allow.
 
-    `kafka_message` is what a broker of Kafka answers, where that does not follow from the rule.
+    `kafka_message` is the message of a Kafka broker, if it does not follow from the rule.
     """
 
     def __init__(
@@ -125,4 +125,4 @@ class ConfigError(EngineError):
 
 
 class InvariantBroken(AssertionError):
-    """A rule of the engine itself is broken: nothing may catch it."""
+    """An invariant of the engine is broken; no code may catch this error."""

@@ -1,29 +1,29 @@
-"""The order of keys in hash maps of Scala and of Java.
+"""The iteration order of keys in hash maps of Scala and Java.
 
-Some responses of Kafka's brokers list the keys of a Scala hash map in the map's own order.
+Some responses of Kafka's brokers list keys in the iteration order of such a map.
 
 ```
 hash      String.hashCode: h = 31 * h + unit for each UTF-16 unit, 32 bits
 improved  h ^ (h >>> 16)
-table     16 chains, doubled as soon as 3/4 of it would be taken
+table     16 chains, doubled as soon as 3/4 of it would be used
 chain     improved & (chains - 1); in a chain by the improved hash as a signed number
 ```
 
-The order is that of the names alone: of when they came only names of one hash tell.
+The order depends only on the names, except for names with equal hashes.
 
-Java's map has the same table, which grows only when more than 3/4 of it is taken; within a chain
-keys stay in the order in which they came.
+Java's map has the same table, which is doubled only when more than 3/4 of it is used; within a
+chain, keys are in insertion order.
 
-Java's concurrent map grows as Scala's does, and never shrinks. New keys go behind those of their
-chain; as it grows a chain is taken apart: its last run of keys that stay together keeps its order,
-each key before that run is put in front.
+Java's concurrent map is doubled like Scala's, and never shrinks. New keys are appended to their
+chain. When the table is doubled, each chain is split: its last run of keys with the same new chain
+keeps its order, and each key before that run is put in front.
 
-Scala's immutable map keeps up to four keys in the order in which they came. More are in a tree:
+Scala's immutable map keeps up to four keys in insertion order. More keys are in a tree:
 
 ```
 improved  h + ~(h << 9), ^ >>> 14, + << 4, ^ >>> 10, 32 bits
-node      32 places by five bits of it, the lowest first; keys that are alone in theirs, then the
-          nodes of those that are not
+node      32 places by five bits of it, lowest bits first; first the keys that are alone in their
+          place, then the child nodes
 ```
 
 Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap and immutable.HashMap; a real
@@ -43,19 +43,19 @@ _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
 _SIGN = 0x80000000
 _LONG_MIN = -(1 << 63)
-#: How many keys an immutable map or set keeps as they came.
+#: Up to how many keys an immutable map or set keeps in insertion order.
 SMALL_MAP_MAX = 4
 _PLACE_BITS, _PLACES_MASK = 5, 31
-#: More names than there are keys of a broker, of its topics and loggers.
+#: Cache size: more names than the settings of a broker, its topics and loggers.
 _KEPT_HASHES = 2048
-#: The topics of a large cluster.
+#: Cache size: the topics of a large cluster.
 _KEPT_SET_HASHES = 16_384
 
 _Key = TypeVar("_Key")
 
 
 def in_hash_order(names: Iterable[str]) -> list[str]:
-    """Return names that are all different in the order of a hash map."""
+    """Return distinct names in the order of a Scala mutable hash map."""
     listed = list(names)
     chains = _CHAINS_MIN
     while len(listed) >= chains * 3 // 4:
@@ -73,7 +73,7 @@ def partitions_in_hash_order(
 ) -> list[TopicPartition]:
     """Return distinct partitions in the order of a Scala hash map.
 
-    `are_hosted`: the keys are a broker's partition objects, which have a hash of their own.
+    With `are_hosted` the keys are a broker's Partition objects, which have a different hash.
 
     Source: TopicPartition.hashCode, kafka.cluster.Partition.hashCode.
     """
@@ -93,7 +93,7 @@ def partitions_in_hash_order(
 
 
 def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: int) -> list[int]:
-    """Return partitions of a topic in the order of a Scala hash map of `size` partitions.
+    """Return partition numbers of a topic in the order of a Scala hash map with `size` partitions.
 
     Source: as `partitions_in_hash_order`.
     """
@@ -113,7 +113,7 @@ def partitions_in_immutable_order(
 ) -> list[TopicPartition]:
     """Return distinct partitions in the order of Scala's immutable map.
 
-    `have_topic_ids`: the keys have topic ids too, which are all zero.
+    With `have_topic_ids` the keys have topic ids as well, all of them zero.
 
     Source: TopicPartition.hashCode, TopicIdPartition.hashCode.
     """
@@ -130,9 +130,9 @@ def by_topic_in_hash_order(
     partitions: Iterable[TopicPartition],
     in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]] = partitions_in_hash_order,
 ) -> dict[str, list[TopicPartition]]:
-    """Return distinct partitions by topic, as Scala's groupBy orders those of a map.
+    """Return distinct partitions by topic, in the order of Scala's groupBy on a map.
 
-    The partitions of each topic are in a map of the kind that `in_order` stands for, topics in a
+    `in_order` gives the order of the map's partitions and of those of a topic; topics are in a
     tree.
 
     Source: scala.collection.IterableOps.groupBy.
@@ -144,7 +144,7 @@ def by_topic_in_hash_order(
 
 
 def _in_tree(hashed: Sequence[tuple[int, _Key]]) -> Iterator[_Key]:
-    """Yield keys with their hashes in the order of the tree; hashes without the bits above it."""
+    """Yield keys in the order of the tree; each has the bits of its hash from this node down."""
     places: list[list[tuple[int, _Key]]] = [[] for _ in range(1 << _PLACE_BITS)]
     for improved, key in hashed:
         places[improved & _PLACES_MASK].append((improved >> _PLACE_BITS, key))
@@ -153,14 +153,14 @@ def _in_tree(hashed: Sequence[tuple[int, _Key]]) -> Iterator[_Key]:
         if len(entries) < 2:
             continue
         if all(bits == entries[0][0] for bits, _ in entries):
-            # Keys of one hash share a node.
+            # Keys with equal hashes share a node.
             yield from (key for _, key in entries)
         else:
             yield from _in_tree(entries)
 
 
 def _tree_hash(number: int) -> int:
-    """Return a hash as an immutable map improves it. Source: scala.collection.Hashing.improve."""
+    """Return a hash as improved by an immutable map. Source: scala.collection.Hashing.improve."""
     number = number + ~(number << 9) & _UINT_MASK
     number ^= number >> 14
     number = number + (number << 4) & _UINT_MASK
@@ -168,9 +168,9 @@ def _tree_hash(number: int) -> int:
 
 
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
-    """Return names that are all different in the order of a Java hash map they were put into.
+    """Return distinct names in the order of a Java hash map into which they were inserted.
 
-    Differs: chains of eight and more, which Java turns into trees, are in order of arrival too.
+    Differs: chains of eight and more, which Java turns into trees, are in insertion order too.
     """
     listed = list(names)
     mask = java_chains(len(listed)) - 1
@@ -178,12 +178,12 @@ def in_java_hash_order(names: Iterable[str]) -> list[str]:
 
 
 def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[str]:
-    """Return distinct names in the order of a Java concurrent map they were inserted into.
+    """Return distinct names in the order of a Java concurrent map into which they were inserted.
 
-    `held_count` is the most names that the map has ever held; removed names are assumed not to have
-    changed the order of others as the map grew.
+    `held_count` is the most names that the map has ever had; removed names are assumed not to have
+    changed the order of the others as the map grew.
 
-    Differs: chains of eight and more, which Java turns into trees, are in order of arrival too.
+    Differs: chains of eight and more, which Java turns into trees, are in insertion order too.
     """
     table: list[list[str]] = [[] for _ in range(_CHAINS_MIN)]
     for count, name in enumerate(names, 1):
@@ -196,14 +196,14 @@ def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[
 
 
 def _grown(table: list[list[str]]) -> list[list[str]]:
-    """Return a table of twice as many chains. Source: ConcurrentHashMap.transfer."""
+    """Return the table after doubling its chains. Source: ConcurrentHashMap.transfer."""
     size = len(table)
     halves = [_split(chain, size) for chain in table]
     return [low for low, _ in halves] + [high for _, high in halves]
 
 
 def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
-    """Split a chain by a bit of the hash, as Java does when a table doubles."""
+    """Split a chain by a bit of the hash, as Java does when the table is doubled."""
     is_high = [bool(_improved_hash(name) & bit) for name in chain]
     run = len(chain)
     while run and is_high[run - 1] == is_high[-1]:
@@ -217,7 +217,7 @@ def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
 
 
 def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
-    """Return int64 numbers that are all different in the order of a Java hash map of `Long`s."""
+    """Return distinct int64 numbers in the order of a Java hash map of `Long` keys."""
     listed = list(numbers)
     mask = java_chains(len(listed)) - 1
     return sorted(listed, key=lambda number: spread_hash(number ^ number >> 32) & mask)
@@ -228,8 +228,8 @@ def partitions_in_java_hash_order(
 ) -> list[TopicPartition]:
     """Return distinct partitions in the order of a Java hash map.
 
-    `are_computed`: they were added by `compute`, which puts a key before others of its chain, and
-    not by `put`.
+    With `are_computed` they were added by `compute`, which inserts a key at the front of its chain,
+    instead of `put`.
 
     Source: TopicPartition.hashCode, HashMap.compute.
     """
@@ -246,13 +246,13 @@ def partitions_in_java_hash_order(
 
 
 def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int]:
-    """Return int64 numbers that are all different in the order of a Scala `LongMap`.
+    """Return distinct int64 numbers in the order of a Scala `LongMap`.
 
-    `capacity` is for how many keys the map was made.
+    `capacity` is the number of keys that the map was created for.
     Source: scala.collection.mutable.LongMap, whose slots are hashed as MurmurHash3 ends.
     """
     listed = list(numbers)
-    # Neither has a slot: they are their own negatives.
+    # These two have no slot: each is its own negative.
     apart = [number for number in (0, _LONG_MIN) if number in listed]
     hashed = ((_finished(n ^ n >> 32), n) for n in listed if n not in apart)
     return apart + _in_slots(hashed, capacity)
@@ -261,7 +261,7 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
 def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
     """Yield distinct names in the order of Scala's immutable set.
 
-    Up to four stay in the order given, more are in an immutable hash set.
+    Up to four names keep the given order; more are in an immutable hash set.
     """
     return iter(names) if len(names) <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
@@ -269,7 +269,8 @@ def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
 def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
     """Yield distinct names in the order of Scala's immutable hash set.
 
-    Only sets of more than `SMALL_MAP_MAX` are of this kind; smaller ones stay in the order given.
+    Only sets of more than `SMALL_MAP_MAX` names are of this kind; smaller ones keep the given
+    order.
 
     Source: scala.collection.immutable.HashSet.
     """
@@ -278,32 +279,32 @@ def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=_KEPT_SET_HASHES)
 def immutable_set_hash(name: str) -> int:
-    """Return the hash that the tree of a set goes by, 32 bits; it is kept for later calls."""
+    """Return the 32-bit hash that orders the tree of an immutable set; cached."""
     return _tree_hash(java_string_hash(name))
 
 
 def in_any_ref_map_order(names: Iterable[str], capacity: int) -> list[str]:
-    """Return names that are all different in the order of a Scala `AnyRefMap`.
+    """Return distinct names in the order of a Scala `AnyRefMap`.
 
-    `capacity` is for how many keys the map was made.
+    `capacity` is the number of keys that the map was created for.
     Source: scala.collection.mutable.AnyRefMap, whose slots are hashed as MurmurHash3 begins to end.
     """
     return _in_slots(((_ref_hash(name), name) for name in names), capacity)
 
 
 def _ref_hash(name: str) -> int:
-    # No name has the hash of a free slot.
+    # A hash of 0, that of a free slot, is replaced.
     return _finished(java_string_hash(name)) & 0x7FFFFFFF or 0x41081989
 
 
 def _finished(number: int) -> int:
-    """Return 32 bits of a number, mixed by the first half of MurmurHash3's end."""
+    """Return 32 bits of a number, mixed by the first half of MurmurHash3's finalizer."""
     mixed = spread_hash(number & _UINT_MASK) * 0x85EBCA6B & _UINT_MASK
     return mixed ^ mixed >> 13
 
 
 def _in_slots(hashed: Iterable[tuple[int, _Key]], capacity: int) -> list[_Key]:
-    """Return keys in the order of their slots in an open-addressed table for `capacity`.
+    """Return keys in the order of their slots in an open-addressed table for `capacity` keys.
 
     The table is doubled, and filled again in slot order, once more than half is used.
     """
@@ -338,7 +339,7 @@ def java_chains(size: int) -> int:
 
 
 def spread_hash(number: int) -> int:
-    """Return a hash with its upper half mixed into the lower one, as both maps do."""
+    """Return a hash with its upper half mixed into the lower one, as Scala's and Java's maps do."""
     number &= _UINT_MASK
     return number ^ (number >> 16)
 

@@ -1,4 +1,4 @@
-"""Ids of topics, clusters and directories as texts: 16 bytes in base64url, without padding.
+"""Ids of topics, clusters and directories as text: 16 bytes in base64url, without padding.
 
 Source: Kafka's Uuid.
 """
@@ -18,7 +18,7 @@ _UUID_BYTES: Final = 16
 
 
 class InvalidUuid(EngineError):
-    """A text is not an id as Kafka writes one."""
+    """Raised for a text that is not an id in Kafka's format."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{text[:100]!r} is not an id of {_UUID_CHARS} characters")
@@ -26,7 +26,7 @@ class InvalidUuid(EngineError):
 
 
 def uuid_text(raw: bytes) -> str:
-    """Return an id of 16 bytes as Kafka writes it."""
+    """Return an id of 16 bytes in Kafka's text format."""
     assert len(raw) == _UUID_BYTES
     return b2a_base64(raw, newline=False).translate(_TO_URL).decode("ascii").rstrip("=")
 

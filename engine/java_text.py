@@ -1,8 +1,7 @@
-"""Text as a Java program prints and hashes it.
+"""Decoding, hashing and formatting of text as in Java.
 
-Bytes that are not UTF-8 become U+FFFD by Java's rules.
-
-Java and Python replace different numbers of bytes by one U+FFFD:
+Bytes that are not UTF-8 become U+FFFD by Java's rules. Java and Python replace different numbers of
+bytes by one U+FFFD:
 
 | bytes | Java | Python |
 |---|---|---|
@@ -22,12 +21,12 @@ from collections.abc import Iterable
 _UTF_16 = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 _REPLACEMENT = "�".encode()
 
-# A surrogate, or its first two bytes: the one place where the two languages differ.
+# A surrogate, or its first two bytes: the only case in which the two languages differ.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def printable(raw: bytes) -> bytes:
-    """Return the UTF-8 bytes that Java prints for `raw` read as a UTF-8 string."""
+    """Return the UTF-8 bytes that Java prints for `raw`, with invalid bytes replaced."""
     if raw.isascii():
         return raw
     try:
@@ -38,7 +37,7 @@ def printable(raw: bytes) -> bytes:
 
 
 def java_utf8(raw: bytes | memoryview) -> str:
-    """Return bytes as a Java String."""
+    """Decode bytes from UTF-8 as Java does: invalid bytes become U+FFFD."""
     try:
         return str(raw, "utf-8")
     except UnicodeDecodeError:
@@ -46,18 +45,18 @@ def java_utf8(raw: bytes | memoryview) -> str:
 
 
 def _replaced(raw: bytes) -> bytes:
-    # A surrogate never overlaps a longer sequence: ED is no continuation byte.
+    # A surrogate never overlaps a longer sequence, because ED is no continuation byte.
     whole = _SURROGATE.sub(_REPLACEMENT, raw)
     return whole.decode("utf-8", "replace").encode("utf-8")
 
 
 def java_length(text: str) -> int:
-    """Return Java's String.length: a character beyond U+FFFF counts as two."""
+    """Return Java's String.length: a character above U+FFFF counts as two."""
     return len(text) if text.isascii() else len(text.encode(_UTF_16, "surrogatepass")) // 2
 
 
 def java_string_hash(text: str) -> int:
-    """Return Java's String.hashCode: over UTF-16 units, an int32."""
+    """Return Java's String.hashCode: computed over UTF-16 units, an int32."""
     value = 0
     if text.isascii():
         units: Iterable[int] = text.encode("ascii")
@@ -69,7 +68,7 @@ def java_string_hash(text: str) -> int:
 
 
 def java_address(address: str) -> str:
-    """Return an address; of version 6 all eight numbers, none left out.
+    """Return an IP address in Java's format: IPv6 with all eight numbers; other text is unchanged.
 
     Source: InetAddress.getHostAddress.
     """

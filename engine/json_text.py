@@ -1,13 +1,13 @@
-r"""Reader and writer of untrusted JSON: all that a strict parser would refuse is a ValueError.
+r"""Reading and writing of untrusted JSON; content that strict parsers reject raises ValueError.
 
-Python's own reader and writer pass on what no strict parser reads, and stop in the middle of what
-is nested deeply. Here each of these is a ValueError that says why.
+Python's own reader and writer accept content that strict parsers reject, and raise RecursionError
+for deep nesting. Here each of these raises ValueError with the reason.
 
-| content | why |
+| content | reason |
 |---|---|
-| `NaN`, `Infinity`, `1e400` | no JSON number, or none that is finite |
-| `"\ud800"` | half of a surrogate pair, which has no form in UTF-8 |
-| lists and objects deeper than JSON_DEPTH_MAX | writers and searches go down level by level |
+| `NaN`, `Infinity`, `1e400` | not a JSON number, or not finite |
+| `"\ud800"` | half of a surrogate pair, which cannot be encoded in UTF-8 |
+| lists and objects deeper than JSON_DEPTH_MAX | writers and searches recurse into each level |
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from typing import Any, Final, TypeAlias
 
 from engine.limits import JSON_DEPTH_MAX
 
-#: An object of a document, as Python reads it. Its readers check what they take from it.
+#: A parsed JSON object. Its users check the types of its values.
 JsonObject: TypeAlias = dict[str, Any]
 
 TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
 
 
 def read_json(raw: bytes | str) -> object:
-    """Return a document that can be written again; raises ValueError with the reason.
+    """Parse a document that can also be written again; raises ValueError with the reason.
 
-    Bytes are UTF-8: the int 49 as Kafka writes it would be the document 1 in UTF-32.
+    Bytes are always UTF-8: Python's own detection would take the int 49 as Kafka writes it for the
+    document 1 in UTF-32.
     """
     import json
 
@@ -40,7 +41,10 @@ def read_json(raw: bytes | str) -> object:
 
 
 def json_text(document: object, *, separators: tuple[str, str] | None = None) -> str:
-    """Return the JSON of plain values, fit for UTF-8; raises ValueError with the reason."""
+    """Return plain values as JSON that can be encoded in UTF-8.
+
+    Raises ValueError with the reason.
+    """
     import json
 
     try:
@@ -48,7 +52,7 @@ def json_text(document: object, *, separators: tuple[str, str] | None = None) ->
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     try:
-        # The cheapest look for half a pair; most texts are of ASCII.
+        # The cheapest check for half a pair; most texts are ASCII.
         text.isascii() or text.encode()
     except UnicodeEncodeError:
         raise ValueError("it has half of a surrogate pair") from None
@@ -58,7 +62,7 @@ def json_text(document: object, *, separators: tuple[str, str] | None = None) ->
 
 
 def is_too_deep(document: object) -> bool:
-    """Return whether lists and objects lie in each other more than JSON_DEPTH_MAX deep."""
+    """Return True if lists and objects are nested more than JSON_DEPTH_MAX deep."""
     level = [document]
     for _ in range(JSON_DEPTH_MAX + 1):
         containers = [item for item in level if isinstance(item, dict | list | tuple)]
@@ -77,7 +81,7 @@ def _no_constant(name: str) -> object:
 
 
 def _finite(text: str) -> float:
-    """Return the number of a text; raises ValueError if it is infinite or no number."""
+    """Return the number in a text; raises ValueError if it is not finite."""
     number = float(text)
     if not isfinite(number):
         raise ValueError(f"{text[:40]} is beyond the numbers of JSON's readers")

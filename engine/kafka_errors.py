@@ -1,7 +1,7 @@
 """Kafka's error codes: their names, if a retry may help, and their meaning in our words.
 
-Everybody who tells a code names it from here. A row of the table: name, rule, meaning. Rule: `-`
-final; `R` asking again may help; `M` the same once the metadata is fresh.
+All messages take the name of a code from here. Columns of the table: name, rule, meaning. Rule: `-`
+not retriable; `R` retriable; `M` retriable after a refresh of the metadata.
 
 Source: Errors of Kafka 4.3.0, whose codes include those of 3.9.1.
 """
@@ -147,7 +147,7 @@ STREAMS_INVALID_TOPOLOGY_EPOCH: Final = 131
 STREAMS_TOPOLOGY_FENCED: Final = 132
 SHARE_SESSION_LIMIT_REACHED: Final = 133
 
-#: What Kafka's brokers send with INVALID_REQUEST where they name no reason.
+#: The message of Kafka's brokers for INVALID_REQUEST without a specific reason.
 INVALID_REQUEST_DETAIL: Final = (
     "This most likely occurs because of a request being malformed by the client library or "
     "the message was sent to an incompatible broker. See the broker logs for more details."
@@ -293,19 +293,19 @@ SHARE_SESSION_LIMIT_REACHED R the broker holds as many share sessions as it may
 
 
 class KafkaError(NamedTuple):
-    """One code: its name as Kafka spells it, its retry rule and its meaning."""
+    """One error code: its name in Kafka, whether it is retriable, and its meaning."""
 
     code: int
     name: str
     meaning: str
     is_retriable: bool = False
-    #: Retriable, and the cause is often that brokers have taken other roles.
+    #: Retriable after a metadata refresh: often a leader, coordinator or controller has changed.
     needs_metadata: bool = False
 
 
 @cache
 def kafka_errors() -> dict[int, KafkaError]:
-    """Return all codes; 0 is `NONE`."""
+    """Return all error codes; 0 is `NONE`."""
     rows = (line.split(" ", 2) for line in _TABLE.splitlines())
     codes = globals()
     return {
@@ -315,11 +315,11 @@ def kafka_errors() -> dict[int, KafkaError]:
 
 
 def kafka_error(code: int) -> KafkaError:
-    """Return what a code means; one that no release knows is final and named by its number."""
+    """Return the entry of a code; an unknown code is not retriable and named by its number."""
     row = kafka_errors().get(code)
     return row or KafkaError(code, f"ERROR_{code}", "a code that this release does not know")
 
 
 def is_retriable(code: int) -> bool:
-    """Return whether the same request may succeed later."""
+    """Return True if the same request may succeed later."""
     return code != NONE and kafka_error(code).is_retriable

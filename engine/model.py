@@ -1,4 +1,4 @@
-"""Value types that every room may use."""
+"""Value types that every package of the engine may use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-#: Makes a named tuple of a tuple of all its fields: `new_tuple(TopicPartition, ("t", 0))`. A named
-#: tuple's own constructor is Python code and takes twice as long, which counts where one is made
-#: for every record or request.
+#: Creates a named tuple from a tuple of all its fields: `new_tuple(TopicPartition, ("t", 0))`. A
+#: named tuple's own constructor is Python code and takes twice as long, which matters if one is
+#: created per record or request.
 new_tuple: Final = tuple.__new__
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Return partitions grouped by topic: requests of Kafka list partitions within topics."""
+    """Return partitions grouped by topic, as Kafka's requests list them."""
     grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         grouped.setdefault(partition.topic, []).append(partition)

@@ -1,17 +1,17 @@
-"""Names on disk, parsed and built: topics, partition directories, files of a partition.
+"""Parsing and building of names on disk: topics, partition directories, files of a partition.
 
 ```
 partition directory          <topic>-<partition>
-  waiting for removal        <topic, cut>-<partition>.<32 hex>-delete
+  to be deleted              <topic, truncated>-<partition>.<32 hex>-delete
   target of a move           <topic>-<partition>.<32 hex>-future
-  not assigned to us         <topic, cut>-<partition>.<32 hex>-stray
+  not assigned to the broker <topic, truncated>-<partition>.<32 hex>-stray
 file of a segment            <20 digits>.log .index .timeindex .txnindex .snapshot
 KRaft snapshot               <20 digits>-<10 digits>.checkpoint
-  in a change                the same with .deleted .cleaned .swap behind it
+  being replaced             the same with the suffix .deleted .cleaned .swap
 ```
 
-A name that is not exactly one of these is refused: nothing foreign in a directory is taken for
-data, and no name becomes a path before it went through here.
+Any other name is rejected: foreign files in a directory are not taken for data, and every name is
+validated here before it becomes part of a path.
 
 Source: Kafka's LocalLog, LogFileUtils, Snapshots and Topic; `LOG-1`.
 """
@@ -34,7 +34,8 @@ from engine.limits import (
 )
 from engine.model import TopicPartition
 
-#: The metadata store of an embedded cluster; of a broker that is run alone, beside its logs.
+#: File name of the metadata store of an embedded cluster, or in the log directory of a single
+#: broker.
 STORE_FILE = "znodes.sqlite"
 
 _TOPIC_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -48,25 +49,25 @@ _OFFSET_MAX = (1 << 63) - 1
 _INT_MAX = (1 << 31) - 1
 _INT_MIN = -(1 << 31)
 
-#: The topics of the coordinators: groups with their offsets, and transactional ids.
+#: The coordinators' topics, for groups with their offsets and for transactional ids.
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 
-#: Topics that brokers themselves write.
+#: The internal topics, which brokers write.
 INTERNAL_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state"))
 
-#: The client id by which Kafka's own admin tools write to internal topics.
+#: The client id with which Kafka's own admin tools may write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 
-#: Those of them that are compacted under any default of a broker.
+#: The internal topics that are compacted regardless of a broker's defaults.
 COMPACTED_TOPICS = frozenset((CONSUMER_OFFSETS, TRANSACTION_STATE))
 
-#: The topic of the KRaft quorum; its directory is no partition of any client's.
+#: The topic of the KRaft quorum; its directory is not a partition of clients.
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 
 
 class InvalidTopicName(ApiError):
-    """A topic's name breaks Kafka's rules."""
+    """Raised for a topic name that breaks Kafka's rules."""
 
     def __init__(self, topic: str, reason: str) -> None:
         super().__init__(INVALID_TOPIC_EXCEPTION, f"topic name {topic!r} {reason}")
@@ -75,7 +76,7 @@ class InvalidTopicName(ApiError):
 
 
 class UnknownDirectoryName(StorageError):
-    """A directory's name is not that of a partition."""
+    """Raised for a directory name that is not that of a partition."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"directory {name!r} is not a partition: {reason}")
@@ -84,7 +85,7 @@ class UnknownDirectoryName(StorageError):
 
 
 class UnknownFileName(StorageError):
-    """A file's name is not that of a segment's file."""
+    """Raised for a file name that is not that of a segment's file."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"file {name!r} does not belong to a segment: {reason}")
@@ -93,7 +94,7 @@ class UnknownFileName(StorageError):
 
 
 class DirectoryKind(Enum):
-    """Purpose of a partition directory; the value is the end of its name."""
+    """The purpose of a partition directory; the value is the suffix of its name."""
 
     LIVE = ""
     DELETE = "-delete"
@@ -102,7 +103,7 @@ class DirectoryKind(Enum):
 
 
 class FileKind(Enum):
-    """Content of a file of a segment; the value is its suffix."""
+    """The content of a segment's file; the value is its suffix."""
 
     LOG = ".log"
     INDEX = ".index"
@@ -113,7 +114,7 @@ class FileKind(Enum):
 
 
 class FileState(Enum):
-    """State of a file in a change of segments; the value is the suffix for it."""
+    """The state of a file while segments are replaced; the value is the additional suffix."""
 
     LIVE = ""
     DELETED = ".deleted"
@@ -122,9 +123,9 @@ class FileState(Enum):
 
 
 class PartitionDirectory(NamedTuple):
-    """A partition directory's name, taken apart.
+    """The parts of a partition directory's name.
 
-    `topic` of a DELETE or STRAY directory may be cut short; `unique_id` is empty when LIVE.
+    `topic` of a DELETE or STRAY directory may be truncated; `unique_id` is empty for LIVE.
     """
 
     topic: str
@@ -134,23 +135,24 @@ class PartitionDirectory(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Return the partition as a value."""
+        """Return the topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
     @property
     def name(self) -> str:
-        """Return the name of the directory, with the topic cut where Kafka cuts it."""
+        """Return the name of the directory, with the topic truncated where Kafka truncates it."""
         if self.kind is DirectoryKind.LIVE:
             return f"{self.topic}-{self.partition}"
         end = f"-{self.partition}.{self.unique_id}{self.kind.value}"
         if self.kind is DirectoryKind.FUTURE:
-            # Kafka cuts the name of what it removes, never of what it will need again.
+            # Kafka truncates the names of directories to be removed, but not of those that it will
+            # use again.
             return self.topic + end
         return self.topic[: DIRECTORY_NAME_CHARS_MAX - len(end)] + end
 
 
 class SegmentFileName(NamedTuple):
-    """A file's name, taken apart; `epoch` only with CHECKPOINT."""
+    """The parts of a segment file's name; `epoch` is set only for CHECKPOINT."""
 
     base_offset: int
     kind: FileKind
@@ -165,7 +167,7 @@ class SegmentFileName(NamedTuple):
 
 
 def validate_topic(topic: str) -> str:
-    """Return the name if Kafka allows it; raises InvalidTopicName. Source: Kafka's Topic."""
+    """Return a topic name if Kafka allows it; raises InvalidTopicName. Source: Kafka's Topic."""
     if not topic:
         raise InvalidTopicName(topic, "is empty")
     if topic in (".", ".."):
@@ -178,15 +180,15 @@ def validate_topic(topic: str) -> str:
 
 
 def topics_collide(topic: str, other: str) -> bool:
-    """Return whether two names differ at most in '.' for '_', which Kafka's metrics mix up."""
+    """Return True if two names are equal once '.' is replaced by '_', as in Kafka's metrics."""
     return topic.replace(".", "_") == other.replace(".", "_")
 
 
 def parse_topic_partition(name: str) -> TopicPartition:
-    """Return the partition behind `<topic>-<partition>`, split at the last '-'.
+    """Parse `<topic>-<partition>`, split at the last '-'.
 
-    Raises UnknownDirectoryName. Differs: Kafka's loader also takes topics with characters that
-    no topic can have, a sign, and leading zeros.
+    Raises UnknownDirectoryName. Differs: Kafka's loader also accepts topics with characters that no
+    topic may have, a sign, and leading zeros.
     """
     topic, dash, partition = name.rpartition("-")
     if not dash:
@@ -212,7 +214,7 @@ def parse_partition_directory(name: str) -> PartitionDirectory:
     return PartitionDirectory(*parse_topic_partition(name))
 
 
-# Of a log directory with a million segments every name is read: enums are slow to ask.
+# A log directory may have a million segment files, and access to enum members is slow.
 _CHANGE_SUFFIXES = tuple(
     (state.value, state) for state in (FileState.DELETED, FileState.CLEANED, FileState.SWAP)
 )
@@ -242,12 +244,15 @@ def parse_segment_file(name: str) -> SegmentFileName:
 
 
 def _is_number(text: str, most: int) -> bool:
-    """Return whether a text is decimal digits of a value up to `most`, without parsing a giant."""
+    """Return True for a text of decimal digits with a value up to `most`.
+
+    Long texts are not parsed.
+    """
     return 0 < len(text) <= _OFFSET_DIGITS and _DIGITS.issuperset(text) and int(text) <= most
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
-    """Return the partition of a coordinator's topic that has a group or a transactional id.
+    """Return the coordinator topic's partition for a group id or transactional id.
 
     Source: Utils.abs of String.hashCode; `formats.md` §7.
     """
@@ -261,6 +266,6 @@ def _key_hash(key: str) -> int:
 
 
 def fits_coordinator_key(key: str) -> bool:
-    """Return whether a group id or a transactional id can be written to its coordinator's topic."""
+    """Return True if a group id or transactional id fits into a key of its coordinator's topic."""
     is_short = len(key) <= COORDINATOR_KEY_BYTES_MAX // _UTF8_BYTES_MAX
     return is_short or len(key.encode("utf-8", "surrogatepass")) <= COORDINATOR_KEY_BYTES_MAX

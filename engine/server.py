@@ -1,30 +1,31 @@
-"""Serve requests of clients: frames in, responses out in the order of the requests.
+"""The request server: it reads request frames and sends responses in the order of the requests.
 
 For each frame:
 
-1. The header is read; an unknown key or wrong bytes end the connection.
-2. A version that is not served ends it too, but for ApiVersions, whose response has version 0.
-3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
-   the frame lies in a buffer that all connections share.
-4. Admission lets it pass, or answers itself: `dispatch.serve`.
-5. The handler returns the response, or promises it; the request's slot keeps its place meanwhile.
-6. Slots leave from the front as they fill: responses keep the order of their requests.
+1. The header is read; an unknown API key or invalid bytes close the connection.
+2. An unsupported version closes it too, except for ApiVersions, whose response has version 0.
+3. The body is decoded; invalid bytes close the connection. No reference to the frame may be kept
+   after the call, because it is in a buffer that all connections share.
+4. Admission accepts the request, or returns an error response: `dispatch.serve`.
+5. The handler returns the response, or a promise of it; the request's slot keeps its place.
+6. Filled slots are sent from the front: responses keep the order of their requests.
 
-Frames of the most frequent APIs go past steps 1 to 5 (`DispatchTable.serve_fast`), if
-the client may do everything.
+Frames of the most frequent APIs bypass steps 1 to 5 (`DispatchTable.serve_fast`), if the client is
+allowed all operations.
 
-On a listener with SASL or TLS a connection takes these steps once its client is known; before
-that its frames go to `authentication_gate.py`.
+On a listener with SASL or TLS these steps begin once the client is authenticated; before that its
+frames go to `authentication_gate.py`.
 
-A client that connects before `begin` waits, if the server is held until then: a broker that has no
-epoch yet could not detect orders for its former life.
+If the server is held, a client that connects before `begin` waits: a broker without an epoch could
+not detect controller requests for its former life.
 
-A connection with too many open slots is paused until some leave, and one with a request that is
-served in several turns of the loop until that has had them: the next must not overtake it.
+A connection with too many open slots is paused until some are sent. A connection with a request
+that is served in several turns of the loop is paused until its last turn, so that the next request
+does not overtake it.
 
-A fault of a handler itself ends the connection and is passed to `on_fault`: the broker lives. An
-assertion that fails is reported to `on_broken` and raised to the driver of the loop, which ends the
-process: the broker's state is not as it assumes, and each further step may do harm.
+An exception in a handler closes the connection and is passed to `on_fault`; the broker continues. A
+failed assertion is reported to `on_broken` and raised to the driver of the loop, which ends the
+process: the broker's state is inconsistent, and every further step may do harm.
 
 Source: NET-2.
 """
@@ -81,8 +82,8 @@ from engine.wire.structs import Struct
 
 #: The API key and the version of a frame, as one number.
 _api_of: Final = struct.Struct(">i").unpack_from
-#: Of a frame on a fast path: the bytes of its header but for the client id, which has a short
-#: length, and the last byte of that.
+#: Bytes of a fast-path frame's header without the client id, and the position of the client id's
+#: length byte (the lower one: client ids are short).
 _FAST_HEADER_BYTES: Final = 11
 _CLIENT_ID_BYTES_AT: Final = 9
 _NO_ERRORS: Final[ErrorCounts] = {}
@@ -93,7 +94,8 @@ class ServerEvents(NamedTuple):
 
     on_bad_request: Callable[[str, str], None]
     on_fault: Callable[[ApiRow, Exception], None]
-    #: A handler broke an invariant of the broker: called before the loop gets the error.
+    #: Called when a handler broke an invariant of the broker, before the error is raised to the
+    #: loop.
     on_broken: Callable[[ApiRow, AssertionError], None]
 
 
@@ -108,7 +110,7 @@ class RequestServer:
         events: ServerEvents,
         work_ns: Callable[[], int],
     ) -> None:
-        """`work_ns` is a clock of nanoseconds, to measure requests by."""
+        """Create a server without listeners; `work_ns` is a clock in ns that measures requests."""
         self.work_ns = work_ns
         self.table = table
         self.clock = clock
@@ -123,7 +125,7 @@ class RequestServer:
         self._is_held = False
 
     def hold(self) -> None:
-        """Read no request of clients that connect from now on, until `begin`."""
+        """Read no requests of clients that connect from now on, until `begin`."""
         self._is_held = True
 
     def begin(self) -> None:
@@ -140,14 +142,14 @@ class RequestServer:
         options: ListenOptions,
         on_client: Callable[[ClientConnection], None] | None = None,
     ) -> Listener:
-        """Serve clients on an address, until `close`; the errors are the network's.
+        """Listen on an address and serve its clients, until `close`; raises the network's errors.
 
         `on_client` is called with each connection before any of its frames is read: it may require
         authentication first.
         """
 
         def accept(connection: Connection) -> None:
-            """Begin to serve a new connection; pause it until `begin` if the server is held."""
+            """Serve a new connection; if the server is held, pause it until `begin`."""
             client = ClientConnection(self, connection, listener)
             if on_client is not None:
                 on_client(client)
@@ -160,7 +162,7 @@ class RequestServer:
         return opened
 
     def close(self, reason: str) -> None:
-        """Listen no more, and close the clients' connections."""
+        """Close the listeners and the clients' connections."""
         listeners, self._listeners = self._listeners, []
         for listener in listeners:
             listener.close()
@@ -168,7 +170,7 @@ class RequestServer:
             client.close(reason)
 
     def forget(self, client: ClientConnection) -> None:
-        """Remove a connection that has ended."""
+        """Remove a closed connection."""
         self._clients.pop(client, None)
 
     @property
@@ -178,28 +180,26 @@ class RequestServer:
 
 
 class _Slot:
-    """The place of one request among the responses of its connection."""
+    """The place of one request in the order of its connection's responses."""
 
     __slots__ = ("close_reason", "is_filled", "on_sent", "parts", "promise", "request")
 
     def __init__(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> None:
-        """Reserve the place of a response: Kafka sends responses in the order of the requests.
+        """Create the place of a response; responses are sent in the order of the requests.
 
-        `promise` is that of the response, None for a response that exists already. `request` is
-        None for
-
-        a place that belongs to no Kafka request, as in authentication.
+        `promise` is the promise of the response, None if the response exists already. `request` is
+        None for a place without a request, as in authentication.
         """
-        #: Promise of the response; None if the response exists already.
+        #: The promise of the response; None if the response exists already.
         self.promise = promise
         #: The request, for its metrics; None for a place without one, as in an authentication.
         self.request = request
-        #: Whether the place has its response or its close reason: it is sent once all earlier
-        #: places are.
+        #: Whether the response or the close reason is set: it is sent once all earlier places were
+        #: sent.
         self.is_filled = False
-        #: Why the connection is closed in place of a response. None for a response.
+        #: The reason why the connection is closed instead of a response; None for a response.
         self.close_reason: str | None = None
         self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
@@ -209,7 +209,7 @@ class ClientConnection:
     """One client: its session and its open requests. Source: NET-1, P2."""
 
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
-        """Take the frames of `connection` from now on; a listener with SASL puts a gate before."""
+        """Handle the frames of `connection` from now on; a SASL listener adds a gate before it."""
         self._server = server
         #: Parts of the dispatch table, bound here because each request uses them.
         self._row_of = server.table.row
@@ -221,11 +221,11 @@ class ClientConnection:
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         self._session.on_throttle = self._throttle
-        #: Places of responses, in the order of the requests: the first has no response yet.
+        #: Places of pending responses, in the order of the requests.
         self._slots: deque[_Slot] = deque()
-        #: Whether nothing is read because too many requests have no response.
+        #: Whether reading is paused because too many requests have no response.
         self._is_paused = False
-        #: How many throttle times have not ended, and the longest one since the last response.
+        #: Number of throttle times in progress, and the longest one since the last response.
         self._mutes = 0
         self._throttled_ms = 0
         self._is_closed = False
@@ -235,7 +235,7 @@ class ClientConnection:
         connection.on_close = self._closed
 
     def authenticate(self, authentication: Authentication) -> None:
-        """Accept no request before the client is known (`authentication_gate.py`)."""
+        """Require SASL authentication before the first request (`authentication_gate.py`)."""
         server = self._server
         authenticator = SaslAuthenticator(
             self._session,
@@ -246,7 +246,9 @@ class ClientConnection:
         self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
-        """Set the client to the principal of its certificate (`authentication_gate.py`)."""
+        """Set the client's principal from its certificate at the first frame
+        (`authentication_gate.py`).
+        """
         CertificateGate(self._connection, self, self._session, principal_of)
 
     def take(self, frame: memoryview) -> None:
@@ -344,7 +346,7 @@ class ClientConnection:
     def _reserve(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> _Slot:
-        """Return a new response slot after the others; a connection with too many is paused.
+        """Append a slot for a response; pause the connection if it has too many.
 
         Slots keep responses in the order of their requests.
         """
@@ -356,11 +358,11 @@ class ClientConnection:
         return slot
 
     def _await_fast(self, key: int, promise: Promise[FastResponse], request: OpenRequest) -> None:
-        """Reserve the slot of a response that is promised whole."""
+        """Reserve the slot of a promised fast-path response."""
         slot = self._reserve(promise, request)
 
         def kept() -> None:
-            """Send the response in its slot, or process the fault."""
+            """Fill the slot with the response, or handle the error."""
             if promise.error is not None:
                 self._fault_of(key, promise.error)
             else:
@@ -369,7 +371,7 @@ class ClientConnection:
         promise.watch(kept)
 
     def _fill_fast(self, slot: _Slot, request: OpenRequest, response: FastResponse) -> None:
-        """Send a fast-path response in its slot: plain bytes, or parts with a callback."""
+        """Fill a slot with a fast-path response: plain bytes, or parts with a callback."""
         if isinstance(response, bytes):
             self._leave(slot, (response,), None)
             return
@@ -377,7 +379,7 @@ class ClientConnection:
         self._leave(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
-        """Process a fault of the fast path, which knows only the API key of its request."""
+        """Handle an error of the fast path, which knows only the API key of its request."""
         row = self._row_of(key)
         assert row is not None
         self._fault(row, error)
@@ -390,12 +392,12 @@ class ClientConnection:
         self._leave(self._reserve(), (content,), None)
 
     def end_unauthenticated(self, reason: str) -> None:
-        """End the connection of an unknown client, after the responses that are owed."""
+        """Report a failed authentication, and close the connection after the pending responses."""
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._close_in_turn(reason)
 
     def _close_in_turn(self, reason: str) -> None:
-        """Close after the responses that are still owed; nothing more is read."""
+        """Close the connection after the pending responses; nothing more is read."""
         if not self._slots:
             self._connection.close(reason)
             return
@@ -420,7 +422,7 @@ class ClientConnection:
         if decode is not None:
             request = decode(body, version)
         else:
-            # Bytes after the message are passed over, as Kafka does: librdkafka sends some.
+            # Bytes after the message are ignored, as in Kafka: librdkafka sends some.
             request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
         number, is_of_others = row.key << VERSION_BITS | version, row.is_of_others
         if is_of_others is not None and is_of_others(request, version):
@@ -461,9 +463,9 @@ class ClientConnection:
             self._answer(row, exchange, handled, opened)
 
     def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
-        """Count a request that failed without a response; close its connection or report a fault.
+        """Count a request that failed without a response; close its connection or report an error.
 
-        The connection is closed by raising the error: a malformed request, or CloseConnection.
+        A malformed request or CloseConnection is raised again: the caller closes the connection.
         """
         request.errors = getattr(error, "errors", _NO_ERRORS)
         self._metrics.end(request, self._now_ns())
@@ -472,13 +474,13 @@ class ClientConnection:
         self._fault(row, error)
 
     def _begin_size(self, number: int) -> Callable[[int], None]:
-        """Return the function that notes a request's size; count a deprecated version."""
+        """Return the function that records a request's size; count a deprecated version."""
         session = self._session
         names = session.client_software_name, session.client_software_version
         return self._metrics.begin_size(number, *names)
 
     def _hold(self, turns: Promise[None]) -> None:
-        """Read no more requests until one has had its turns."""
+        """Read no more requests until `turns`, the last turn of a request, is over."""
 
         def over() -> None:
             if not self._is_closed:
@@ -489,12 +491,12 @@ class ClientConnection:
             turns.watch(over)
 
     def _throttle(self, throttle_ms: int) -> None:
-        """Mute the connection for a quota that the next response is said to exceed."""
+        """Mute the connection for a quota; the next response reports the throttle time."""
         self._throttled_ms = max(self._throttled_ms, throttle_ms)
         self._mute(throttle_ms)
 
     def _mute(self, throttle_ms: int) -> None:
-        """Mute the connection until a quota is free again."""
+        """Read no requests for `throttle_ms`."""
 
         def over() -> None:
             self._mutes -= 1
@@ -506,7 +508,10 @@ class ClientConnection:
         self._session.admission.quotas.call_later(throttle_ms, over)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
-        """End the connection whose request failed; raise an error that must end the process."""
+        """Close the connection after a handler's error.
+
+        Raise an AssertionError to end the process.
+        """
         if isinstance(error, AssertionError):
             self._server.events.on_broken(row, error)
             raise error
@@ -518,7 +523,7 @@ class ClientConnection:
     ) -> None:
         """Send a response, or reserve its place after those of earlier requests."""
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
-            handled = _result_of(handled)
+            handled = _unwrap(handled)
         if isinstance(handled, Promise):
             slot = self._reserve(handled, request)
             handled.watch(lambda: self._kept(slot, request, row, exchange, handled))
@@ -534,7 +539,7 @@ class ClientConnection:
             self._end_request(request)
 
     def _end_request(self, request: OpenRequest) -> None:
-        """Count and measure a request whose response has been handed to the connection."""
+        """Record the metrics of a request whose response was passed to the connection."""
         request.throttle_ms, self._throttled_ms = self._throttled_ms, 0
         self._metrics.end(request, self._now_ns())
 
@@ -548,7 +553,7 @@ class ClientConnection:
     ) -> None:
         """Fill the slot with the result of a promise; a CloseConnection closes the connection."""
         if promise.error is not None:
-            # A handler answers the errors that it expects.
+            # Expected errors are responses of the handler, so this one is unexpected.
             self._fault(row, promise.error)
             return
         response = promise.result()
@@ -579,7 +584,7 @@ class ClientConnection:
     def _leave(
         self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
     ) -> None:
-        """Fill a slot, then send all filled slots from the oldest open request on."""
+        """Fill a slot, then send all filled slots at the front."""
         if self._is_closed:
             if on_sent is not None:
                 on_sent()
@@ -602,15 +607,15 @@ class ClientConnection:
             self._connection.resume(PauseReason.SLOTS)
 
     def begin(self) -> None:
-        """Serve the frames that have come while the server was held."""
+        """Serve the frames that arrived while the server was held."""
         self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
-        """Close the connection, even with responses unsent."""
+        """Close the connection without sending pending responses."""
         self._connection.close(reason)
 
     def _end(self, reason: str) -> None:
-        """End the connection of a peer that breaks the protocol."""
+        """Report a peer that breaks the protocol, and close its connection."""
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._connection.close(reason)
 
@@ -627,14 +632,17 @@ class ClientConnection:
             if slot.on_sent is not None:
                 slot.on_sent()
             elif slot.promise is not None:
-                # No client is there for the response that its request waits for.
+                # There is no client any more for the response.
                 slot.promise.abandon()
         self._session.end()
         self._server.forget(self)
 
 
-def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
-    """Return the response of a kept promise; the promise of an error or of the connection's end."""
+def _unwrap(kept: Promise[Response | CloseConnection]) -> Handled:
+    """Return the response in a kept promise.
+
+    The promise itself if it holds an error or CloseConnection.
+    """
     response = None if kept.error is not None else kept.result()
     if kept.error is not None or isinstance(response, CloseConnection):
         return kept
@@ -642,7 +650,7 @@ def _result_of(kept: Promise[Response | CloseConnection]) -> Handled:
 
 
 def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
-    """Return the error codes of a response, None for the most frequent ones of its API."""
+    """Return the error codes of a response; None for the most frequent ones of its API."""
     if response is None:
         return _NO_ERRORS
     if isinstance(response, bytes):
@@ -655,7 +663,7 @@ def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
 def _parts_of(
     row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
-    """Return the parts to send after the header, and the callback for when they are sent."""
+    """Return the parts to send, including the header, and the callback for when they are sent."""
     _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(response, bytes):
@@ -671,7 +679,7 @@ def _parts_of(
 
 
 def _with_header(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
-    """Return parts after a header, which is joined with a short first one."""
+    """Return a header and parts; the header is joined with a short first part."""
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
         return [head + first, *parts[1:]]

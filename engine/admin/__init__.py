@@ -1,1 +1,1 @@
-"""Administrators' requests: topics created and extended, settings changed (ZkAdminManager)."""
+"""Administrative requests: creating and extending topics, changing settings (ZkAdminManager)."""

@@ -1,19 +1,19 @@
-"""Access rules in znodes: read into a cache, and changed as Kafka changes them.
+"""ACLs in znodes: read into a cache, and changed as in Kafka.
 
 ```
-read the node ── compute the entries ── same version? ── multi { set · create · delete if none
-     ^                                        no │           are left; other entries than before:
+read the node ── compute the entries ── same version? ── multi { set, create, or delete if none is
+     ^                                        no │           left; if the entries changed:
      └────────────────────────────────────────────┘          create …-changes/acl_changes_<S> }
 ```
 
-The broker that changes a rule applies it at once, the others when they read the note. An entry that
-is there already is written again, without a note.
+The broker that changes an ACL applies it at once, the others when they read the change note. An
+entry that exists already is written again, without a note.
 
 Source: ZN:acl; AclAuthorizer.updateResourceAcls, KafkaZkClient.createAclPaths.
-Differs: the node is read before the first attempt too, where Kafka begins with its cache; a
-node that cannot be read is an error, where Kafka takes one that is no JSON for an empty one. Kafka
-writes the note in a request of its own: if it is not made, other brokers go by the old entries,
-also once the same change comes again.
+Differs: the node is read before the first attempt too, while Kafka begins with its cache; a node
+that cannot be parsed is an error, while Kafka treats invalid JSON as empty. Kafka writes the note
+in a separate request: if that is never sent, other brokers keep the old entries, even if the same
+change is requested again.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from engine.znode.paths import (
 )
 
 _ROOTS = {PatternType.LITERAL: ACLS, PatternType.PREFIXED: f"{EXTENDED_ACLS}/prefixed"}
-#: How often Kafka tries to write a node that others write too.
+#: Kafka's number of attempts to write a node that other brokers write too.
 _WRITES_MAX = 11
 
 Compute = Callable[[tuple[AccessEntry, ...]], Iterable[AccessEntry]]
 
 
 class AclWriteFailed(ZnodeError):
-    """The node of a pattern could not be written."""
+    """The node of a resource pattern could not be written."""
 
     def __init__(self, pattern: AclPattern, reason: str) -> None:
         super().__init__(f"{pattern.kind.name} {pattern.name}: {reason}")
@@ -73,14 +73,14 @@ class AclWriteFailed(ZnodeError):
 
 
 class _Addition:
-    """The entries of a pattern after an addition."""
+    """Adds entries to a resource pattern."""
 
     def __init__(self, pattern: AclPattern, added: Sequence[AccessEntry]) -> None:
         self._pattern = pattern
         self._added = added
 
     def entries(self, before: tuple[AccessEntry, ...]) -> tuple[AccessEntry, ...]:
-        """Return old and new entries; raises AclWriteFailed."""
+        """Return the old and the new entries; raises AclWriteFailed for an invalid principal."""
         for entry in self._added:
             if not is_principal(entry.principal):
                 reason = f"{entry.principal!r} is no principal of a type and a name"
@@ -89,7 +89,7 @@ class _Addition:
 
 
 class _Removal:
-    """The entries of a pattern after a removal, and the filter of each removed one."""
+    """Removes a pattern's entries that filters match; `removed` has the filter of each one."""
 
     def __init__(self, pattern: AclPattern, filters: Sequence[AclFilter]) -> None:
         self.removed: dict[AccessEntry, int] = {}
@@ -97,7 +97,7 @@ class _Removal:
         self._filters = filters
 
     def entries(self, before: tuple[AccessEntry, ...]) -> list[AccessEntry]:
-        """Return the entries that no filter means."""
+        """Return the entries that no filter matches."""
         left = []
         for entry in before:
             indexes = (
@@ -112,17 +112,17 @@ class _Removal:
 
 
 class DeletedAcl(NamedTuple):
-    """A rule that a filter matched; `error` is the reason why it was not deleted."""
+    """An ACL that a filter matched; `error` is None if it was deleted."""
 
     binding: AclBinding
     error: EngineError | None
 
 
 class AclAdmin:
-    """Keeps the cache of a broker equal to the znodes, and changes both."""
+    """Keeps a broker's ACL cache equal to the znodes, and changes both."""
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
-        """Administer the ACLs of a cluster; `cache` is the broker's, which authorizes requests."""
+        """Create it; `cache` is the broker's cache, by which requests are authorized."""
         self.cache = cache
         #: Called when the cache goes from no ACLs to some or back, and after all were read.
         #: Sessions take their fast path only without ACLs: no other change concerns them.
@@ -133,7 +133,7 @@ class AclAdmin:
         self._known_count = 0
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the rules."""
+        """Create the persistent parent nodes of the ACLs."""
         kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
         literal, prefixed = _ROOTS.values()
         for path in (
@@ -151,7 +151,7 @@ class AclAdmin:
                 continue
 
     async def load(self, pattern_type: PatternType) -> None:
-        """Read all rules of patterns of a type."""
+        """Read all ACLs of one pattern type into the cache."""
         found = []
         for kind_name in await self._znodes.children(_ROOTS[pattern_type]):
             kind = from_name(AclResource, kind_name)
@@ -166,14 +166,14 @@ class AclAdmin:
         self.on_change()
 
     async def refresh(self, pattern: AclPattern) -> None:
-        """Read the rules of one pattern."""
+        """Read the ACLs of one resource pattern into the cache."""
         entries, _ = await self._read(pattern)
         self._know(pattern, entries)
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
         """Add ACLs; return None or the error for each.
 
-        An ACL that cannot be added keeps those of the same resource pattern out too.
+        If an ACL cannot be added, no ACL of the same resource pattern is.
         """
         errors: dict[AclPattern, EngineError | None] = {}
         for pattern in dict.fromkeys(binding.pattern for binding in bindings):
@@ -182,7 +182,7 @@ class AclAdmin:
         return [errors[binding.pattern] for binding in bindings]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
-        """Remove ACLs; return them by filter, each under the first filter that matched."""
+        """Delete ACLs; return them by filter, each under the first filter that matched."""
         exact = [pattern for one in filters for pattern in one.patterns.exact_patterns()]
         results: list[list[DeletedAcl]] = [[] for _ in filters]
         for pattern in dict.fromkeys((*self.cache.patterns(), *exact)):
@@ -195,7 +195,7 @@ class AclAdmin:
         return results
 
     async def _attempt(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
-        """Change a pattern's entries; return the error instead of raising it, None for success."""
+        """Change a pattern's entries; return the error, None for success."""
         try:
             await self._update(pattern, compute)
         except EngineError as error:
@@ -203,10 +203,10 @@ class AclAdmin:
         return None
 
     async def _update(self, pattern: AclPattern, compute: Compute) -> None:
-        """Replace a pattern's rules by `compute` of the stored ones, and notify the brokers.
+        """Replace a pattern's entries by `compute` of the stored ones, and notify the brokers.
 
-        Retried while other brokers write the same node; raises AclWriteFailed after _WRITES_MAX
-        times.
+        If other brokers write the same node, it is retried; raises AclWriteFailed after _WRITES_MAX
+        attempts.
         """
         for _ in range(_WRITES_MAX):
             before, version = await self._read(pattern)
@@ -218,7 +218,8 @@ class AclAdmin:
         else:
             raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
         if known_count != self._known_count:
-            # A write that was lost and is found done is known late: what came since may be newer.
+            # A write whose response was lost may be confirmed late: entries that were read
+            # meanwhile may be newer.
             after, _ = await self._read(pattern)
         self._know(pattern, after)
 
@@ -239,7 +240,7 @@ class AclAdmin:
         version: int | None,
         notes: Sequence[Create],
     ) -> bool:
-        """Write the node of a pattern; returns whether it still was as it had been read."""
+        """Write the node of a pattern; return False if it changed since it was read."""
         if version is None and not entries:
             return True
         path = _path_of(pattern)
@@ -263,7 +264,7 @@ class AclAdmin:
         return True
 
     def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
-        """Put entries into the cache; call `on_change` if the first rule came or the last went."""
+        """Put entries into the cache; call `on_change` if the cache becomes empty or non-empty."""
         self._known_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
@@ -272,7 +273,7 @@ class AclAdmin:
 
 
 def pattern_of(change: AclChange) -> AclPattern:
-    """Return the pattern that a note names."""
+    """Return the resource pattern in a change note."""
     return AclPattern(
         from_name(AclResource, change.resource_type),
         change.name,
@@ -281,7 +282,7 @@ def pattern_of(change: AclChange) -> AclPattern:
 
 
 def _note(pattern: AclPattern) -> Create:
-    """Return the change note to create: prefixed patterns have a directory of their own."""
+    """Return the creation of a change note; prefixed patterns have a separate directory."""
     is_literal = pattern.pattern_type is PatternType.LITERAL
     prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
     change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
@@ -289,13 +290,13 @@ def _note(pattern: AclPattern) -> Create:
 
 
 def _path_of(pattern: AclPattern) -> str:
-    """Return the path of the node with the access rules of a pattern."""
+    """Return the path of the node with the ACLs of a pattern."""
     is_prefixed = pattern.pattern_type is PatternType.PREFIXED
     return acl_path(pascal_name(pattern.kind), pattern.name, prefixed=is_prefixed)
 
 
 def _entry_of(stored: AclEntry) -> AccessEntry:
-    """Return a stored entry with Kafka's names parsed to operation and permission."""
+    """Convert a stored entry: operation and permission are parsed."""
     return AccessEntry(
         stored.principal,
         stored.host,
@@ -305,7 +306,7 @@ def _entry_of(stored: AclEntry) -> AccessEntry:
 
 
 def _stored(entry: AccessEntry) -> AclEntry:
-    """Return an entry as the znode's JSON names it."""
+    """Convert an entry to the names in the znode's JSON."""
     return AclEntry(
         entry.principal,
         pascal_name(entry.permission),

@@ -1,4 +1,4 @@
-"""The outside of a broker's topic admin."""
+"""The objects that a broker's topic administration uses."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from engine.znode.client import ZnodeClient
 class AdminPorts(NamedTuple):
     """The store, the metadata and the requests that wait for it, and the host.
 
-    Work on very many topics is done in shares of `turns`.
+    Work on many topics is divided into shares of `turns`.
     """
 
     znodes: ZnodeClient
     metadata_cache: MetadataCache
     waiting: TopicWaiting
     entropy: Entropy
-    #: The broker's settings as they are now.
+    #: Returns the broker's present settings.
     settings: Callable[[], BrokerSettings]
     turns: LoopTurns
-    #: Validates a topic before its creation; None forbids nothing.
+    #: Validates a topic before its creation; None allows all.
     policy: Policy[CreateTopicRequest] | None = None

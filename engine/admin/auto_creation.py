@@ -1,13 +1,13 @@
-"""Topics that are created because a client requested their metadata.
+"""Automatic creation of topics when a client requests their metadata.
 
 | topic | partitions, replicas, settings |
 |---|---|
 | `__consumer_offsets` | `offsets.topic.*`; compacted, compression of the producer |
 | `__transaction_state` | `transaction.state.log.*`; compacted, uncompressed, no unclean leader |
-| others | `num.partitions`, `default.replication.factor` |
+| other topics | `num.partitions`, `default.replication.factor` |
 
-No request waits: a topic that was created is answered with LEADER_NOT_AVAILABLE, and the client
-retries. While it is being created other requests get UNKNOWN_TOPIC_OR_PARTITION.
+No request waits for leaders: the response for a created topic is LEADER_NOT_AVAILABLE, and the
+client retries. During the creation other requests get UNKNOWN_TOPIC_OR_PARTITION.
 
 Source: DefaultAutoTopicCreationManager; `formats.md` §7.
 """
@@ -31,7 +31,7 @@ from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 
 def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:
-    """Return the settings of an automatically created topic."""
+    """Return the counts and settings of an automatically created topic."""
     if topic == CONSUMER_OFFSETS:
         return CreatableTopic(
             topic,
@@ -60,7 +60,7 @@ def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:
 
 
 class AutoCreation:
-    """Creates topics on the broker that is the controller."""
+    """Creates topics automatically, on the broker that is the controller."""
 
     def __init__(self, config: BrokerConfig, admin: TopicAdmin) -> None:
         self._config = config
@@ -82,7 +82,7 @@ class AutoCreation:
             return codes
         self._in_flight.update(new)
         try:
-            # Without a wait for leaders.
+            # A time-out of 0: no wait for leaders.
             results = await self._admin.create_topics(
                 [automatic_topic(topic, self._config) for topic in new],
                 timeout_ms=0,
@@ -94,8 +94,8 @@ class AutoCreation:
 
 
 def _code(result: TopicResult) -> int:
-    """Return LEADER_NOT_AVAILABLE for a topic that exists now, else the creation's error."""
-    # With a timeout of 0 this means that it was created.
+    """Return LEADER_NOT_AVAILABLE for a topic that exists now, else the error of the creation."""
+    # With a time-out of 0, REQUEST_TIMED_OUT means that the topic was created.
     if result.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
         return LEADER_NOT_AVAILABLE
     return result.code

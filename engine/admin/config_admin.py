@@ -1,20 +1,20 @@
-"""Settings of topics and brokers in znodes: read, and changed as Kafka changes them.
+"""Settings of topics, brokers and other entities in znodes: read, and changed as in Kafka.
 
 ```
 read /controller and the entity ── compute the new settings ──┐
      ^                                                        v
-     └── another was faster  ── multi { check /controller · set or create /config/<entity>
+     └── changed meanwhile  ── multi { check /controller · set or create /config/<entity>
                                         · create /config/changes/config_change_<S> }
 ```
 
 The entity and its change note are written together: a broker that sees the note reads the new
-settings, and none keeps the old ones because the writer died between the two.
+settings, and none keeps the old ones because the writer crashed between two writes.
 
 Nodes of users, clients and addresses are deleted with their last setting (`emptied_entities.py`).
 
 Source: ZN:config; KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig.
 Differs: settings that changed meanwhile are read again; in Kafka the last writer wins. Kafka writes
-the note in a request of its own: if it is not made, running brokers keep the old settings.
+the note in a separate request: if that is never sent, running brokers keep the old settings.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from engine.znode.values import (
 )
 
 Compute: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
-#: Of the note in the transaction that writes an entity.
+#: Index of the note in the transaction that writes an entity.
 _NOTE_INDEX = 2
 
 
 class NoController(ApiError):
-    """There is no controller, or one without znodes: settings cannot be changed."""
+    """There is no controller, or a KRaft controller: settings cannot be changed."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(NOT_CONTROLLER, reason)
@@ -58,18 +58,18 @@ class NoController(ApiError):
 
 
 def change_note(entity_path: str) -> Create:
-    """Return the note by which brokers hear of a change of an entity, such as `topics/t`."""
+    """Return the change note that notifies brokers of a changed entity, such as `topics/t`."""
     return Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
 class ConfigAdmin:
-    """Reads and changes entities, each named as in a change: `topics/t`, `brokers/1`."""
+    """Reads and changes settings of entities, which are named as in a change note: `topics/t`."""
 
     def __init__(self, znodes: ZnodeClient) -> None:
         self._znodes = znodes
 
     async def read(self, entity_path: str) -> dict[str, str]:
-        """Return an entity's settings, none without a node; raises InvalidZnodeValue."""
+        """Return an entity's settings, empty without a node; raises InvalidZnodeValue."""
         config, _ = await self._read(config_path(entity_path))
         return config
 
@@ -104,7 +104,7 @@ class ConfigAdmin:
         return decode_config(data, path), stat.version
 
     async def _write(self, path: str, data: bytes, version: int | None, note: Create) -> bool:
-        """Write an entity with its change notification; return False if its version has changed."""
+        """Write an entity with its change note; return False if its version has changed."""
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:
@@ -121,7 +121,7 @@ class ConfigAdmin:
         return True
 
     async def _controller_version(self) -> int:
-        """Return the version of `/controller`; raise NoController without one in ZooKeeper."""
+        """Return the version of `/controller`; raises NoController if no ZooKeeper controller."""
         try:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:
@@ -135,7 +135,7 @@ class ConfigAdmin:
         return stat.version
 
     async def _create_parents(self, path: str) -> None:
-        """Create the missing ancestors of a path, each as a persistent node without data."""
+        """Create the missing ancestors of a path as persistent nodes without data."""
         names = path.split("/")[1:-1]
         for count in range(1, len(names) + 1):
             try:
@@ -151,11 +151,11 @@ def usable_broker_overrides(
     per_broker: bool,
     passwords: PasswordEncoder | None = None,
 ) -> dict[str, str]:
-    """Return the usable settings of a broker (or of all) from a znode.
+    """Return the usable settings in the znode of a broker, or of all brokers.
 
-    Each is checked alone. The allowed steps of a number of threads are a rule for changes only.
-    Passwords are encrypted there; without `passwords` they cannot be read.
-    Source: DynamicBrokerConfig.fromPersistentProps.
+    Each setting is checked separately; limits on changes of thread numbers do not apply. Passwords
+    are encrypted in znodes; without `passwords` they are unusable. Source:
+    DynamicBrokerConfig.fromPersistentProps.
     """
     usable = {}
     for name, text in overrides.items():
@@ -169,7 +169,7 @@ def usable_broker_overrides(
 
 
 def _decoded(name: str, text: str, passwords: PasswordEncoder | None) -> str:
-    """Return the decrypted password of a setting; raise ConfigError if it cannot be read."""
+    """Decrypt a password; raises ConfigError if that is impossible."""
     if passwords is None:
         raise ConfigError(name, HIDDEN, "is encrypted, and this broker has no key for it")
     try:

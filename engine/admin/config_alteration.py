@@ -1,16 +1,16 @@
-"""Changes of settings of a topic or of brokers: checked, then written.
+"""Changes of the settings of a topic or of brokers: checked, then written.
 
 | resource | allowed |
 |---|---|
-| a topic | one that is known, keys of topics, values that fit each other |
-| this broker, all brokers | those that may change at run time (`config.change`), fitting values |
+| a topic | an existing topic, topic keys, consistent values |
+| this broker, all brokers | keys that may change at run time (`config.change`), valid values |
 | a listener's TLS and SASL | settings with which the broker could start |
-| a password of this broker | encrypted by `password.encoder.secret`; without one only checked |
+| a password of this broker | encrypted with `password.encoder.secret`; without one only checked |
 | any of them | changes that the operator's policy allows (`policies.py`), which is called last |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
-Differs: unknown settings in a broker's znode are dropped as in Kafka, but passwords
-that cannot be decrypted are kept, where Kafka drops them.
+Differs: invalid settings in a broker's znode are dropped as in Kafka, but passwords that cannot be
+decrypted are kept, while Kafka drops them.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.security.password_encoder import NoCipher, PasswordEncoder
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
-#: Raises ConfigError where a listener could not be opened with the settings after a change.
+#: Raises ConfigError if a listener could not be opened with the settings after a change.
 CheckListeners: TypeAlias = Callable[[BrokerSettings, BrokerSettings], None]
 _TOPIC: Final = "TOPIC"
 _BROKER: Final = "BROKER"
 
 
 def _nothing() -> None:
-    """Do nothing."""
+    """Do nothing: the default of `reload_stores`."""
 
 
 class Edit(NamedTuple):
-    """The change that a request makes to the settings of a resource."""
+    """A requested change of a resource's settings."""
 
-    #: Returns new settings from those that are set, given the keys of the resource.
+    #: Returns the new settings, given the present ones and the keys of the resource.
     apply: Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
     #: The settings in the request; None for deleted ones.
     named: Mapping[str, str | None]
 
 
 class ConfigAlteration:
-    """Changes settings of topics and of this broker; `settings` returns the broker's of now."""
+    """Changes the settings of topics and of this broker; `settings` returns the present ones."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class ConfigAlteration:
         passwords: PasswordEncoder | None = None,
         reload_stores: Callable[[], None] = _nothing,
     ) -> None:
-        """Begin; `check_listeners` gets the settings before and after a change.
+        """Create it; `check_listeners` is called with the settings before and after a change.
 
-        `reload_stores` reads key stores again that were replaced; raises InvalidConfiguration.
+        `reload_stores` reads replaced key stores again; it raises InvalidConfiguration.
         """
         self.broker_id = broker_id
         self._metadata_cache = metadata_cache
@@ -91,12 +91,12 @@ class ConfigAlteration:
         Raises UnknownTopic, ConfigError, and the errors of the policy and the store.
         """
         if topic not in self._metadata_cache.topics:
-            # Operations that cannot be done are refused before it is found that it is not there.
+            # Invalid operations are rejected before the unknown topic.
             edit.apply({}, topic_keys())
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the edited overrides; raise for values or a policy that refuse them."""
+            """Return the edited overrides; raise if the values or the policy reject them."""
             changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
             self._validate_by_policy(_TOPIC, topic, edit)
@@ -112,12 +112,12 @@ class ConfigAlteration:
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the stored settings after the edit; raise if a rule or policy refuses it."""
+            """Return the stored settings after the edit; raise if a rule or policy rejects it."""
             settings = self._settings()
             kept = usable_broker_overrides(
                 current, _pass_over, per_broker=per_broker, passwords=self._passwords
             )
-            # Those that cannot be read stay as they are.
+            # Passwords that cannot be decrypted are kept unchanged.
             unread = {k: v for k, v in current.items() if is_encrypted(k) and k not in kept}
             changed = edit.apply({**kept, **unread}, broker_keys())
             checked = {k: text for k, text in changed.items() if unread.get(k) != text}
@@ -139,7 +139,7 @@ class ConfigAlteration:
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
 
     def _encoded(self, changed: Mapping[str, str]) -> dict[str, str]:
-        """Return the passwords of settings as they are kept; raises InvalidConfiguration."""
+        """Encrypt the passwords among settings; raises InvalidConfiguration."""
         if self._passwords is None:
             return {}
         try:
@@ -152,13 +152,13 @@ class ConfigAlteration:
             raise InvalidConfiguration(str(error)) from error
 
     def _validate_by_policy(self, resource_type: str, name: str, edit: Edit) -> None:
-        """Raise the refusal of the broker's AlterConfigPolicy, if there is a policy."""
+        """Call the broker's AlterConfigPolicy, if any; raises its error."""
         if self._policy is not None:
             self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 
 
 def _pass_over(_error: ConfigError) -> None:
-    """Log nothing: the reader of the settings has logged it."""
+    """Ignore an unusable setting: it was logged when the settings were read."""
 
 
 def _check_broker(
@@ -175,7 +175,7 @@ def _check_broker(
             "These security configs can be dynamically updated only per-listener using the "
             f"listener prefix: HashSet({', '.join(unprefixed)})"
         )
-    # Their types are checked before their values.
+    # Types are checked before values.
     check_broker_change(changed, per_broker=True)
     of_one = [name for name in changed if not per_broker and is_only_per_broker(name)]
     if of_one:
@@ -199,7 +199,7 @@ def _check_passwords(
 ) -> None:
     """Raise InvalidConfiguration for passwords that cannot be encrypted.
 
-    `broker_name` is the resource of the settings, empty for those of all brokers.
+    `broker_name` is the resource name, empty for all brokers.
 
     Source: DynamicBrokerConfig.toPersistentProps.
     """

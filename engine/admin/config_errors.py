@@ -1,4 +1,4 @@
-"""Refusals when settings are read or changed.
+"""Errors when settings are read or changed.
 
 Source: ConfigAdminManager, ZkAdminManager of 3.9.1.
 """
@@ -22,21 +22,21 @@ class InvalidRequest(ApiError):
 
 
 class InvalidConfiguration(ApiError):
-    """A setting that its resource does not take."""
+    """A setting that is invalid for its resource."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(INVALID_CONFIG, reason)
 
 
 class UnexpectedChange(ApiError):
-    """A change that Kafka fails at, without a code or a word."""
+    """A change for which Kafka fails with UNKNOWN_SERVER_ERROR and no message."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, reason)
 
 
 class PolicyFailed(ApiError):
-    """A policy of the operator failed, and forbade nothing in words."""
+    """A policy of the operator failed with an unexpected exception."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, reason)

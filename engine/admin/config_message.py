@@ -1,18 +1,18 @@
-"""Kafka's error messages for invalid settings of topics.
+"""Kafka's error messages for invalid topic settings.
 
-| wrong | message |
+| fault | message |
 |---|---|
-| no setting of topics | `Unknown topic config name: x` |
-| not of its type | `Invalid value abc for configuration x: Not a number of type LONG` |
+| unknown key | `Unknown topic config name: x` |
+| wrong type | `Invalid value abc for configuration x: Not a number of type LONG` |
 | too small, too large | `... Value must be at least 1`, `... Value must be no more than 1` |
-| outside of a range with one value besides | `... Value must be between 1 and 9 or equal to -1` |
+| outside of a range that also allows -1 | `... Value must be between 1 and 9 or equal to -1` |
 | not one of the choices | `... String must be one of: compact, delete` |
-| two that contradict each other | `conflict topic config setting x (5) > y (4)` |
+| contradicting settings | `conflict topic config setting x (5) > y (4)` |
 | a topic with tiered storage | `Tiered Storage functionality is disabled in the broker. ...` |
-| else | `Invalid value abc for configuration x: ` and our reason |
+| any other | `Invalid value abc for configuration x: ` and our reason |
 
 Source: ConfigDef and LogConfig of 3.9.1, whose messages were recorded for each of these.
-Differs: a number too large for a double is none, Kafka shows it as Infinity.
+Differs: a number too large for a double is rejected; Kafka shows it as Infinity.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REPLICA_LIST = (
 
 
 def config_message(error: ConfigError) -> str:
-    """Return Kafka's words for a refused setting of a topic."""
+    """Return Kafka's message for a rejected topic setting."""
     if error.kafka_message is not None:
         return error.kafka_message
     key = topic_keys().get(error.key)
@@ -56,7 +56,7 @@ def config_message(error: ConfigError) -> str:
 
 
 def _shown(key: ConfigKey, error: ConfigError) -> str:
-    """Return the refused value in the form in which Kafka's error message contains it."""
+    """Return the rejected value as it is written in Kafka's error message."""
     text = str(error.value).strip()
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
@@ -64,7 +64,7 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
     if key.type is ConfigType.BOOLEAN or (
         number is None and (key.type in _INTEGERS or key.type is ConfigType.DOUBLE)
     ):
-        # Java's message has the value as it came.
+        # Java's message has the unchanged value.
         return str(error.value)
     if key.type is ConfigType.LIST:
         elements = [element.strip() for element in text.split(",")]
@@ -77,7 +77,7 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _why(key: ConfigKey, error: ConfigError) -> str:
-    """Return Kafka's reason why the value is invalid for this key, or this parser's rule."""
+    """Return Kafka's reason why the value is invalid for this key, or our rule."""
     text = str(error.value).strip()
     if key.type is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):
@@ -99,7 +99,7 @@ def _why(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
-    """Return Kafka's text for a number outside of its range, None if it is inside."""
+    """Return Kafka's text for a number outside of its range; None if it is inside."""
     if limits is None:
         return None
     least, most, or_minus_one = limits.groups()
@@ -113,7 +113,7 @@ def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
 
 
 def _number(key: ConfigKey, text: str) -> float | None:
-    """Return a text as a number of the key's type, None if it is none."""
+    """Parse a text as a number of the key's type; None if it is not one."""
     if key.type is not ConfigType.DOUBLE and key.type not in _INTEGERS:
         return None
     try:

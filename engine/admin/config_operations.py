@@ -1,18 +1,18 @@
-"""Apply operations to an entity's settings; pure.
+"""Operations of IncrementalAlterConfigs on an entity's settings; pure.
 
-| operation | on a list |
+| operation | effect |
 |---|---|
-| SET | |
-| DELETE | a setting that is not set: nothing |
-| APPEND | elements that are not there yet, after those that are |
-| SUBTRACT | each element named is removed once |
+| SET | the value is replaced |
+| DELETE | the setting is removed, if it is set |
+| APPEND | elements are added to a list if it does not have them |
+| SUBTRACT | each given element is removed from a list once |
 
-A list that is not set starts from the default of its key, and not from the broker's value. Empty
-elements count as any other, but for those at the end of a text: they are none, as Java splits.
+A list that is not set starts from the default of its key, not from the broker's value. Empty
+elements are like any other, except at the end of a text, where Java's split drops them.
 
 Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
-Kafka fails at a list of an unknown key, or one that no file can set, and at an unknown operation
-on a topic, and has no code for that.
+For a list operation on an unknown or dynamic-only key, and for an unknown operation on a topic,
+Kafka fails without a specific error code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.admin.config_errors import InvalidConfiguration, InvalidRequest, Une
 from engine.config.key import ConfigKey, ConfigType, UpdateMode
 from engine.wire import messages
 
-#: A setting to change; AlterConfigs has no operations.
+#: A setting to change; in AlterConfigs it has no operation.
 AlterableConfig: TypeAlias = (
     "messages.AlterConfigsRequest.AlterableConfig"
     " | messages.IncrementalAlterConfigsRequest.AlterableConfig"
@@ -33,7 +33,7 @@ AlterableConfig: TypeAlias = (
 
 
 class Operation(IntEnum):
-    """The operation on one setting, by Kafka's numbers."""
+    """The operation on one setting, with Kafka's numbers."""
 
     SET = 0
     DELETE = 1
@@ -42,7 +42,7 @@ class Operation(IntEnum):
 
     @classmethod
     def name_of(cls, number: int) -> str:
-        """Return the name of an operation, or the number of one that there is not."""
+        """Return the name of an operation; its number as text if it is unknown."""
         return cls(number).name if number in _OPERATIONS else str(number)
 
 
@@ -50,7 +50,7 @@ _OPERATIONS = frozenset(Operation)
 
 
 def check_configs(configs: Sequence[AlterableConfig]) -> None:
-    """Raise InvalidRequest for a key named twice, or a value of null where there must be one."""
+    """Raise InvalidRequest for a duplicate key, or a missing value."""
     names = [config.name for config in configs]
     if len(set(names)) < len(names):
         raise InvalidRequest("Error due to duplicate config keys")
@@ -96,9 +96,9 @@ def apply_operations(
 def _elements(
     name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
 ) -> list[str]:
-    """Return the elements of a list that APPEND or SUBTRACT changes: as set, or the default's.
+    """Return the elements of a list for APPEND or SUBTRACT: as set, or the default's.
 
-    Errors: UnexpectedChange for a key without a type, InvalidConfiguration for no list.
+    Raises UnexpectedChange for an unknown key, InvalidConfiguration if the key is no list.
     """
     key = keys.get(name)
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
@@ -111,5 +111,5 @@ def _elements(
 
 
 def _split(text: str) -> list[str]:
-    """Return a list's elements; raw, with their blanks. Source: String.split of Java."""
+    """Return a list's elements with surrounding blanks. Source: String.split of Java."""
     return text.rstrip(",").split(",") if text.strip(",") or not text else []

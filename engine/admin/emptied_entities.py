@@ -1,14 +1,15 @@
-"""Delete nodes of users, clients and addresses that have no settings left.
+"""Deletion of the nodes of users, clients and addresses that have no settings left.
 
 ```
-/config/users/<u>/clients/<c>    and with the last <c>  …/clients
-                                 and with that          /config/users/<u>, if it has no settings
+/config/users/<u>/clients/<c>    with the last <c> also   …/clients
+                                 and then                 /config/users/<u>, if it has no settings
 ```
 
-Otherwise nodes of all users that once had a quota would stay. A node with children stays, empty.
+Otherwise the nodes of all users that ever had a quota would remain. A node with children remains
+without settings.
 
 Source: AdminZkClient.tryCleanQuotaNodes of 3.9.1.
-Differs: all are deleted in one transaction with the note of it, each by its version.
+Differs: all are deleted in one transaction with the change note, each by its version.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from engine.znode.values import decode_config
 
 
 def goes_when_empty(entity_path: str) -> bool:
-    """Return whether an entity, named as in a change, has no node without settings."""
+    """Return True if an entity (named as in a change note) has no node without settings."""
     return entity_path.partition("/")[0] in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
 
 
 async def has_children(znodes: ZnodeClient, path: str) -> bool:
-    """Return whether other entities are below one."""
+    """Return True if a node has children, which are other entities."""
     return bool(await _children(znodes, path))
 
 
 async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, note: Create) -> bool:
-    """Delete an entity's node and parents that become empty, with the change notification.
+    """Delete an entity's node, and parents that become empty, with the change note.
 
     `version` is that of the node, None if there is none. Returns False if the nodes have changed
     since they were read.
@@ -62,7 +63,7 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, no
 
 
 async def _children(znodes: ZnodeClient, path: str) -> list[str]:
-    """Return the names of a node's children, empty if the node does not exist."""
+    """Return the names of a node's children; empty if the node does not exist."""
     try:
         return await znodes.children(path)
     except NoNode:

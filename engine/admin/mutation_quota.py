@@ -1,4 +1,4 @@
-"""The quota that counts the partitions which a request creates or deletes.
+"""The quota on the partitions that requests create or delete.
 
 Source: ControllerMutationQuotaManager, KIP-599.
 """
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from engine.admin.topic_results import TopicResult
 from engine.kafka_errors import THROTTLING_QUOTA_EXCEEDED
 
-#: The result of a topic that a strict quota does not admit; Kafka has no words for it either.
+#: The result of a topic that a strict quota rejects; in Kafka too it has no message.
 EXCEEDED: Final = TopicResult(THROTTLING_QUOTA_EXCEEDED)
 
 
@@ -19,17 +19,17 @@ class MutationQuota(Protocol):
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether something was refused."""
+        """Return True if any partitions were rejected."""
 
     def admits(self, partition_count: int) -> bool:
-        """Count partitions; returns whether they may come and go now."""
+        """Count partitions; return False if they exceed the quota and must not be changed."""
 
     def throttle_ms(self) -> int:
-        """Return the throttle time of the client in ms, as of now."""
+        """Return the present throttle time of the client in ms."""
 
 
 class NoMutationQuota:
-    """Refuses nothing."""
+    """A quota without a limit."""
 
     @property
     def is_exceeded(self) -> bool:

@@ -1,4 +1,4 @@
-"""Policies of the operator: additional checks before a topic is created or settings change.
+"""Policies of the operator: additional checks before topics are created or settings changed.
 
 ```python
 from engine.admin.policies import CreateTopicRequest, PolicyViolationError
@@ -11,7 +11,7 @@ class AtMostTwelvePartitions:
         if (request.num_partitions or 0) > 12:
             raise PolicyViolationError("at most 12 partitions")
 
-    def close(self): ...                              # optional: at the broker's end
+    def close(self): ...                              # optional: when the broker stops
 ```
 
 | setting | called for | with |
@@ -19,15 +19,15 @@ class AtMostTwelvePartitions:
 | `create.topic.policy.class.name` | CreateTopics, also to validate only; automatic creation | CreateTopicRequest |
 | `alter.config.policy.class.name` | AlterConfigs, IncrementalAlterConfigs, also to validate only | AlterConfigRequest |
 
-They are called last, when all other checks have passed. They are not called for CreatePartitions,
-DeleteTopics, levels of loggers and changes by brokers. `validate` runs on the broker's one
-thread: it must not wait.
+They are called last, after all other checks. They are not called for CreatePartitions,
+DeleteTopics, logger levels and changes by brokers. `validate` runs on the broker's only thread: it
+must not block.
 
 | `validate` raises | the client gets |
 |---|---|
 | PolicyViolationError, any other ApiError | its code and message |
 | ConfigError | INVALID_CONFIG with its rule (of a broker's settings INVALID_REQUEST) |
-| anything else | UNKNOWN_SERVER_ERROR without a message; the log has the traceback |
+| any other exception | UNKNOWN_SERVER_ERROR without a message; the log has the traceback |
 
 Source: KIP-108, KIP-133; ZkAdminManager.validateTopicCreatePolicy, validateConfigPolicy of 3.9.1, and
 a real broker's responses with a policy.
@@ -60,28 +60,28 @@ class PolicyViolationError(ApiError):
 class CreateTopicRequest(NamedTuple):
     """A topic that is to be created.
 
-    Counts are those that the topic gets, also where the request left them to the broker. With an
-    assignment they are None, without one that is.
+    Counts are the effective ones, also if the request left them to the broker. They are None with
+    an assignment; without one, `replicas_assignments` is None.
     """
 
     topic: str
     num_partitions: int | None
     replication_factor: int | None
     replicas_assignments: Mapping[int, Sequence[int]] | None
-    #: The settings in the request, and no others.
+    #: Only the settings in the request.
     configs: Mapping[str, str]
 
 
 class AlterConfigRequest(NamedTuple):
-    """Settings that are to change.
+    """Settings that are to be changed.
 
-    `configs` are the settings in the request: all settings of AlterConfigs, the single ones of
-    IncrementalAlterConfigs with their operands, None for those that it deletes.
+    `configs` are the settings in the request: all settings of AlterConfigs; for
+    IncrementalAlterConfigs the operands, None for deleted settings.
     """
 
     #: `TOPIC` or `BROKER`.
     resource_type: str
-    #: A topic, or a broker's id; empty for all brokers.
+    #: A topic name or a broker id; empty for all brokers.
     resource_name: str
     configs: Mapping[str, str | None]
 
@@ -93,7 +93,7 @@ class Policy(Generic[R]):
     """One policy of a broker."""
 
     def __init__(self, key: str, policy: Any) -> None:
-        """`policy` is an object of the operator's class; raises ConfigError if it is no policy."""
+        """Wrap an object of the operator's class; raises ConfigError if it has no `validate`."""
         self._policy = policy
         if not callable(getattr(policy, "validate", None)):
             raise ConfigError(key, type(policy).__name__, "has no method validate(request)")
@@ -109,24 +109,24 @@ class Policy(Generic[R]):
             raise PolicyFailed(str(error)) from error
 
     def close(self) -> None:
-        """End the policy."""
+        """Call the policy's `close`, if it has one; errors are logged."""
         close = getattr(self._policy, "close", None)
         if close is None:
             return
         try:
             close()
-        except Exception as error:  # As above; the broker ends all the same.
+        except Exception as error:  # As above; the broker stops anyway.
             _log.error("The policy cannot be closed", exc_info=error)
 
 
 class Policies(NamedTuple):
-    """The policies of a broker, each of them None where there is none."""
+    """The policies of a broker; None for one that is not set."""
 
     create_topic: Policy[CreateTopicRequest] | None = None
     alter_config: Policy[AlterConfigRequest] | None = None
 
     def close(self) -> None:
-        """End both."""
+        """Close both policies."""
         for policy in (self.create_topic, self.alter_config):
             if policy is not None:
                 policy.close()
@@ -138,7 +138,7 @@ NO_POLICIES: Final = Policies()
 def load_policies(
     create_topic: str | None, alter_config: str | None, static: Mapping[str, str]
 ) -> Policies:
-    """Return the policies of classes that settings name; raises ConfigError."""
+    """Create the policies from the class names in settings; raises ConfigError."""
     return Policies(
         _load(CREATE_TOPIC_POLICY, create_topic, static),
         _load(ALTER_CONFIG_POLICY, alter_config, static),
@@ -146,7 +146,7 @@ def load_policies(
 
 
 def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
-    """Create and configure the policy class that the setting names; None if it names none."""
+    """Create and configure the policy class that a setting names; None if it is not set."""
     if text is None or not text.strip():
         return None
     made = plugin_class(key, text)

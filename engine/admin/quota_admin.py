@@ -1,10 +1,10 @@
-"""Quotas of clients in znodes: changed and listed.
+"""Client quotas in znodes: changing and listing.
 
 ```
 /config/users/<u> · /config/users/<u>/clients/<c> · /config/clients/<c> · /config/ips/<a>
 ```
 
-A change is written as all settings are, with a note (`config_admin.py`): brokers follow it.
+A change is written like other settings, with a change note (`config_admin.py`) for the brokers.
 
 Source: ZN:config; ZkAdminManager.alterClientQuotas, describeClientQuotas; KIP-546, KIP-612.
 """
@@ -36,19 +36,19 @@ from engine.znode.paths import CLIENT_CONFIGS, CONFIG, IP_CONFIGS, USER_CONFIGS
 
 
 class EntityQuotas(NamedTuple):
-    """An entity that has quotas."""
+    """An entity with its quotas."""
 
     entity: Entity
     quotas: dict[str, float]
 
 
 class QuotaAdmin:
-    """Changes and lists."""
+    """Changes and lists client quotas."""
 
     def __init__(
         self, znodes: ZnodeClient, configs: ConfigAdmin, address_of: Callable[[str], str | None]
     ) -> None:
-        """`address_of` resolves a host, and returns None for an unknown one."""
+        """Create it; `address_of` resolves a host name, and returns None for an unknown one."""
         self._znodes = znodes
         self._configs = configs
         self._address_of = address_of
@@ -56,7 +56,7 @@ class QuotaAdmin:
     async def alter(
         self, entity: Entity, changes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
-        """Change quotas of an entity; raises ApiError and the errors of the store."""
+        """Change the quotas of an entity; raises ApiError and the errors of the store."""
         node = node_of(entity, lambda host: self._address_of(host) is not None)
         await self._configs.change(
             node.path,
@@ -78,7 +78,7 @@ class QuotaAdmin:
         return found
 
     async def _check_exact(self, wanted: QuotaFilter) -> None:
-        """Read the node of the one entity that is meant: no node can have an empty name."""
+        """Read the node of a filter for one entity, as its name may be empty: a store error."""
         exact = {each.kind: each.name for each in wanted.components if not each.is_any}
         is_one = wanted.is_strict or IP in exact or len(exact) > 1
         if exact and is_one and len(exact) == len(wanted.components):
@@ -98,7 +98,7 @@ class QuotaAdmin:
             yield {IP: name_of(ip)}
 
     async def _names(self, path: str) -> list[str]:
-        """Return the names of a config node's children, empty if the node does not exist."""
+        """Return the names of a config node's children; empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")
         except NoNode:

@@ -1,14 +1,14 @@
-"""Entities with quotas: a user, a client id, both, or an address; and their znodes.
+"""Entities that can have quotas (user, client id, both, or IP address), and their znodes.
 
 | entity | node below `/config` | settings |
 |---|---|---|
 | user | `users/<u>` | quotas, credentials |
-| user, client-id | `users/<u>/clients/<c>` | quotas, credentials (as Kafka has it) |
+| user, client-id | `users/<u>/clients/<c>` | quotas, credentials (as in Kafka) |
 | client-id | `clients/<c>` | quotas |
 | ip | `ips/<a>` | connection_creation_rate |
 
-A part without a name is the default of all without a quota: `<default>`. Names are
-sanitized, so that no name equals the default.
+A part without a name, `<default>`, is the default for all entities without a quota. Names are
+sanitized, so that no name equals `<default>`.
 
 Source: ZkAdminManager.parseAndSanitizeQuotaEntity, alterClientQuotas and
 describeClientQuotas; KIP-546.
@@ -38,16 +38,16 @@ USER: Final = "user"
 CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 _KINDS: Final = (USER, CLIENT_ID, IP)
-#: Added before the fraction is truncated.
+#: Added before a fraction is truncated.
 _EPSILON: Final = 1e-6
 _INT_BITS: Final = {ConfigType.INT: 32, ConfigType.LONG: 64}
 
-#: Names by kind; None is the default.
+#: Names by kind of entity; None is the default.
 Entity: TypeAlias = Mapping[str, str | None]
 
 
 class UnknownEntityKind(ApiError):
-    """A filter is about a kind of entity that is not there."""
+    """A filter has an unsupported entity type."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(UNSUPPORTED_VERSION, f"Custom entity type '{kind}' not supported")
@@ -55,33 +55,33 @@ class UnknownEntityKind(ApiError):
 
 
 class EntityNode(NamedTuple):
-    """The node of an entity, as a change names it, and the settings that it takes."""
+    """The node of an entity, as named in a change note, and its valid keys."""
 
     path: str
     keys: Mapping[str, ConfigKey]
 
 
 class QuotaChange(NamedTuple):
-    """A new value of a quota; None removes it."""
+    """The new value of a quota; None removes it."""
 
     key: str
     value: float | None
 
 
 def sanitized_name(name: str | None) -> str:
-    """Return a name as it is in a path."""
+    """Return a name as part of a path; None is the default."""
     return DEFAULT_ENTITY if name is None else sanitized(name)
 
 
 def name_of(node: str) -> str | None:
-    """Return the name in a part of a path, None for the default."""
+    """Return the name in a part of a path; None for the default."""
     return None if node == DEFAULT_ENTITY else unsanitized(node)
 
 
 def node_of(entity: Entity, has_address: Callable[[str], bool]) -> EntityNode:
     """Return the node of an entity's quotas; raises InvalidRequest.
 
-    `has_address` returns whether a name is an address or a host that has one.
+    `has_address` returns True for an address or a host name that can be resolved.
     """
     if not entity:
         raise InvalidRequest("Invalid empty client quota entity")
@@ -107,7 +107,7 @@ def node_of(entity: Entity, has_address: Callable[[str], bool]) -> EntityNode:
 
 
 def path_of(entity: Entity) -> str:
-    """Return the node of an entity below `/config`."""
+    """Return the path of an entity's node, relative to `/config`."""
     if IP in entity:
         return f"{IP_CONFIGS}/{sanitized_name(entity[IP])}"
     client = f"{CLIENT_CONFIGS}/{sanitized_name(entity[CLIENT_ID])}" if CLIENT_ID in entity else ""
@@ -133,50 +133,50 @@ def changed(
 
 
 def _text_of(key: ConfigKey, value: float) -> str:
-    """Return a quota as its znode has it; raise InvalidRequest for a fraction in a whole number."""
+    """Return a quota as stored; raises InvalidRequest for a fraction where it must be whole."""
     if key.type is ConfigType.DOUBLE:
         return java_double_text(value)
     if key.type not in _INT_BITS:
         raise UnexpectedChange(f"{key.name} is no number")
     whole = _whole(value + _EPSILON, _INT_BITS[key.type])
-    # A value that is no number exceeds no bound.
+    # A comparison with NaN is false, so NaN passes.
     if abs(whole - value) > _EPSILON:
         raise InvalidRequest(f"Configuration {key.name} must be a {key.type.name} value")
     return str(whole)
 
 
 def _whole(value: float, bits: int) -> int:
-    """Return a number without its fraction, as Java casts it."""
+    """Truncate a number as a Java cast does."""
     if math.isnan(value):
         return 0
     highest = (1 << bits - 1) - 1
     return int(max(-highest - 1, min(highest, value)))
 
 
-# The filter of a description
+# Filters of DescribeClientQuotas
 
 
 class Component(NamedTuple):
-    """One part of a filter: the entities that have a kind, maybe of one name."""
+    """One part of a filter: entities of a kind, with any name or a certain one."""
 
     kind: str
     is_any: bool
-    #: The name, unless any is meant; None is the default.
+    #: The name, unless `is_any`; None is the default.
     name: str | None = None
 
     def matches(self, entity: Entity) -> bool:
-        """Return whether an entity has the part."""
+        """Return True if an entity has this kind and name."""
         return self.kind in entity and (self.is_any or entity[self.kind] == self.name)
 
 
 class QuotaFilter(NamedTuple):
-    """A filter of quota entities; if strict, only entities without other parts match."""
+    """A filter of quota entities; if strict, entities with other kinds do not match."""
 
     components: Sequence[Component]
     is_strict: bool
 
     def matches(self, entity: Entity) -> bool:
-        """Return whether an entity is meant."""
+        """Return True if an entity matches all components."""
         if not all(component.matches(entity) for component in self.components):
             return False
         kinds = {component.kind for component in self.components}
@@ -184,7 +184,7 @@ class QuotaFilter(NamedTuple):
 
 
 def check_components(components: Sequence[Component]) -> None:
-    """Raise InvalidRequest or UnknownEntityKind for a filter that cannot be."""
+    """Raise InvalidRequest or UnknownEntityKind for an invalid filter."""
     seen: set[str] = set()
     for component in components:
         kind = component.kind
@@ -204,7 +204,7 @@ def check_components(components: Sequence[Component]) -> None:
 
 
 def quotas_in(config: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, float]:
-    """Return the quotas among an entity's settings; raises UnexpectedChange for no number."""
+    """Return the quotas among an entity's settings; raises UnexpectedChange if not a number."""
     quotas = {}
     for key, text in config.items():
         if key in keys:

@@ -17,22 +17,22 @@ from engine.replication.metadata_cache import BrokerNode
 
 
 class Placement(NamedTuple):
-    """The start of an assignment: first broker, shift and first partition."""
+    """The parameters of an assignment: first broker, shift and first partition."""
 
-    #: Index of the broker that leads partition 0, and the followers' distance.
+    #: Index of the broker that leads partition 0, and the distance of the followers.
     start_index: int
     shift: int
-    #: The first of the new partitions; those before it are there already.
+    #: The first new partition; those before it exist already.
     first_partition: int = 0
 
     @classmethod
     def random(cls, entropy: Entropy, broker_count: int) -> Placement:
-        """Return a random start of a new topic, so that topics spread over the brokers."""
+        """Return random parameters for a new topic, so that topics are spread over the brokers."""
         return cls(entropy.random_below(broker_count), entropy.random_below(broker_count))
 
 
 def check_counts(partition_count: int, replication_factor: int, broker_count: int) -> None:
-    """Raise TopicRefused unless so many replicas fit on the brokers."""
+    """Raise TopicRefused for invalid counts, or more replicas than brokers."""
     if partition_count <= 0:
         raise TopicRefused(INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -53,8 +53,7 @@ def assign_replicas(
 ) -> dict[int, tuple[int, ...]]:
     """Return the replicas of new partitions, preferred leaders first.
 
-    The caller has checked the counts. Raises TopicRefused if some brokers have a rack and others
-    have none.
+    The counts must be valid. Raises TopicRefused if only some brokers have a rack.
     """
     racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
     first = placement.first_partition
@@ -75,5 +74,5 @@ def assign_replicas(
 
 
 def sorted_brokers(brokers: Iterable[BrokerNode]) -> list[BrokerNode]:
-    """Return brokers by id: the order that assignments count in."""
+    """Return brokers by id: assignments use indexes in this order."""
     return sorted(brokers, key=lambda broker: broker.broker_id)

@@ -1,22 +1,22 @@
-"""Delegation tokens in znodes: made, renewed, ended, and read into a broker's cache.
+"""Delegation tokens in znodes: created, renewed, expired, and read into a broker's cache.
 
 ```
 multi { set, create or delete /delegation_token/tokens/<id>
         · create /delegation_token/token_changes/token_change_<S> } ── every broker reads it again
 ```
 
-The broker that changes a token applies it at once. Any broker does, not only the controller; the
-controller alone removes those that have expired (`expire`).
+The broker that changes a token applies the change at once. Any broker may change tokens, but only
+the controller removes expired ones (`remove_expired`).
 
-| request | refused |
+| request | error |
 |---|---|
-| renew, expire: an HMAC of no token | DELEGATION_TOKEN_NOT_FOUND |
-| of a token of others | DELEGATION_TOKEN_OWNER_MISMATCH |
-| of a token that has expired, but for its end at once | DELEGATION_TOKEN_EXPIRED |
+| renew or expire, with an unknown HMAC | DELEGATION_TOKEN_NOT_FOUND |
+| renew or expire, by another principal | DELEGATION_TOKEN_OWNER_MISMATCH |
+| renew or expire an expired token, unless at once | DELEGATION_TOKEN_EXPIRED |
 
 Source: DelegationTokenManagerZk of 3.9.1, and a real broker's responses.
-Differs: Kafka writes the note in a request of its own; a broker that dies before that leaves others
-with the token as it was.
+Differs: Kafka writes the note in a separate request; if a broker crashes before that, other brokers
+keep the old token.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
 class TokenLifetimes(NamedTuple):
-    """The default and the maximal lifetime of delegation tokens."""
+    """The default and the maximum lifetime of delegation tokens."""
 
     renewal_ms: int
     max_ms: int
 
 
 class TokenAdmin:
-    """Keeps the cache of a broker equal to the znodes, and changes both."""
+    """Keeps a broker's token cache equal to the znodes, and changes both."""
 
     def __init__(
         self,
@@ -69,10 +69,7 @@ class TokenAdmin:
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        """Administer the delegation tokens of a cluster.
-
-        `cache` is the broker's, which authenticates.
-        """
+        """Create it; `cache` is the broker's cache, by which clients are authenticated."""
         self.cache = cache
         self._znodes = znodes
         self._lifetimes = lifetimes
@@ -91,14 +88,14 @@ class TokenAdmin:
                 continue
 
     async def load(self) -> None:
-        """Read all tokens."""
+        """Read all tokens into the cache."""
         token_ids = await self._znodes.children(DELEGATION_TOKENS)
         self.cache.keep(token_ids)
         for token_id in token_ids:
             await self.refresh(token_id)
 
     async def refresh(self, token_id: str) -> None:
-        """Read one token into the cache; an unreadable one is logged and dropped."""
+        """Read one token into the cache; an invalid one is logged and removed."""
         path = delegation_token_path(token_id)
         try:
             data, _ = await self._znodes.get(path)
@@ -116,8 +113,8 @@ class TokenAdmin:
     async def create(
         self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
     ) -> DelegationToken:
-        """Return a new token; a lifetime of 0 or less is the broker's."""
-        # An id as topics have them: none begins with a dash.
+        """Create a token; a maximum lifetime of 0 or less means the broker's."""
+        # An id like those of topics, which never begins with a dash.
         token_id = uuid_text(random_topic_id(self._entropy))
         now_ms = self._clock.wall_ms()
         lifetime_ms = self._lifetimes.max_ms
@@ -134,7 +131,7 @@ class TokenAdmin:
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
         """Set a token's expiry time to `period_ms` from now; below 0 the broker's default.
 
-        Returns the expiry time. Raises ApiError and the errors of the store.
+        Return the expiry time. Raises ApiError and the errors of the store.
         """
         token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
         if token.is_expired(now_ms):
@@ -143,9 +140,9 @@ class TokenAdmin:
         return await self._expire_at(token, now_ms + renewal_ms)
 
     async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Expire a token `period_ms` from now, now if below 0; return its expiry time.
+        """Set a token's expiry time to `period_ms` from now, or delete it at once if below 0.
 
-        Raises ApiError and the errors of the store.
+        Return the expiry time. Raises ApiError and the errors of the store.
         """
         token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
         if period_ms < 0:
@@ -167,14 +164,14 @@ class TokenAdmin:
         ]
 
     async def remove_expired(self) -> None:
-        """Remove expired tokens; raises the errors of the store."""
+        """Delete expired tokens; raises the errors of the store."""
         now_ms = self._clock.wall_ms()
         for token in self.cache.tokens:
             if token.is_expired(now_ms):
                 await self._remove(token)
 
     def _changeable(self, principal: str, hmac: bytes) -> DelegationToken:
-        """Return the token of an HMAC; raise ApiError if unknown or of another owner."""
+        """Return the token of an HMAC; raises ApiError if unknown or of another owner."""
         token = self.cache.by_hmac(hmac)
         if token is None:
             raise api_error(DELEGATION_TOKEN_NOT_FOUND)
@@ -185,7 +182,7 @@ class TokenAdmin:
     # Writing
 
     async def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
-        """Set the expiry, at most the token's maximum; return it in wall-clock ms."""
+        """Set the expiry time, at most the token's maximum; return it in wall-clock ms."""
         changed = token._replace(expires_ms=min(at_ms, token.max_ms))
         await self._write(changed)
         _log.info("Token %s of %s expires at %d", token.token_id, token.owner, changed.expires_ms)
@@ -202,7 +199,7 @@ class TokenAdmin:
         self.cache.put(token)
 
     async def _remove(self, token: DelegationToken) -> None:
-        """Delete a token with a change notification, which is written even if the token is gone."""
+        """Delete a token with a change note, which is written even if the node is missing."""
         note = _note(token.token_id)
         try:
             await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))
@@ -216,5 +213,5 @@ class TokenAdmin:
 
 
 def _note(token_id: str) -> Create:
-    """Return the creation of a change note, by which brokers read a token again."""
+    """Return the creation of a change note, after which brokers read the token again."""
     return Create(DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True)

@@ -1,16 +1,16 @@
 """Creating and deleting topics and adding partitions, on the broker that is the controller.
 
 ```
-check (topic_creation, topic_growth) ── refused: its error
+check (topic_creation, topic_growth) ── rejected: its error
    │
 write   create   /config/topics/t, /brokers/topics/t      one transaction, in this order
-        grow     /brokers/topics/t over the version that was read
+        grow     /brokers/topics/t, if its version is unchanged
         delete   /admin/delete_topics/t
    │                    the controller is notified by its watches and does the rest
-wait    until this broker's metadata shows it, or the timeout (topic_waiting)
+wait    until this broker's metadata shows it, or the time-out (topic_waiting)
 ```
 
-With a timeout of 0 or less nothing waits: written topics are answered with REQUEST_TIMED_OUT.
+With a time-out of 0 or less there is no wait: the result of written topics is REQUEST_TIMED_OUT.
 
 Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 """
@@ -38,7 +38,8 @@ from engine.znode.paths import delete_topic_path, topic_path
 class TopicAdmin:
     """Topic requests of one broker; the caller has checked that it is the controller.
 
-    Each returns the results of all its topics; the caller drives it, and answers for its faults.
+    Each method returns the results of all its topics; the caller runs it, and handles its
+    exceptions.
     """
 
     def __init__(self, config: BrokerConfig, ports: AdminPorts) -> None:
@@ -59,7 +60,7 @@ class TopicAdmin:
         describe: bool = True,
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
-        """Create topics of distinct names; `describe` adds their settings to the result."""
+        """Create topics of distinct names; `describe` adds their settings to the results."""
         results = await _written(
             [topic.name for topic in topics],
             self._creation.create(
@@ -76,9 +77,9 @@ class TopicAdmin:
     async def delete_topics(
         self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
     ) -> TopicResults:
-        """Request the deletion of topics, and wait until metadata no longer shows them.
+        """Request the deletion of topics, and wait until the metadata no longer has them.
 
-        A deletion requested earlier is waited for too.
+        It also waits for deletions that were requested earlier.
         """
         results = await _written(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
@@ -131,7 +132,7 @@ class TopicAdmin:
     async def _led(
         self, results: TopicResults, counts: Mapping[str, int], timeout_ms: int
     ) -> TopicResults:
-        """Return the results once so many partitions have leaders, or the time is over."""
+        """Return the results once `counts` partitions of each topic have leaders, or timed out."""
         late = list(counts)
         if late and timeout_ms > 0:
             late = await self._waiting.for_leaders(counts, timeout_ms)
@@ -139,7 +140,7 @@ class TopicAdmin:
 
 
 async def _written(names: Sequence[str], work: PromiseCoroutine[TopicResults]) -> TopicResults:
-    """Return the results of the writing part; a store that fails fails all its topics."""
+    """Return the results of the writes; if the store fails, all topics get UNKNOWN_SERVER_ERROR."""
     try:
         return await work
     except EngineError:

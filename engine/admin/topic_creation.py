@@ -1,8 +1,8 @@
-"""Checking and writing new topics.
+"""Creation of topics: checks and writes.
 
 Source: ZkAdminManager.createTopics; ZN:create-topic.
 Differs: config and assignment of a topic are written together, so that a crash leaves no config
-without a topic, and all topics of a request in one transaction if none is in the way.
+without a topic; and all topics of a request are written in one transaction if none fails.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Planned(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """The described settings of a request's topics, with the values that they depend on."""
+    """Described topic settings, with the settings from which they were computed."""
 
     settings: BrokerSettings
     configs: dict[str, str]
@@ -69,15 +69,15 @@ class _Described(NamedTuple):
 
 
 class TopicCreation:
-    """Plans topics against the metadata and the znodes, then writes them."""
+    """Checks new topics against the metadata and the znodes, then writes them."""
 
     def __init__(self, config: BrokerConfig, ports: AdminPorts) -> None:
         self._config = config
         self._ports = ports
         self._client = ports.znodes
         self._metadata_cache = ports.metadata_cache
-        #: Description of the last created topic's settings: topics of one request often have the
-        #: same. None before.
+        #: Description of the last created topic's settings, because topics of one request often
+        #: have the same; None before the first.
         self._last_described: _Described | None = None
 
     async def create(
@@ -96,7 +96,7 @@ class TopicCreation:
             if share.is_over():
                 await share.next()
             try:
-                # A check alone creates nothing that a later topic of the request could meet.
+                # If topics are only validated, none can collide with an earlier one of the request.
                 created: Collection[str] = () if validate_only else planned
                 planned[topic.name] = await self._plan(topic, created, describe=describe)
             except TopicRefused as error:
@@ -121,7 +121,7 @@ class TopicCreation:
     ) -> _Planned:
         """Check one topic and give it replicas, settings and an id; raises TopicRefused.
 
-        `created`: the topics that the request creates before.
+        `created` are the topics that the request creates before it.
         """
         if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
@@ -174,7 +174,7 @@ class TopicCreation:
     def _described(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
-        """Describe a topic's settings in Kafka's order; cached, as a request's topics are alike."""
+        """Describe a topic's settings in Kafka's order; the last result is cached."""
         last = self._last_described
         if last is None or last.settings != settings or last.configs != configs:
             by_name = {config.name: config for config in describe_topic(settings, configs)}
@@ -197,7 +197,7 @@ class TopicCreation:
         return assign_replicas(brokers, partition_count, replication_factor, placement)
 
     async def _check_free(self, topic: str, created: Collection[str]) -> None:
-        """Raise TopicRefused if the name is taken, or so like another that metrics mix them up."""
+        """Raise TopicRefused if the name exists, or collides with another in metric names."""
         if await self._client.exists(delete_topic_path(topic)) is not None:
             raise TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
         if await self._client.exists(topic_path(topic)) is not None:
@@ -227,7 +227,7 @@ class TopicCreation:
                 results[name] = error
 
     async def _creation(self, topic: str, plan: _Planned) -> list[Operation]:
-        """Return the writes of a new topic; a config node left by an earlier one is replaced."""
+        """Return the writes for a new topic; a config node left by an earlier topic is replaced."""
         path, data = topic_config_path(topic), encode_config(plan.configs)
         is_there = await self._client.exists(path) is not None
         config: Operation = SetData(path, data) if is_there else Create(path, data)

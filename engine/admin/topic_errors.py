@@ -1,4 +1,4 @@
-"""Reasons why a topic is not created, deleted or extended, with Kafka's codes and messages.
+"""The error of a topic that is not created, deleted or extended, with Kafka's code and message.
 
 Tools print the message, so its text is part of the interface.
 """
@@ -9,4 +9,4 @@ from engine.errors import ApiError
 
 
 class TopicRefused(ApiError):
-    """One topic of a request was refused; the others go on."""
+    """One topic of a request was rejected; the others are processed."""

@@ -1,9 +1,9 @@
-"""Adding partitions to topics.
+"""Addition of partitions to topics.
 
 Source: ZN:more-partitions; ZkAdminManager.createPartitions,
 AdminZkClient.createNewPartitionsAssignment.
-Differs: the write is over the version that was read, and begins again if that changed meanwhile; in
-Kafka the last one counts.
+Differs: a topic is written only if its version is unchanged, otherwise it is read again; in Kafka
+the last writer wins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from engine.znode.values import PartitionAssignment, TopicAssignment, encode_top
 
 
 class MorePartitions(NamedTuple):
-    """A topic to make larger; `assignments` are of the new partitions, None to choose."""
+    """A request for more partitions; `assignments` are for the new ones, None to choose them."""
 
     name: str
     new_count: int
@@ -52,7 +52,7 @@ class MorePartitions(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """The nodes that are written to add partitions to a topic."""
+    """The writes that add partitions to a topic."""
 
     operations: list[Operation]
     added_count: int
@@ -73,7 +73,7 @@ class TopicGrowth:
     ) -> dict[str, TopicResult]:
         """Check topics with distinct names, and add partitions to the valid ones."""
         if not all(_has_path(topic.name) for topic in topics):
-            # Kafka requests all from its store at once, and fails at a path that no node can have.
+            # Kafka reads all topics at once, and fails as a whole for an invalid path.
             return {topic.name: TopicResult(UNKNOWN_SERVER_ERROR) for topic in topics}
         results: dict[str, TopicResult] = {}
         remaining = list(topics)
@@ -101,7 +101,7 @@ class TopicGrowth:
         results: dict[str, TopicResult],
         quota: MutationQuota,
     ) -> None:
-        """Leave out topics that exceed the quota; counted once, also if writes are repeated."""
+        """Reject topics that exceed the quota; called once, not for repeated writes."""
         for name in [name for name, write in writes.items() if not quota.admits(write.added_count)]:
             results[name] = EXCEEDED
             del writes[name]
@@ -109,7 +109,7 @@ class TopicGrowth:
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, _Growth]:
-        """Return the nodes to write for the valid topics; refused ones get their result."""
+        """Return the writes for the valid topics; add the results of rejected topics."""
         writes: dict[str, _Growth] = {}
         for topic in topics:
             try:
@@ -129,8 +129,8 @@ class TopicGrowth:
         return writes
 
     async def _stored_topic(self, topic: str) -> StoredTopic:
-        """Return the topic from its znode; raise TopicRefused if it does not exist."""
-        # A name that no topic can have may be the path of another node.
+        """Return the topic from its znode; raises TopicRefused if it does not exist."""
+        # An invalid topic name could be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:
             raise TopicRefused(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
@@ -179,7 +179,7 @@ class TopicGrowth:
 
 
 def _has_path(topic: str) -> bool:
-    """Return whether a node may have the path of a topic of this name."""
+    """Return True if a topic of this name can have a node."""
     try:
         check_path(topic_path(topic))
     except (InvalidZnodePath, ZnodeLimitExceeded):

@@ -1,4 +1,4 @@
-"""The results for the topics of a request."""
+"""The results of a request's topics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engine.znode.errors import NodeError, NodeExists
 
 
 class TopicResult(NamedTuple):
-    """The result for one topic of a request; `code` 0 is success.
+    """The result of one topic of a request; `code` 0 is success.
 
-    A topic that was created, or would have been, also has its id, counts and settings.
+    A topic that was created, or only validated, also has its id, counts and settings.
     """
 
     code: int = NONE
@@ -27,21 +27,21 @@ class TopicResult(NamedTuple):
     configs: Sequence[DescribedConfig] = ()
 
 
-#: Of all topics of a request, in its order.
+#: Results of all topics of a request, in its order.
 TopicResults: TypeAlias = dict[str, TopicResult]
 
 
 def refused(error: TopicRefused) -> TopicResult:
-    """Return the result of a topic that was refused.
+    """Return the result of a rejected topic.
 
-    A fault of the broker itself is not described to clients.
+    The message of UNKNOWN_SERVER_ERROR is not returned to clients.
     """
     message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
     return TopicResult(error.code, message)
 
 
 def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
-    """Return the result of a topic that could not be written, None if it was."""
+    """Return the result of a topic whose write failed; None for success."""
     if isinstance(group_result, NodeExists):
         return refused(already_exists(topic))
     if isinstance(group_result, NodeError):
@@ -50,7 +50,7 @@ def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
 
 
 def with_late(results: Mapping[str, TopicResult], late: Iterable[str]) -> dict[str, TopicResult]:
-    """Return results in which topics were not done in time; of a new one the id stays."""
+    """Return results with REQUEST_TIMED_OUT for late topics; a new topic keeps its id."""
     timed_out = {
         name: TopicResult(REQUEST_TIMED_OUT, topic_id=results[name].topic_id) for name in late
     }

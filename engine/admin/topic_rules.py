@@ -1,8 +1,8 @@
 """The rules for creating a topic, and for adding partitions to an existing one: pure.
 
-A topic to create, in the order in which Kafka checks:
+The checks of a new topic, in Kafka's order:
 
-| claim | otherwise |
+| rule | error |
 |---|---|
 | the brokers' metadata does not have it | TOPIC_ALREADY_EXISTS |
 | no setting is null | INVALID_CONFIG |
@@ -10,8 +10,8 @@ A topic to create, in the order in which Kafka checks:
 | counts fit the live brokers | INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR |
 | its name is allowed | INVALID_TOPIC_EXCEPTION |
 | it is not being deleted, nor stored already | TOPIC_ALREADY_EXISTS |
-| no other has its name but for '.' and '_' | INVALID_TOPIC_EXCEPTION |
-| an assignment is even, without repeats, and counts from 0 | INVALID_REPLICA_ASSIGNMENT |
+| no other topic differs only in '.' and '_' | INVALID_TOPIC_EXCEPTION |
+| an assignment has equal counts, no duplicates, partitions from 0 | INVALID_REPLICA_ASSIGNMENT |
 | its settings are allowed | INVALID_CONFIG |
 | the operator's policy allows it (`policies.py`) | POLICY_VIOLATION |
 
@@ -41,12 +41,12 @@ from engine.kafka_errors import (
 from engine.limits import TOPIC_NAME_CHARS_MAX, TOPIC_PARTITIONS_MAX
 from engine.naming import InvalidTopicName, topics_collide, validate_topic
 
-#: In place of a count: the broker's default.
+#: Instead of a count: the broker's default.
 BROKERS_DEFAULT = -1
 
 
 class CreatableTopic(NamedTuple):
-    """A topic to create: counts, or an assignment as it came, by partition."""
+    """A topic to create, with counts, or with an assignment by partition as in the request."""
 
     name: str
     partition_count: int = BROKERS_DEFAULT
@@ -56,7 +56,7 @@ class CreatableTopic(NamedTuple):
 
 
 def check_form(topic: CreatableTopic) -> None:
-    """Raise TopicRefused unless the request itself makes sense."""
+    """Raise TopicRefused if the request has null settings, or both counts and an assignment."""
     nulls = [name for name, value in topic.configs if value is None]
     if nulls:
         raise TopicRefused(
@@ -75,7 +75,7 @@ def check_form(topic: CreatableTopic) -> None:
 
 
 def check_partition_count(partition_count: int) -> None:
-    """Raise TopicRefused for more partitions than one node can have children."""
+    """Raise TopicRefused for more partitions than a node can have children."""
     if partition_count > TOPIC_PARTITIONS_MAX:
         raise TopicRefused(
             INVALID_PARTITIONS,
@@ -84,7 +84,7 @@ def check_partition_count(partition_count: int) -> None:
 
 
 def check_name(topic: str) -> None:
-    """Raise TopicRefused for a name that Kafka does not allow, in Kafka's words."""
+    """Raise TopicRefused with Kafka's message for an invalid name."""
     try:
         validate_topic(topic)
     except InvalidTopicName as error:
@@ -93,7 +93,7 @@ def check_name(topic: str) -> None:
 
 
 def is_name(topic: str) -> bool:
-    """Return whether Kafka allows the name."""
+    """Return True if Kafka allows the name."""
     try:
         validate_topic(topic)
     except InvalidTopicName:
@@ -102,7 +102,7 @@ def is_name(topic: str) -> bool:
 
 
 def _name_problem(topic: str) -> str:
-    """Return Kafka's reason why a topic name is invalid; the caller knows that it is."""
+    """Return Kafka's reason why an invalid topic name is invalid."""
     if not topic:
         return "the empty string is not allowed"
     if topic in (".", ".."):
@@ -118,12 +118,12 @@ def _name_problem(topic: str) -> str:
 
 
 def already_exists(topic: str) -> TopicRefused:
-    """Return the error of a topic that is there."""
+    """Return the error for a topic that exists."""
     return TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
 
 def can_collide(topic: str) -> bool:
-    """Return whether other names may be equal in the names of metrics."""
+    """Return True if another name could be equal in metric names."""
     return "." in topic or "_" in topic
 
 
@@ -140,7 +140,7 @@ def check_collisions(topic: str, others: Iterable[str]) -> None:
 
 
 def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
-    """Raise TopicRefused unless a new topic may have these replicas; unknown brokers are fine."""
+    """Raise TopicRefused for an invalid assignment of a new topic; unknown brokers are allowed."""
     if len({len(replicas) for replicas in assignment.values()}) != 1:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT, "All partitions should have the same number of replicas"
@@ -151,7 +151,7 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
             f"Duplicate replica assignment found: {_scala_map(assignment)}",
         )
     if 0 not in assignment and _adds_up(assignment):
-        # Kafka sums the indexes that are not negative; it fails later, without partition 0.
+        # Kafka's check by the sum of the indexes passes; it fails later, without partition 0.
         return
     if sorted(assignment) != list(range(len(assignment))):
         raise TopicRefused(
@@ -161,13 +161,13 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _adds_up(indexes: Iterable[int]) -> bool:
-    """Return whether indexes have the sum of 0 to n-1, negative ones as 0: Kafka's check."""
+    """Return True if indexes have the sum of 0 to n-1, with negative ones as 0: Kafka's check."""
     counted = list(indexes)
     return sum(max(index, 0) for index in counted) == len(counted) * (len(counted) - 1) // 2
 
 
 def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise TopicRefused unless a topic may have these settings."""
+    """Raise TopicRefused for invalid settings of a topic."""
     try:
         check_topic_overrides(configs, settings)
     except ConfigError as error:
@@ -175,7 +175,7 @@ def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
 
 
 def check_growth(old_count: int, new_count: int) -> None:
-    """Raise TopicRefused unless a topic becomes larger."""
+    """Raise TopicRefused unless the number of partitions increases."""
     if new_count < old_count:
         raise TopicRefused(
             INVALID_PARTITIONS,
@@ -194,9 +194,9 @@ def check_added_replicas(
     replication_factor: int,
     broker_ids: AbstractSet[int],
 ) -> None:
-    """Raise TopicRefused unless added partitions may have these replicas.
+    """Raise TopicRefused for an invalid assignment of added partitions.
 
-    Differs: five or more unknown brokers are named in the order given, by Kafka in that of a hash.
+    Differs: five or more unknown brokers are listed in the given order, in Kafka in hash order.
     """
     named = dict.fromkeys(broker_id for replicas in assignments for broker_id in replicas)
     unknown = [broker_id for broker_id in named if broker_id not in broker_ids]
@@ -228,7 +228,7 @@ def check_added_replicas(
 
 
 def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
-    """Raise TopicRefused if the replicas of a new partition are none or contain a duplicate."""
+    """Raise TopicRefused if the replicas of a new partition are empty or have a duplicate."""
     if not replicas:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
@@ -243,7 +243,7 @@ def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
 
 
 def _scala_map(assignment: Mapping[int, tuple[int, ...]]) -> str:
-    """Return an assignment as the JVM would print it."""
+    """Return an assignment as Scala prints it."""
     pairs = (f"{p} -> ArrayBuffer({_listed(replicas)})" for p, replicas in assignment.items())
     return f"HashMap({', '.join(pairs)})"
 

@@ -1,13 +1,12 @@
-"""Requests that wait until the brokers' metadata shows their writes.
+"""Requests that wait until the broker's metadata shows their effect.
 
-| operation | is done for a topic when |
+| operation | is complete for a topic when |
 |---|---|
 | create, more partitions | each of its partitions has a leader in the metadata |
-| elect leaders | each partition that got a leader is led by it in the metadata |
+| elect leaders | each partition with a new leader has it in the metadata |
 | delete | the metadata has no such topic |
 
-The topics that are not done by the deadline are answered with REQUEST_TIMED_OUT; their changes
-continue all the same.
+Topics that are not complete by the deadline get REQUEST_TIMED_OUT; their changes continue.
 
 Source: DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 """
@@ -29,7 +28,7 @@ _NO_LEADER = -1
 
 
 class _DelayedTopics(DelayedOperation):
-    """Topics whose change is not complete; each is checked until it is."""
+    """A request whose topics are not all complete."""
 
     __slots__ = ("_is_done", "late_topics", "pending")
 
@@ -39,31 +38,31 @@ class _DelayedTopics(DelayedOperation):
         topics: Iterable[str],
         is_done: Callable[[str], bool],
     ) -> None:
-        """`is_done` returns whether the change of a topic is complete."""
+        """Create it; `is_done` returns True if the change of a topic is complete."""
         super().__init__(deadline_ms)
-        #: Topics that are not done, the next one to check last.
+        #: Topics that are not complete; the next one to check is last.
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
-        #: Kept with the topics that were not done in time; deleted then, so that nothing is
-        #: referenced in a circle.
+        #: The promise of the topics that were not complete in time; deleted when it is kept, to
+        #: avoid a reference cycle.
         self.late_topics: Promise[list[str]] = Promise()
         self.late_topics.source = self
 
     def can_complete(self) -> bool:
-        """Return whether all are done."""
+        """Return True if all topics are complete."""
         while self.pending and self._is_done(self.pending[-1]):
             self.pending.pop()
         return not self.pending
 
     def keep(self) -> None:
-        """Keep the promise with the topics not done now; run by the code that completes it."""
+        """Keep the promise with the topics that are not complete now; called once it completed."""
         promise = self.late_topics
         late = [topic for topic in reversed(self.pending) if not self._is_done(topic)]
         self.drop()
         promise.keep(late)
 
     def abandon(self) -> bool:
-        """Complete the operation as at its deadline, so that the work waiting for it can end."""
+        """Complete the operation as at its deadline, so that the waiting work can end."""
         if not self.force_complete():
             return False
         self.keep()
@@ -78,15 +77,15 @@ class _DelayedTopics(DelayedOperation):
 class TopicWaiting:
     """The requests of one broker that wait for its metadata.
 
-    `on_waiting` gets the deadline (monotonic) of each that starts to wait, for `advance`.
-    Each call promises the topics that were not done in time, at once if nothing is to be waited
-    for.
+    `on_waiting` is called with the deadline (monotonic) of each request that starts to wait, for
+    `advance`. Each method returns a promise of the topics that were not complete in time; it is
+    kept at once if there is nothing to wait for.
     """
 
     def __init__(
         self, metadata_cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
     ) -> None:
-        """Begin without waiting requests; `advance` completes those whose time is over."""
+        """Create it without waiting requests; `advance` completes those past their deadline."""
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._on_waiting = on_waiting
@@ -97,18 +96,18 @@ class TopicWaiting:
 
     @property
     def delayed_count(self) -> int:
-        """Count the requests that wait."""
+        """Return the number of waiting requests."""
         return self._purgatory.delayed_count
 
     @property
     def purgatory_count(self) -> PurgatoryCount:
-        """Count what waits and what is listed."""
+        """Return the numbers of waiting requests and of watched entries."""
         return self._purgatory.count
 
     def for_leaders(
         self, partition_counts: Mapping[str, int], timeout_ms: int
     ) -> Promise[list[str]]:
-        """Wait until topics have so many partitions, each with a leader."""
+        """Wait until each topic has the given number of partitions with a leader."""
 
         def is_done(topic: str) -> bool:
             partitions = self._metadata_cache.topics.get(topic, {})
@@ -120,7 +119,7 @@ class TopicWaiting:
     def for_new_leaders(
         self, leaders: Mapping[TopicPartition, int], timeout_ms: int
     ) -> Promise[list[str]]:
-        """Wait until the metadata shows partitions led by brokers."""
+        """Wait until the metadata has the given leader of each partition."""
         topics: dict[str, list[TopicPartition]] = {}
         for partition in leaders:
             topics.setdefault(partition.topic, []).append(partition)
@@ -135,23 +134,23 @@ class TopicWaiting:
         return self._wait(topics, timeout_ms, is_done)
 
     def for_removal(self, topics: Iterable[str], timeout_ms: int) -> Promise[list[str]]:
-        """Wait until topics are deleted."""
+        """Wait until the metadata does not have the topics."""
         return self._wait(
             topics, timeout_ms, lambda topic: topic not in self._metadata_cache.topics
         )
 
     def check(self, topics: Iterable[str]) -> None:
-        """Complete the requests that are done, of those about topics whose metadata changed."""
+        """Complete the requests that are done; `topics` are those whose metadata changed."""
         do_each(sorted(topics), self._check)
 
     def _check(self, topic: str) -> None:
-        """Keep the promises of the requests that are complete now that a topic changed."""
+        """Keep the promises of the requests that are complete after a topic's change."""
         do_each(self._purgatory.check(topic), _DelayedTopics.keep)
 
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
     ) -> Promise[list[str]]:
-        """Wait until all topics are done; promise the topics that were not done in time."""
+        """Wait until all topics are complete; promise the topics that were not in time."""
         keys = list(topics)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         operation = _DelayedTopics(deadline_ms, keys, is_done)
@@ -163,13 +162,13 @@ class TopicWaiting:
         return late_topics
 
     def advance(self) -> None:
-        """Complete the operations past their deadline."""
+        """Complete the requests past their deadline."""
         do_each(self._purgatory.advance(self._clock.monotonic_ms()), _DelayedTopics.keep)
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next (monotonic), None if nothing waits."""
+        """Return the time of the next necessary `advance` (monotonic); None if no request waits."""
         return self._purgatory.next_deadline_ms()
 
     def stop(self) -> None:
-        """Answer everything that waits, as if its time were over."""
+        """Complete all waiting requests as at their deadline."""
         do_each(self._purgatory.drain(), _DelayedTopics.keep)

@@ -1,18 +1,18 @@
-"""SCRAM credentials of users in znodes: created, removed, listed.
+"""SCRAM credentials of users in znodes: creating, removing, listing.
 
 ```
 /config/users/<u>   {"version":1,"config":{"SCRAM-SHA-256":"salt=…,stored_key=…,…"}}
 ```
 
-| a user's changes in a request | refused with |
+| a user's changes in a request | error |
 |---|---|
 | an empty name; too few or too many iterations | UNACCEPTABLE_CREDENTIAL |
-| a mechanism that is not there | UNSUPPORTED_SASL_MECHANISM |
+| an unknown mechanism | UNSUPPORTED_SASL_MECHANISM |
 | one mechanism twice | DUPLICATE_RESOURCE |
 | removal of a missing credential | RESOURCE_NOT_FOUND |
 | an empty salted password | UNKNOWN_SERVER_ERROR |
 
-Of a user all is done or nothing.
+Either all changes of a user are made or none.
 
 Source: ZN:config; ZkAdminManager.alterUserScramCredentials, describeUserScramCredentials; KIP-554.
 """
@@ -48,20 +48,20 @@ _NO_NAME = "Username must not be empty"
 
 
 class CredentialRefused(ApiError):
-    """A change of a user's credentials is refused."""
+    """The changes of a user's credentials are rejected."""
 
 
 class CredentialChange(NamedTuple):
-    """A credential of a user; None removes it."""
+    """A new credential of a user; `salted` None removes it."""
 
     user: str
-    #: A number of the request, which may be none of a mechanism.
+    #: The number in the request, which may be unknown.
     mechanism: int
     salted: SaltedPassword | None
 
 
 class UserCredentials(NamedTuple):
-    """The mechanisms of a user with their iterations, or why there are none."""
+    """The mechanisms of a user with their iterations, or the error."""
 
     user: str
     iterations: Mapping[ScramMechanism, int]
@@ -69,30 +69,30 @@ class UserCredentials(NamedTuple):
 
 
 class AllRefused(ApiError):
-    """A user without a path has failed the request; its response has no message."""
+    """The request fails for all users, because one user name cannot be a path."""
 
     def __init__(self) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, "a user has no path in the store")
 
 
 _MISSING: Final = "Attempt to delete a user credential that does not exist"
-#: Names that encoding leaves as they are, and that no path may have.
+#: Names that sanitizing leaves unchanged, and that are invalid in a path.
 _WITHOUT_PATH: Final = frozenset((".", ".."))
 
 
 class CredentialAdmin:
-    """Changes and lists."""
+    """Changes and lists SCRAM credentials."""
 
     def __init__(self, znodes: ZnodeClient, configs: ConfigAdmin) -> None:
         self._znodes = znodes
         self._configs = configs
 
     async def alter(self, changes: Sequence[CredentialChange]) -> dict[str, EngineError | None]:
-        """Change credentials; returns for each user why not, None for done.
+        """Change credentials; return the error for each user, None for success.
 
-        Refused users come first, as in Kafka. A legal change of a user that has no znode's path
-        fails the request for all users; an empty salted password fails it for all users that are
-        not refused otherwise, and nothing is changed.
+        Rejected users come first, as in Kafka. A valid change of a user whose name cannot be a path
+        fails the request for all users; an empty salted password fails it for all users without
+        another error, and nothing is changed.
         """
         by_user: dict[str, list[CredentialChange]] = {}
         for change in changes:
@@ -110,7 +110,7 @@ class CredentialAdmin:
     async def _unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Refuse changes that lack a key; the removal of a missing credential is refused first."""
+        """Handle changes of which some have an empty password; missing credentials fail first."""
         missing: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
             found = await self._read(user, sanitized(user))
@@ -128,7 +128,7 @@ class CredentialAdmin:
     async def _altered(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Change users one by one; users without the credential to remove come first (as Kafka)."""
+        """Change users one by one; as in Kafka, users with a missing credential come first."""
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
@@ -150,9 +150,9 @@ class CredentialAdmin:
         return None
 
     async def describe(self, users: Sequence[str]) -> list[UserCredentials]:
-        """Return the credentials of users; without names, of all users that have some.
+        """Return the credentials of users; without names, of all users that have any.
 
-        Raises the errors of the store where all are requested.
+        Raises the errors of the store if all are requested.
         """
         if not users:
             nodes = await self._znodes.children(f"{CONFIG}/{USER_CONFIGS}")
@@ -185,7 +185,7 @@ class CredentialAdmin:
         )
 
     async def _read(self, user: str, node: str) -> UserCredentials:
-        """Return the iterations per mechanism that a user's znode has, or the read error."""
+        """Return the iterations by mechanism in a user's znode, or the error."""
         try:
             config = await self._configs.read(f"{USER_CONFIGS}/{node}")
         except EngineError as error:
@@ -201,17 +201,17 @@ class CredentialAdmin:
 
 
 def _nothing(user: str, code: int, message: str) -> UserCredentials:
-    """Return a user without credentials, and the error that says why."""
+    """Return a user without credentials, with an error."""
     return UserCredentials(user, {}, CredentialRefused(code, message))
 
 
 def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
-    """Return whether a credential has an empty salted password: no key can be derived."""
+    """Return True if a credential has an empty salted password: no key can be derived."""
     return any(change.salted is not None and not change.salted.password for change in changes)
 
 
 def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
-    """Return the fault of a user's changes: of the last creation, else of the last removal."""
+    """Return the error of a user's changes: of the last upsert, else of the last removal."""
     for is_creation in (True, False):
         kind = [change for change in changes if (change.salted is not None) == is_creation]
         for change in reversed(kind):
@@ -222,7 +222,7 @@ def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
 
 
 def _illegal_change(change: CredentialChange) -> EngineError | None:
-    """Return why user, mechanism or iterations of a change are refused, else None."""
+    """Return the error if user, mechanism or iterations of a change are invalid; else None."""
     if not change.user:
         return CredentialRefused(UNACCEPTABLE_CREDENTIAL, _NO_NAME)
     if change.mechanism not in tuple(ScramMechanism):
@@ -234,7 +234,7 @@ def _illegal_change(change: CredentialChange) -> EngineError | None:
 
 
 def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
-    """Return the refusal of two changes of one user and mechanism, else None."""
+    """Return the error if two changes have the same mechanism; else None."""
     if len({change.mechanism for change in changes}) == len(changes):
         return None
     return CredentialRefused(
@@ -243,7 +243,7 @@ def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
 
 
 def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) -> dict[str, str]:
-    """Return a user's settings after all deletions, then all upserts, of SCRAM credentials."""
+    """Return a user's settings after all removals, then all upserts, of SCRAM credentials."""
     config = dict(current)
     for change in changes:
         key = ScramMechanism(change.mechanism).key

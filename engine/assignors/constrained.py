@@ -1,14 +1,14 @@
 """Sticky assignment where all members subscribe to the same topics.
 
-Of n partitions and m members each gets n / m, n mod m of them one more.
+Of n partitions each of m members gets n / m (rounded down), and n mod m members get one more.
 
-1. Members keep what they had, up to that number. Of the members with more than n / m, the first in
-   the order of a Java hash map keep one more. A member does not keep a partition without a replica
-   in its rack, where racks decide, nor one that several members claim.
-2. The other partitions are sorted by topic and number; where racks decide, those with the fewest
-   members in their racks come first. Each goes to a member in one of its racks: first to those with
-   fewer than n / m, in turn, then to those with n / m.
-3. The rest is dealt to members with fewer than n / m, in turn, then to those with n / m.
+1. Members keep their previous partitions, up to that number. Of the members with more than n / m,
+   the first ones in the order of a Java hash map keep one more. A member does not keep a partition
+   that several members claim, nor, in rack-aware assignment, one without a replica in its rack.
+2. The other partitions are sorted by topic and number; in rack-aware assignment, partitions with
+   the fewest members in their racks come first and go to a member in one of their racks: first to
+   members with fewer than n / m, in turn, then to members with n / m.
+3. Remaining partitions go to members with fewer than n / m, in turn, then to members with n / m.
 
 Source: AbstractStickyAssignor of 3.9.1, its algorithm for equal subscriptions; ASG-3.
 """
@@ -25,15 +25,15 @@ from engine.model import TopicPartition
 
 
 class ConstrainedAssignment:
-    """One assignment while it is made."""
+    """The state of one assignment while it is computed."""
 
     def __init__(self, topics: Topics, owners: PreviousOwners, racks: StickyRacks) -> None:
-        """Begin from the partitions that members have had, `owners`."""
+        """Begin without an assignment; `owners` are the members' previous partitions."""
         self._topics = topics
         self._owners = owners
         self._racks = racks
         self.assignment: Assignment = {member_id: [] for member_id in owners.owned}
-        #: Partitions that another member had, with the member that gets them.
+        #: Partitions that another member had or claims, with the member that gets them.
         self.moved: dict[TopicPartition, str] = {}
         partition_count = sum(map(len, topics.values()))
         #: Partitions of most members, and how many members get one more.
@@ -41,15 +41,15 @@ class ConstrainedAssignment:
         self._most = self._fewest + (self._larger_wanted > 0)
         #: How many members have `_most`, if that is more than `_fewest`.
         self._larger = 0
-        #: Members with fewer than `_fewest` partitions; below, those with exactly as many, which
-        #: may get one more.
+        #: `_below`: members with fewer than `_fewest` partitions. `_with_fewest`: members with
+        #: exactly as many, which may get one more.
         self._below: list[str] = []
         self._with_fewest: list[str] = []
         #: Partitions that their members have not kept, with the member.
         self._given_up: dict[TopicPartition, str] = {}
 
     def build(self) -> Assignment:
-        """Return the assignment. Errors: NoAssignment."""
+        """Compute and return the assignment. Raises NoAssignment."""
         for member_id, owned in self._owners.owned.items():
             self._keep(member_id, owned)
         self._below.sort(key=utf16_units)
@@ -63,7 +63,7 @@ class ConstrainedAssignment:
         return self.assignment
 
     def _keep(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
-        """Let a member keep its previous partitions, up to its quota (1)."""
+        """Assign a member its previous partitions, up to its quota (step 1)."""
         mismatched = [key for key in owned if self._racks.mismatch(member_id, key)]
         self._given_up.update(dict.fromkeys(mismatched, member_id))
         barred = self._owners.contested.union(mismatched)
@@ -83,16 +83,16 @@ class ConstrainedAssignment:
         self._given_up.update(dict.fromkeys(mine[room:], member_id))
 
     def _add_larger(self) -> None:
-        """Count a member with the larger quota.
-
-        After the last one, no member may exceed the smaller.
-        """
+        """Count a member with `_most` partitions; after the last one no member may get one more."""
         self._larger += 1
         if self._larger == self._larger_wanted:
             self._with_fewest.clear()
 
     def _assign_by_racks(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Assign partitions to members in their racks (2); return those without such a member."""
+        """Assign partitions to members in their racks (step 2).
+
+        Return those without such a member.
+        """
         left = []
         turn = 0
         for partition in partitions:
@@ -111,7 +111,10 @@ class ConstrainedAssignment:
         return left
 
     def _next_turn(self, index: int) -> int:
-        """Take a member out that is about to have enough; returns whose turn is next."""
+        """Return the index in `_below` whose turn is next, after one more partition for `index`.
+
+        A member that reaches `_fewest` with it is removed from `_below`.
+        """
         member_id = self._below[index]
         count = len(self.assignment[member_id]) + 1
         if count >= self._fewest:
@@ -123,13 +126,13 @@ class ConstrainedAssignment:
         return index % len(self._below) if self._below else 0
 
     def _fill(self, index: int) -> None:
-        """Take a member out that is about to have `_most`."""
+        """Remove a member from `_with_fewest` if one more partition gives it `_most`."""
         if len(self.assignment[self._with_fewest[index]]) + 1 == self._most:
             del self._with_fewest[index]
             self._add_larger()
 
     def _deal(self, partitions: Iterable[TopicPartition]) -> None:
-        """Deal partitions to members in turn (3)."""
+        """Assign the remaining partitions to members in turn (step 3)."""
         index = 0
         for partition in partitions:
             if index >= len(self._below):
@@ -151,14 +154,14 @@ class ConstrainedAssignment:
                 self._larger += 1
 
     def _assign(self, partition: TopicPartition, member_id: str) -> None:
-        """Assign a partition; note it as moved if another member had or claimed it."""
+        """Assign a partition; add it to `moved` if another member had or claimed it."""
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:
             self.moved[partition] = member_id
 
     def _check(self) -> None:
-        """Raise NoAssignment if members are left with too few partitions."""
+        """Raise NoAssignment if a member has fewer partitions than its share."""
         if self._below and self._larger != self._larger_wanted:
             raise NoAssignment("fewer members than expected have one partition more")
         if any(len(self.assignment[member_id]) != self._fewest for member_id in self._below):
@@ -166,7 +169,7 @@ class ConstrainedAssignment:
 
 
 def _unassigned(topics: Topics, assigned: list[TopicPartition]) -> list[TopicPartition]:
-    """Return the unassigned partitions, by topic and number."""
+    """Return the partitions of `topics` that are not in `assigned`, by topic and number."""
 
     def place(key: TopicPartition) -> tuple[bytes, int]:
         return utf16_units(key.topic), key.partition

@@ -1,4 +1,4 @@
-"""The error of assignors."""
+"""The exception of assignors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from engine.errors import EngineError
 
 
 class NoAssignment(EngineError):
-    """Partitions that members claim to own do not fit the existing topics.
+    """The claims of members do not fit the existing partitions, so that no assignment results.
 
-    Kafka's assignors end with exceptions of Java in the same cases.
+    Kafka's assignors throw Java exceptions in the same cases.
     """
 
     def __init__(self, why: str) -> None:

@@ -1,18 +1,19 @@
 """Sticky assignment where members subscribe to different topics.
 
-1. Members keep what they had of topics that they still subscribe to. Where racks decide, they do
-   not keep partitions without a replica in their rack.
-2. Each other partition goes to the subscriber with the fewest partitions; where racks decide, to
-   one in a rack of the partition, if there is one. Topics with few subscribers come first.
-3. Partitions move to subscribers that have fewer by two or more, until the assignment is balanced:
-   first the partitions of 2, unless a member lost one in 1; then all. A partition that a member of
-   an older generation claims goes back to it if it has fewer by two or more.
-4. The moves are undone if they have not made the assignment more even. They stay if no member had
-   anything after 1.
+1. Members keep their previous partitions of topics that they still subscribe to; in rack-aware
+   assignment only partitions with a replica in their rack.
+2. Each other partition goes to the subscriber with the fewest partitions, in rack-aware assignment
+   preferably to one in a rack of the partition. Topics with few subscribers come first.
+3. Partitions move to subscribers that have at least two fewer, until the assignment is balanced:
+   first the partitions of step 2, unless a member lost one in step 1; then all. A partition that a
+   member of an older generation claims moves to that member if it has at least two fewer.
+4. The moves are undone if the assignment is not more even with them, unless every member was
+   without partitions after step 1.
 
-Members that have all partitions of their topics and share no topic take no part in 3.
+Members that have all partitions of their topics and share no topic take no part in step 3.
 
-A partition goes back to a member (3) that does not subscribe to its topic any more, as in Kafka.
+In step 3 a partition also goes to a claiming member that no longer subscribes to its topic, as in
+Kafka.
 
 Source: AbstractStickyAssignor of 3.9.1, its general algorithm; KIP-54, KIP-341; ASG-3.
 """
@@ -36,7 +37,7 @@ from engine.model import TopicPartition
 
 
 class GeneralAssignment:
-    """One assignment while it is made."""
+    """The state of one assignment while it is computed."""
 
     def __init__(
         self,
@@ -45,13 +46,14 @@ class GeneralAssignment:
         owners: PreviousOwners,
         racks: StickyRacks,
     ) -> None:
-        """Begin from the partitions that members have had, `owners`."""
+        """Begin with the members' previous partitions, `owners`."""
         #: Number of partitions of each topic.
         self._sizes = {topic: len(rows) for topic, rows in topics.items()}
         self._racks = racks
         #: Owners that partitions had in earlier generations.
         self._former = _former_owners(owners)
-        #: Existing topics of each member's subscription; below, subscribed members of each topic.
+        #: `_wanted`: existing topics in each member's subscription. `_takers`: subscribers of each
+        #: topic.
         self._wanted = {
             member_id: [topic for topic in member.topics if topic in topics]
             for member_id, member in subscriptions.items()
@@ -80,7 +82,7 @@ class GeneralAssignment:
         self._has_given_up = False
 
     def build(self) -> Assignment:
-        """Return the assignment. Errors: NoAssignment."""
+        """Compute and return the assignment. Raises NoAssignment."""
         left = without(self._all, sorted(self._keep(), key=self._place))
         self._by_size.add_all(self._assigned)
         had_nothing = not any(self._assigned.values())
@@ -91,13 +93,13 @@ class GeneralAssignment:
         return self._assigned
 
     def _place(self, key: TopicPartition) -> tuple[int, bytes, int]:
-        """Return where a partition comes: topics with few subscribers first."""
+        """Return the sort key of a partition: topics with few subscribers first, then by name."""
         return len(self._takers[key.topic]), utf16_units(key.topic), key.partition
 
     # What members keep, and what they get (1, 2)
 
     def _keep(self) -> list[TopicPartition]:
-        """Remove previous partitions that members may not keep; return all that they keep."""
+        """Remove the partitions that members may not keep; return all partitions that they keep."""
         kept = []
         for member_id, owned in self._assigned.items():
             mine = [key for key in owned if self._may_keep(member_id, key)]
@@ -107,18 +109,21 @@ class GeneralAssignment:
         return kept
 
     def _may_keep(self, member_id: str, key: TopicPartition) -> bool:
-        """Return whether a member subscribes to the topic, and its rack, if any, has a replica."""
+        """Return whether the member subscribes to the topic and racks permit the assignment."""
         return key.topic in self._wanted[member_id] and not self._racks.mismatch(member_id, key)
 
     def _assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Give partitions to members (2)."""
+        """Assign the partitions without a member (step 2)."""
         if self._racks.decide:
             partitions = [key for key in partitions if not self._assign_one(key, self._racks)]
         for key in partitions:
             self._assign_one(key, NO_RACKS)
 
     def _assign_one(self, key: TopicPartition, racks: StickyRacks) -> bool:
-        """Give a partition to the member with the fewest that may have it, if there is one."""
+        """Assign a partition to the permitted member with the fewest.
+
+        Return False if there is none.
+        """
         for member_id in self._by_size:
             if key.topic in self._wanted[member_id] and not racks.mismatch(member_id, key):
                 self._by_size.remove(member_id)
@@ -131,9 +136,9 @@ class GeneralAssignment:
     # Balancing (3, 4)
 
     def _set_apart(self) -> Assignment:
-        """Exclude members whose partitions no other member subscribes to; return their assignment.
+        """Remove members that balancing cannot change from the assignment; return their part of it.
 
-        Balancing cannot change them.
+        They have all partitions of their topics and share no topic.
         """
         apart = [name for name in self._assigned if not self._takes_part(name)]
         for member_id in apart:
@@ -141,28 +146,25 @@ class GeneralAssignment:
         return {member_id: self._assigned.pop(member_id) for member_id in apart}
 
     def _takes_part(self, member_id: str) -> bool:
-        """Return True if a member may still get or give partitions."""
+        """Return True if balancing may give the member a partition or take one from it."""
         owned = self._assigned[member_id]
         return len(owned) < self._size_max(member_id) or any(
             self._is_shared(key.topic) for key in owned
         )
 
     def _is_shared(self, topic: str) -> bool:
-        """Return whether several members subscribe to a topic: only then may it move."""
+        """Return whether more than one member subscribes to `topic`."""
         return len(self._takers[topic]) > 1
 
     def _size_max(self, member_id: str) -> int:
-        """Return the number of partitions in a member's topics, the most that it could get."""
+        """Return the number of partitions of all topics that the member subscribes to."""
         wanted = self._wanted[member_id]
         if len(wanted) == len(self._sizes):
             return sum(self._sizes.values())
         return sum(self._sizes[topic] for topic in wanted)
 
     def _balance(self, left: Sequence[TopicPartition], *, had_nothing: bool) -> None:
-        """Move partitions between members; `left` are those that had no member before.
-
-        A result that is no more even than before is undone, to keep assignments sticky.
-        """
+        """Move partitions between members (steps 3 and 4); `left` are the partitions of step 2."""
         before = {member_id: list(keys) for member_id, keys in self._assigned.items()}
         if not self._has_given_up:
             self._move(left)
@@ -171,7 +173,10 @@ class GeneralAssignment:
             self._assigned = before
 
     def _move(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Move partitions until nothing moves or all is balanced; returns whether one moved."""
+        """Move partitions until the assignment is balanced or no partition moves.
+
+        Returns whether a partition moved.
+        """
         candidates = [key for key in partitions if self._is_shared(key.topic)]
         has_moved = False
         is_settled = False
@@ -192,10 +197,10 @@ class GeneralAssignment:
         return has_moved
 
     def _target(self, key: TopicPartition) -> str | None:
-        """Return the member that a partition is moved to, None if it stays.
+        """Return the member to which a partition moves, None if it stays.
 
-        Racks do not count here: where a member in a rack of the partition has fewer by two, there
-        is a member with fewer by two.
+        Racks need no check here: a member in a rack of the partition with at least two fewer
+        implies that some subscriber has at least two fewer.
         """
         size = len(self._assigned[self._owner_of[key]])
         former = self._former.get(key)
@@ -209,7 +214,11 @@ class GeneralAssignment:
         return next(name for name in self._by_size if key.topic in self._wanted[name])
 
     def _reassign(self, key: TopicPartition, target: str) -> None:
-        """Move a partition, or another of its topic whose move that undoes."""
+        """Move a partition to `target`.
+
+        If another partition of the topic moved from `target` to the owner before, that one goes
+        back.
+        """
         key = self._movements.to_move(key, self._owner_of[key], target)
         source = self._owner_of[key]
         self._by_size.remove(source)
@@ -222,7 +231,7 @@ class GeneralAssignment:
         self._by_size.add(source)
 
     def _is_balanced(self) -> bool:
-        """Return whether no member could have a partition of another that has two more."""
+        """Return whether no member could get a partition from a member with at least two more."""
         smallest, largest = self._by_size.bounds()
         if smallest >= largest - 1:
             return True
@@ -239,7 +248,10 @@ class GeneralAssignment:
 
 
 class _MembersBySize:
-    """Members by how many partitions they have, then by id. Taken out before that changes."""
+    """Member ids sorted by their number of partitions, then by id.
+
+    A member must be removed before its number of partitions changes, and added again after.
+    """
 
     def __init__(self, assigned: Mapping[str, Sequence[TopicPartition]]) -> None:
         self._assigned = assigned
@@ -249,11 +261,11 @@ class _MembersBySize:
         return (member_id for _, _, member_id in self._members)
 
     def _row(self, member_id: str) -> tuple[int, bytes, str]:
-        """Sort members by partitions they have, then by id, compared as Java compares texts."""
+        """Return the sort key of a member; ids are compared as Java compares strings."""
         return len(self._assigned[member_id]), utf16_units(member_id), member_id
 
     def add_all(self, members: Iterable[str]) -> None:
-        """Add the members that there are."""
+        """Replace the contents by `members`."""
         self._members = sorted(map(self._row, members))
 
     def add(self, member_id: str) -> None:
@@ -261,19 +273,19 @@ class _MembersBySize:
         insort(self._members, self._row(member_id))
 
     def remove(self, member_id: str) -> None:
-        """Take a member out."""
+        """Remove a member if it is present."""
         row = self._row(member_id)
         index = bisect_left(self._members, row)
         if index < len(self._members) and self._members[index] == row:
             del self._members[index]
 
     def bounds(self) -> tuple[int, int]:
-        """Return the fewest and the most partitions of a member."""
+        """Return the smallest and the largest number of partitions of a member."""
         return self._members[0][0], self._members[-1][0]
 
 
 def _former_owners(owners: PreviousOwners) -> dict[TopicPartition, str]:
-    """Return the last owners of partitions in generations before the latest one."""
+    """Return the last owner of each partition in generations before the latest one."""
     former: dict[TopicPartition, tuple[int, str]] = {}
     for member_id, (partitions, generation_id) in owners.claims.items():
         if generation_id >= owners.generation_id_max:
@@ -285,6 +297,6 @@ def _former_owners(owners: PreviousOwners) -> dict[TopicPartition, str]:
 
 
 def _unevenness(assigned: Mapping[str, Sequence[TopicPartition]]) -> int:
-    """Return the sum of the differences between the sizes of all pairs of members."""
+    """Return the sum of the differences of partition counts over all pairs of members."""
     sizes = sorted(map(len, assigned.values()))
     return sum(size * (2 * index - len(sizes) + 1) for index, size in enumerate(sizes))

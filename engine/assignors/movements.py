@@ -1,7 +1,7 @@
 """Movements of partitions from member to member within one assignment.
 
-If a partition is to go from A to B and another of its topic has gone from B to A before, the other
-goes back instead. A partition that has gone from A to B and goes on to C counts as gone from A to
+If a partition should move from A to B, and another partition of its topic moved from B to A before,
+that one moves back instead. A move from A to B followed by one from B to C counts as one from A to
 C.
 
 Source: AbstractStickyAssignor.PartitionMovements of 3.9.1.
@@ -17,21 +17,27 @@ _ConsumerPair = tuple[str, str]
 
 
 class PartitionMovements:
-    """The moves so far."""
+    """The moves of one assignment up to now."""
 
     def __init__(self) -> None:
         self._pairs: dict[TopicPartition, _ConsumerPair] = {}
         self._moved: dict[str, dict[_ConsumerPair, _MovedPartitions]] = {}
 
     def to_move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Return the partition of the same topic that is best moved instead, else this one."""
+        """Return the partition to move from `source` to `target`.
+
+        It is a partition of the same topic that moved the opposite way before, else `partition`.
+        """
         if partition in self._pairs:
             source = self._pairs[partition][0]
         back = self._moved.get(partition.topic, {}).get((target, source))
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Note that a partition moved; two moves count as one from the first to the last member."""
+        """Record a move.
+
+        Two moves of a partition count as one from the first to the last member.
+        """
         pair = self._pairs.pop(partition, None)
         if pair is None:
             self._add(partition, (source, target))
@@ -43,14 +49,14 @@ class PartitionMovements:
             self._add(partition, (pair[0], target))
 
     def _add(self, partition: TopicPartition, pair: _ConsumerPair) -> None:
-        """Note a partition's move from one member to another, also by topic."""
+        """Record a partition's move under the partition and under its topic."""
         self._pairs[partition] = pair
         of_topic = self._moved.setdefault(partition.topic, {})
         of_topic.setdefault(pair, _MovedPartitions()).add(partition)
 
 
 class _MovedPartitions:
-    """Partitions of one topic, in the order of a Java hash set, whose table never shrinks."""
+    """Partitions of one topic in the order of a Java hash set, whose table never shrinks."""
 
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, int] = {}
@@ -62,7 +68,7 @@ class _MovedPartitions:
         self._size_max = max(self._size_max, len(self._partitions))
 
     def discard(self, partition: TopicPartition) -> int:
-        """Take one out; returns how many are left."""
+        """Remove a partition if present; return the number of remaining partitions."""
         self._partitions.pop(partition, None)
         return len(self._partitions)
 

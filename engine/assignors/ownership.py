@@ -1,11 +1,11 @@
-"""Owners of partitions before a rebalance, as far as the members' claims agree.
+"""Find the owners of partitions before a rebalance from the members' claims.
 
-Of two members that claim a partition
+If two members claim a partition:
 
-| generations | who had it |
+| their generations | the owner |
 |---|---|
-| one is later | the member of the later one |
-| equal | nobody |
+| different | the member with the later generation |
+| equal | none: the partition is contested |
 
 Members come in the order of the leader's Java hash map.
 
@@ -21,15 +21,15 @@ from engine.assignors.subscription import NO_GENERATION, Subscription, Subscript
 from engine.assignors.user_data import PreviousAssignment
 from engine.model import TopicPartition
 
-#: How an assignor reads what a member had.
+#: Reads a member's previous partitions from its subscription.
 PreviousOf: TypeAlias = Callable[[Subscription], PreviousAssignment]
 
 
 class PreviousOwners(NamedTuple):
-    """Partitions that each member owned of existing topics, and contested ones."""
+    """The previous partitions of each member in existing topics, and the contested partitions."""
 
     owned: dict[str, list[TopicPartition]]
-    #: Claimed by several members of one generation.
+    #: Partitions that several members of one generation claim.
     contested: frozenset[TopicPartition]
     claims: Mapping[str, PreviousAssignment]
     generation_id_max: int
@@ -38,11 +38,11 @@ class PreviousOwners(NamedTuple):
 def previous_owners(
     topics: Container[str], subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> PreviousOwners:
-    """Return the members' previous partitions.
+    """Return the previous partitions of each member and the contested partitions.
 
     `subscriptions` are in the order of the leader's map. When two members claim a partition, the
-    first one's claim counts by the generation in its subscription, the second one's by its own
-    generation. They may differ for the sticky assignor, as in Kafka.
+    first one's claim counts by the generation in its subscription, the second one's by the
+    generation that `previous_of` returns. They may differ for the sticky assignor, as in Kafka.
     """
     claims = {name: previous_of(member) for name, member in subscriptions.items()}
     owned: dict[str, list[TopicPartition]] = {name: [] for name in subscriptions}
@@ -70,7 +70,7 @@ def previous_owners(
 def have_equal_topics(subscriptions: Subscriptions) -> bool:
     """Return whether all members subscribe to the same topics.
 
-    Members without topics are passed over until one has some.
+    Members without topics are ignored as long as no earlier member has topics.
     """
     wanted: frozenset[str] = frozenset()
     for subscription in subscriptions.values():
@@ -85,10 +85,10 @@ def have_equal_topics(subscriptions: Subscriptions) -> bool:
 def without(
     partitions: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return partitions without the assigned ones; both must be in the same order.
+    """Return `partitions` except those in `assigned`; both must be in the same order.
 
-    If an assigned partition is missing, because its topic was created again with fewer, all later
-    assigned ones are returned: they are assigned twice, as in Kafka.
+    If an assigned partition is not in `partitions`, because its topic was recreated with fewer, the
+    later assigned ones are not removed: they are assigned twice, as in Kafka.
     """
     following = iter(assigned)
     passed_over = next(following, None)

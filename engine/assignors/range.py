@@ -1,12 +1,12 @@
-"""Range: each topic by itself, its partitions in ranges of equal length.
+"""The range assignor: each topic separately, its partitions in ranges of equal length.
 
-1. Of n partitions and m members each gets n / m, the first n mod m members one more.
-2. Where racks decide, partitions first go to members of the rack of a replica, within these
-   numbers. Topics with the same members and as many partitions stay together: a partition number
-   goes to one member in all of them, if that member may take it in all.
+1. Of n partitions each of m members gets n / m, and the first n mod m members get one more.
+2. For a rack-aware topic, partitions first go to members in the rack of a replica, within these
+   numbers. Topics with the same members and the same partition count are co-partitioned: one member
+   gets a partition number in all of them, if racks and numbers permit it in all.
 3. The remaining partitions go to the members in order.
 
-Racks decide for a topic if members have racks that its replicas have, and not every partition has
+A topic is rack-aware if members have racks that its replicas have, and not every partition has
 replicas in all of the topic's racks.
 
 Source: RangeAssignor of 3.9.1, KIP-881; ASG-1.
@@ -52,7 +52,7 @@ def assign_range(topics: Topics, subscriptions: Subscriptions) -> Assignment:
 
 
 class _TopicState:
-    """The progress of the assignment of a topic."""
+    """The state of the assignment of one topic."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class _TopicState:
         members: Sequence[str],
         subscriptions: Subscriptions,
     ) -> None:
-        """Begin with no partition of `topic` assigned."""
+        """Begin with all partitions of `topic` unassigned."""
         self.topic = topic
         self._racks = {row.partition: row.racks for row in partitions}
         self._member_racks = {
@@ -69,13 +69,13 @@ class _TopicState:
             for member_id in members
             if topic in subscriptions[member_id].topics
         }
-        #: How many partitions each subscribed member has got.
+        #: Number of partitions assigned to each subscriber.
         self._counts = dict.fromkeys(self._member_racks, 0)
         #: Indexes of partitions without a member, ascending.
         self.unassigned = list(self._racks)
         #: Step 1: partitions per member, and how many members get one more.
         self._quota, self._extra_left = divmod(len(partitions), len(self._counts))
-        #: Whether racks decide on this topic: members have racks, and replicas differ in theirs.
+        #: Whether the assignment of this topic is rack-aware (step 2).
         self.is_rack_aware = self._needs_racks()
 
     @property
@@ -85,11 +85,11 @@ class _TopicState:
 
     @property
     def partition_count(self) -> int:
-        """Return how many partitions the topic has."""
+        """Return the number of partitions of the topic."""
         return len(self._racks)
 
     def _needs_racks(self) -> bool:
-        """Return True if racks of members and replicas overlap, and replicas differ in racks."""
+        """Return True if members and replicas share racks, and partitions differ in their racks."""
         member_racks = {rack for rack in self._member_racks.values() if rack is not None}
         topic_racks = frozenset().union(*self._racks.values())
         if member_racks.isdisjoint(topic_racks):
@@ -97,17 +97,17 @@ class _TopicState:
         return any(racks != topic_racks for racks in self._racks.values())
 
     def is_of_rack(self, member_id: str, partition: int) -> bool:
-        """Return whether a member is in the rack of a replica; one without a rack is in any."""
+        """Return whether the member's rack has a replica; True for a member without a rack."""
         rack = self._member_racks[member_id]
         return rack is None or rack in self._racks[partition]
 
     def room(self, member_id: str) -> int:
-        """Return how many partitions more a member may get."""
+        """Return how many more partitions a member may get."""
         quota = self._quota + (self._extra_left > 0)
         return max(0, quota - self._counts[member_id])
 
     def assign(self, member_id: str, partitions: Sequence[int], assignment: Assignment) -> None:
-        """Give partitions to a member."""
+        """Assign partitions, by number, to a member."""
         assignment[member_id] += [TopicPartition(self.topic, number) for number in partitions]
         self._counts[member_id] += len(partitions)
         if self._counts[member_id] > self._quota:
@@ -115,7 +115,7 @@ class _TopicState:
         self.unassigned = [number for number in self.unassigned if number not in partitions]
 
     def assign_ranges(self, may_take: MayTake, assignment: Assignment) -> None:
-        """Assign each member in order the partitions it may take, up to its quota."""
+        """Assign each member in order the unassigned partitions it may take, up to its quota."""
         for member_id in self._counts:
             takes = [number for number in self.unassigned if may_take(member_id, number)]
             if takes := takes[: self.room(member_id)]:
@@ -123,7 +123,7 @@ class _TopicState:
 
 
 def _assign_by_racks(states: Sequence[_TopicState], assignment: Assignment) -> None:
-    """Assign the partitions whose member racks decide (2)."""
+    """Assign partitions of rack-aware and of co-partitioned topics (step 2)."""
     together: dict[tuple[tuple[str, ...], int], list[_TopicState]] = {}
     for state in states:
         together.setdefault((state.members, state.partition_count), []).append(state)
@@ -140,7 +140,7 @@ def _assign_alike(
     states: Sequence[_TopicState],
     assignment: Assignment,
 ) -> None:
-    """Assign each partition number of co-partitioned topics to one member, if racks allow it."""
+    """Assign each partition number of co-partitioned topics to one member, if racks permit it."""
     left = list(members)
     for number in partitions:
         taker = next(

@@ -1,9 +1,9 @@
-"""Compute a rebalance without a group: the new assignment from the former one.
+"""Compute the assignments of a rebalance from the previous assignment, without a group.
 
-| protocol | members give up | rebalances |
+| protocol | partitions that members revoke | rebalances |
 |---|---|---|
 | eager | all, before they join | one |
-| cooperative | what the assignment is without, after it | one more while members give up any |
+| cooperative | those not in the new assignment, after it | another one if any was revoked |
 
 Source: ConsumerCoordinator.onJoinPrepare, onJoinComplete of 3.9.1; KIP-429.
 """
@@ -18,7 +18,7 @@ from engine.assignors.subscription import Assignment, Subscription, Subscription
 from engine.assignors.user_data import PreviousAssignment
 from engine.model import TopicPartition
 
-#: Two are enough unless members come and go; a bound in place of trust.
+#: Two rebalances are enough for fixed members; the bound ends the loop in any case.
 _REBALANCES_MAX: Final = 8
 _FIRST_GENERATION: Final = 1
 
@@ -32,8 +32,7 @@ def rebalance(
     """Return the assignments of consecutive rebalances; the last one is stable.
 
     A cooperative assignor takes two: partitions are revoked in the first one and assigned in the
-    second. `had` is the previous assignment; members without an entry are new. Errors:
-    NoAssignment.
+    second. `had` is the previous assignment; members without an entry are new. Raises NoAssignment.
     """
     assignments: list[Assignment] = []
     for generation_id in range(_FIRST_GENERATION, _FIRST_GENERATION + _REBALANCES_MAX):
@@ -50,14 +49,14 @@ def rebalance(
 
 
 def is_cooperative(assignor: Assignor) -> bool:
-    """Return whether members of an assignor alone keep their partitions as they join again."""
+    """Return whether the assignor prefers the cooperative protocol."""
     return assignor.rebalance_protocols[0] is RebalanceProtocol.COOPERATIVE
 
 
 def given_up(
     had: Mapping[str, Sequence[TopicPartition]], assignment: Assignment
 ) -> set[TopicPartition]:
-    """Return the partitions that present members had and are not assigned any more."""
+    """Return the partitions of `had` that a present member must revoke for `assignment`."""
     return {
         key for name, keys in assignment.items() for key in set(had.get(name, ())).difference(keys)
     }
@@ -69,7 +68,10 @@ def _with_past(
     had: Sequence[TopicPartition] | None,
     generation_id: int,
 ) -> Subscription:
-    """Return the subscription of a member that had an assignment in a generation."""
+    """Return a member's subscription with its previous partitions and their generation.
+
+    `had` is None for a new member.
+    """
     if had is None:
         return member._replace(user_data=assignor.user_data(None))
     previous = PreviousAssignment(tuple(had), generation_id)

@@ -1,9 +1,9 @@
-"""The assignors by the names that members propose them with, and the protocols they serve.
+"""The assignors by the names in members' JoinGroup requests, and their rebalance protocols.
 
 | protocol | before a member joins again |
 |---|---|
-| eager | it gives up all partitions |
-| cooperative | it keeps them, and gives up what its next assignment is without |
+| eager | it revokes all its partitions |
+| cooperative | it keeps them, and later revokes those not in its new assignment |
 
 Source: ConsumerPartitionAssignor.RebalanceProtocol of 3.9.1, KIP-429.
 """
@@ -21,13 +21,13 @@ from engine.assignors.user_data import PreviousAssignment
 
 
 class RebalanceProtocol(StrEnum):
-    """Eager or cooperative: members give up all partitions to rejoin, or only those that move."""
+    """Whether members revoke all partitions before they rejoin, or only those that move."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
 
 
-#: Returns the user data of a member that had an assignment, or has had none yet.
+#: Returns the user data for a member's subscription; None stands for no previous assignment.
 UserData: TypeAlias = Callable[[PreviousAssignment | None], bytes | None]
 
 
@@ -37,7 +37,7 @@ def _no_user_data(_previous: PreviousAssignment | None) -> None:
 
 
 class Assignor(NamedTuple):
-    """An assignor: the function, and the protocols it serves, the preferred one first."""
+    """An assignor's function and its rebalance protocols, the preferred one first."""
 
     assign: Assign
     rebalance_protocols: tuple[RebalanceProtocol, ...]

@@ -1,4 +1,4 @@
-"""Round robin: all partitions in order, dealt to the members in turn.
+"""The round-robin assignor: all partitions in order, assigned to the members in turn.
 
 1. Members are in order; topics by name, their partitions by number.
 2. Each partition goes to the next member that subscribes to its topic.

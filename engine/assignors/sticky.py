@@ -1,12 +1,12 @@
-"""Sticky: balanced first, then each partition stays with the member that had it, if possible.
+"""The sticky assignors: a balanced assignment in which partitions keep their members if possible.
 
-| assignor | what a member had | a partition that changes its member |
+| assignor | previous partitions from | a partition that moves to another member |
 |---|---|---|
 | sticky | user data | is in the new member's assignment |
-| cooperative-sticky | owned partitions | is in nobody's until the next rebalance |
+| cooperative-sticky | owned partitions | is unassigned until the next rebalance |
 
-The member that had a partition of the last kind finds it missing, gives it up and joins again; that
-rebalance assigns it.
+With cooperative-sticky the previous member revokes the partition and joins again; that rebalance
+assigns it.
 
 Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341, KIP-429; ASG-3.
 """
@@ -42,13 +42,16 @@ COOPERATIVE_NAME = "cooperative-sticky"
 
 
 def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member. Errors: NoAssignment."""
+    """Return the partitions of each member. Raises NoAssignment."""
     assignment, _ = _assign(topics, subscriptions, _of_user_data)
     return assignment
 
 
 def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member, without those that others must revoke first."""
+    """Return the partitions of each member, without those that another member must revoke first.
+
+    Raises NoAssignment.
+    """
     assignment, moved = _assign(topics, subscriptions, _of_owned_partitions)
     if moved is None:
         moved = _moved(subscriptions, assignment)
@@ -59,24 +62,27 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
 
 
 def sticky_user_data(previous: PreviousAssignment | None) -> bytes | None:
-    """Return what a member of sticky says of its last assignment; None before its first."""
+    """Return the sticky assignor's user data.
+
+    A member's previous assignment, None if it has none.
+    """
     return None if previous is None else encode_previous_assignment(previous)
 
 
 def cooperative_user_data(previous: PreviousAssignment | None) -> bytes:
-    """Return the generation of a member's last assignment."""
+    """Return the user data of cooperative-sticky: the generation of the previous assignment."""
     return encode_generation(NO_GENERATION if previous is None else previous.generation_id)
 
 
 def _of_user_data(subscription: Subscription) -> PreviousAssignment:
-    """Return what a member had before: StickyAssignor sends it as its user data."""
+    """Return a member's previous assignment from its user data (sticky)."""
     return decode_previous_assignment(subscription.user_data)
 
 
 def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
-    """Return a member's owned partitions.
+    """Return a member's previous assignment from its owned partitions (cooperative-sticky).
 
-    Before subscription version 2 user data has the generation.
+    Before version 2 of the subscription the generation is in the user data.
     """
     generation_id = subscription.generation_id
     if generation_id <= NO_GENERATION:
@@ -87,7 +93,10 @@ def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
 def _assign(
     topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
-    """Return the assignment, and the partitions that change members, None if unknown."""
+    """Return the assignment, and the partitions that change members with their new ones.
+
+    The second is None if members subscribe to different topics: that algorithm does not record it.
+    """
     members = {name: subscriptions[name] for name in in_java_hash_order(subscriptions)}
     if not members:
         return {}, {}
@@ -101,7 +110,7 @@ def _assign(
 
 
 def _moved(subscriptions: Subscriptions, assignment: Assignment) -> dict[TopicPartition, str]:
-    """Return the partitions that members get from others, which must revoke them first."""
+    """Return the assigned partitions that another member owns, with their new members."""
     given_up: set[TopicPartition] = set()
     added: dict[TopicPartition, str] = {}
     for member_id, partitions in assignment.items():

@@ -1,7 +1,7 @@
-"""Decide if the sticky assignors use racks: for all topics together, or not at all.
+"""Decide whether a sticky assignment is rack-aware: for all topics together, or not at all.
 
-Racks decide if members have racks that replicas have, and not every partition has replicas in all
-racks that there are.
+It is rack-aware if members have racks that replicas have, and not every partition has replicas in
+all racks of the topics.
 
 Source: AbstractStickyAssignor, AbstractPartitionAssignor of 3.9.1; KIP-881.
 """
@@ -20,27 +20,27 @@ _NO_RACKS: Final[frozenset[str]] = frozenset()
 
 
 class StickyRacks(NamedTuple):
-    """The racks of members and of replicas; none at all where racks do not decide."""
+    """The racks of members and replicas; both empty if the assignment is not rack-aware."""
 
     of_member: Mapping[str, str]
     of_partition: Mapping[TopicPartition, frozenset[str]]
 
     @property
     def decide(self) -> bool:
-        """Return whether racks decide."""
+        """Return whether the assignment is rack-aware."""
         return bool(self.of_member)
 
     def mismatch(self, member_id: str, partition: TopicPartition) -> bool:
-        """Return whether a member has a rack in which the partition has no replica."""
+        """Return whether the member has a rack and the partition has no replica in it."""
         rack = self.of_member.get(member_id)
         return rack is not None and rack not in self.of_partition.get(partition, _NO_RACKS)
 
     def next_member(
         self, partition: TopicPartition, members: Sequence[str], first_index: int = 0
     ) -> int | None:
-        """Return the index of a member in a rack of the partition, searched from one index on.
+        """Return the index of the next member in a rack of the partition, None if there is none.
 
-        Members without a rack do not count. After the last member the search goes on at the first.
+        The search begins at `first_index` and wraps around. Members without a rack are skipped.
         """
         racks = self.of_partition.get(partition, _NO_RACKS)
         if not racks:
@@ -51,7 +51,7 @@ class StickyRacks(NamedTuple):
         return None
 
     def by_choice(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return partitions by the number of members in their racks, the fewest first."""
+        """Return the partitions sorted by the number of members in their racks, ascending."""
         members_in = Counter(self.of_member.values())
 
         def choice(partition: TopicPartition) -> int:
@@ -64,7 +64,7 @@ NO_RACKS: Final = StickyRacks({}, {})
 
 
 def sticky_racks(topics: Topics, subscriptions: Subscriptions) -> StickyRacks:
-    """Return the racks of members and partitions, none where racks do not decide."""
+    """Return the racks of members and partitions; NO_RACKS if the assignment is not rack-aware."""
     of_member = {name: member.rack_id for name, member in subscriptions.items() if member.rack_id}
     if not of_member:
         return NO_RACKS

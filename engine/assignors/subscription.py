@@ -1,7 +1,7 @@
 """Input and output of assignors, and the order of members.
 
-Members with an instance id come first, by that id; the others by member id. Texts are compared by
-their UTF-16 units, as Java compares them.
+Members with an instance id come first, by that id; then members without one, by member id. Strings
+are compared by their UTF-16 units, as in Java.
 
 Source: AbstractPartitionAssignor, AbstractPartitionAssignor.MemberInfo of 3.9.1.
 """
@@ -13,15 +13,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.model import TopicPartition
 
-#: Of members that say no generation.
+#: The generation of members that send none.
 NO_GENERATION: Final = -1
 
 
 class Subscription(NamedTuple):
-    """A member's subscribed topics and rack, and its claims about the former assignment.
+    """A member's topics and rack, and its claims about the previous assignment.
 
-    `owned_partitions` are what it still has, `generation_id` when it got them; `user_data` is what
-    its assignor adds, of a form that only that assignor knows.
+    `owned_partitions` are the partitions that it still owns, from generation `generation_id`.
+    `user_data` is in the format of the member's assignor.
     """
 
     topics: tuple[str, ...]
@@ -33,22 +33,22 @@ class Subscription(NamedTuple):
 
 
 class PartitionRacks(NamedTuple):
-    """A partition of a topic, with the racks of its replicas as far as they are known."""
+    """A partition number of a topic, and the known racks of its replicas."""
 
     partition: int
     racks: frozenset[str] = frozenset()
 
 
-#: The partitions of each topic by number; a topic that does not exist is not there.
+#: The partitions of each existing topic, by number.
 Topics: TypeAlias = Mapping[str, Sequence[PartitionRacks]]
 Subscriptions: TypeAlias = Mapping[str, Subscription]
-#: The partitions of each member.
+#: The partitions of each member, by member id.
 Assignment: TypeAlias = dict[str, list[TopicPartition]]
 Assign: TypeAlias = Callable[[Topics, Subscriptions], Assignment]
 
 
 def members_in_order(subscriptions: Subscriptions) -> list[str]:
-    """Return member ids in the order in which assignors go through them."""
+    """Return the member ids in the assignors' order."""
 
     def rank(member_id: str) -> tuple[bool, bytes]:
         instance_id = subscriptions[member_id].group_instance_id
@@ -58,11 +58,11 @@ def members_in_order(subscriptions: Subscriptions) -> list[str]:
 
 
 def subscribed_topics(topics: Topics, subscriptions: Subscriptions) -> list[str]:
-    """Return the topics that exist and have a subscriber, in order."""
+    """Return the existing topics with partitions and at least one subscriber, sorted by name."""
     wanted = {topic for subscription in subscriptions.values() for topic in subscription.topics}
     return sorted((topic for topic in wanted if topics.get(topic)), key=utf16_units)
 
 
 def utf16_units(text: str) -> bytes:
-    """Return a key that sorts as Java's compareTo does."""
+    """Return a sort key that orders strings as Java's String.compareTo does."""
     return text.encode("utf-16-be", "surrogatepass")

@@ -7,8 +7,8 @@ sticky, version 1   the same, generation int32
 cooperative-sticky  generation int32
 ```
 
-No field tells the versions of sticky apart: data without a generation is of version 0. Data that
-cannot be read claims nothing, as in Kafka; bytes after the end are ignored.
+No field distinguishes the versions of sticky: data without a generation has version 0. Malformed
+data means no previous partitions, as in Kafka; bytes after the end are ignored.
 
 Source: StickyAssignor, CooperativeStickyAssignor of 3.9.1; KIP-54, KIP-341.
 """
@@ -29,7 +29,7 @@ _INT32: Final = Format(">i")
 
 
 class PreviousAssignment(NamedTuple):
-    """A member's former partitions and their generation; NO_GENERATION if it is not given."""
+    """A member's previous partitions and their generation; NO_GENERATION if it was not sent."""
 
     partitions: tuple[TopicPartition, ...] = ()
     generation_id: int = NO_GENERATION
@@ -41,7 +41,7 @@ NOTHING: Final = PreviousAssignment()
 def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
     """Return the user data of the sticky assignor, version 1; topics in Java's map order.
 
-    Of the topics in one hash chain the last is first: Kafka inserts them by computeIfAbsent.
+    Within one hash chain the last topic comes first: Kafka inserts them by computeIfAbsent.
     """
     numbers: dict[str, list[int]] = {}
     for topic, number in previous.partitions:
@@ -55,7 +55,10 @@ def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
 
 
 def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
-    """Return the previous assignment in the sticky assignor's user data, version 0 or 1."""
+    """Return the previous assignment in the sticky assignor's user data, version 0 or 1.
+
+    Malformed data gives NOTHING.
+    """
     if not data:
         return NOTHING
     fields = _Fields(data)
@@ -75,7 +78,7 @@ def encode_generation(generation_id: int) -> bytes:
 
 
 def decode_generation(data: bytes | None) -> int:
-    """Return the generation of a member of the cooperative sticky assignor."""
+    """Return the generation in the user data of cooperative-sticky; NO_GENERATION without one."""
     if data is None or len(data) < _INT32.size:
         return NO_GENERATION
     generation_id: int = _INT32.unpack_from(data)[0]
@@ -83,11 +86,11 @@ def decode_generation(data: bytes | None) -> int:
 
 
 class _BadField(Exception):
-    """A field ends early, or a length is out of bounds."""
+    """A field is cut off, or a length is out of bounds."""
 
 
 class _Fields:
-    """Reads fields one after the other; each length is checked against the bytes left."""
+    """Reads fields in sequence; checks each length against the bytes left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -107,7 +110,7 @@ class _Fields:
         return number
 
     def count(self) -> int:
-        """Return the length of an array; raises _BadField if more than the bytes left."""
+        """Read an array length; raises _BadField if it is negative or exceeds the bytes left."""
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._position:
             raise _BadField
@@ -119,7 +122,7 @@ class _Fields:
 
 
 def _partitions(fields: _Fields) -> Iterable[TopicPartition]:
-    """Yield the partitions of an array of topics; raises _BadField."""
+    """Yield the partitions of all topics; raises _BadField for malformed data."""
     for _ in range(fields.count()):
         topic = fields.text()
         for _ in range(fields.count()):

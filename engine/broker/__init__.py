@@ -1,4 +1,4 @@
-"""One broker, wired together: its start, its tasks and its stop.
+"""One broker and all its parts: its start, its tasks and its stop.
 
 | module | content |
 |---|---|
@@ -7,15 +7,15 @@
 | `tasks` | periodic work, delays, work on a worker thread |
 | `deadlines` | the one timer of all purgatories |
 | `registration` | the znodes of a broker |
-| `session` | its life across sessions with the metadata store |
-| `peers` | the channels to other brokers, of this process or elsewhere |
+| `session` | the session with the metadata store, and its renewal |
+| `peers` | the channels to other brokers, in this process or in another one |
 | `controller_channel` | the controller's requests to brokers |
 | `node_to_controller_channel` | a broker's requests to the current controller |
-| `isr_writes` | in-sync sets that a leader writes itself, below release 2.7 |
-| `isr_proposals` | proposals of in-sync sets in flight to the controller |
-| `unserved` | settings that require what this broker does not have |
-| `access_rules` | the access rules, as its authorizer applies them |
-| `change_watch` | directories of notes about changes |
-| `dynamic_config` | settings that change while it runs |
-| `loggers` | its loggers, by their levels |
+| `isr_writes` | ISRs that a leader writes to the metadata store itself, below release 2.7 |
+| `isr_proposals` | ISR proposals in flight to the controller |
+| `unserved` | settings that need a feature which this broker does not have |
+| `access_rules` | the ACLs and their authorizer |
+| `change_watch` | directories of change notification nodes |
+| `dynamic_config` | settings that change while the broker runs |
+| `loggers` | the levels of the broker's loggers |
 """

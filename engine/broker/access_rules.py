@@ -1,12 +1,12 @@
-"""The access rules of a broker: its authorizer, and the notes about changed rules.
+"""The ACLs of a broker: its authorizer, and the change nodes about changed ACLs.
 
-| setting | |
+| setting | meaning |
 |---|---|
-| `authorizer.class.name` | empty: everyone may do everything, and the APIs of rules are refused |
-| `super.users` | principals that may do everything, with semicolons between them |
-| `allow.everyone.if.no.acl.found` | whether everyone may do an operation that no rule is about |
+| `authorizer.class.name` | empty: every principal may do everything, and ACL APIs are refused |
+| `super.users` | principals that may do everything, separated by semicolons |
+| `allow.everyone.if.no.acl.found` | whether every principal may use a resource without ACLs |
 
-Rules of literal patterns and of prefixed ones lie in different trees, each with its change notes.
+ACLs of literal and of prefixed patterns are in different trees, each with its change nodes.
 
 Source: AclAuthorizer.configure, ZkAclStore of 3.9.1.
 """
@@ -34,17 +34,18 @@ from engine.znode.paths import ACL_CHANGES, EXTENDED_ACL_CHANGES
 
 
 class AccessRules:
-    """Rules that follow their znodes; their users need not know whether a broker has any."""
+    """The authorizer of a broker, and the watch that reloads changed ACLs."""
 
     def __init__(
         self, settings: BrokerSettings, znodes: ZnodeClient, *, clock: Clock, timers: Timers
     ) -> None:
-        """Read the settings of the authorizer, which `unserved.py` has checked."""
+        """Create it from the authorizer's settings, which `unserved.py` has checked."""
         cache = AclCache()
-        #: Reads and changes the ACLs in the metadata store, and keeps the cache equal to them.
+        #: Reads and changes the ACLs in the metadata store, and updates the cache.
         self.admin = AclAdmin(znodes, cache)
         self.authorizer = _authorizer_of(settings, cache)
-        #: One for notes of literal patterns, one for prefixed ones: Kafka has two paths for them.
+        #: One watch for literal and one for prefixed patterns: Kafka has two paths for change
+        #: nodes.
         self._watches = [
             ChangeWatch(znodes, reader, clock=clock, timers=timers)
             for reader in (
@@ -61,7 +62,7 @@ class AccessRules:
         pattern_type: PatternType,
         decode: Callable[[bytes | None, str], AclChange],
     ) -> ChangeReader:
-        """Return the reader of one directory of change notes, for patterns of one type."""
+        """Return the reader of one directory of change nodes, for patterns of one type."""
 
         async def apply(data: bytes | None, path: str) -> None:
             await self.admin.refresh(pattern_of(decode(data, path)))
@@ -70,7 +71,7 @@ class AccessRules:
         return ChangeReader(directory, "access rules", load, apply)
 
     async def start(self) -> None:
-        """Read all rules and watch for changes; to be called again with each new session."""
+        """Read all ACLs and watch for changes; to be called again in each new session."""
         await self.admin.create_paths()
         for watch in self._watches:
             await watch.start()
@@ -82,7 +83,7 @@ class AccessRules:
 
 
 def _authorizer_of(settings: BrokerSettings, cache: AclCache) -> AclAuthorizer:
-    """Return the authorizer with `super.users` and `allow.everyone.if.no.acl.found`."""
+    """Return the authorizer with the settings `super.users`, `allow.everyone.if.no.acl.found`."""
     super_users, _ = super_users_of(settings.configured_text("super.users") or "")
     allows = settings.configured_text("allow.everyone.if.no.acl.found") or ""
     is_open = allows.strip().lower() == "true"

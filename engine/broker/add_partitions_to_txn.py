@@ -1,19 +1,19 @@
-"""Have coordinators verify that partitions are in the transaction of a producer (KIP-890, part 1).
+"""Request coordinators to verify that partitions are in a producer's transaction (KIP-890, part 1).
 
 ```
  verification ─> queue of the coordinator's broker ─ one request in flight ─> codes, by id
 ```
 
-| | error code |
+| condition | error code |
 |---|---|
-| the topic of coordinators, or its leader, is not there | COORDINATOR_NOT_AVAILABLE |
-| the coordinator was not reached, or lost | NETWORK_EXCEPTION |
-| the coordinator's broker is too old for it | none: the batch is written as it always was |
+| `__transaction_state`, or the leader of its partition, is missing | COORDINATOR_NOT_AVAILABLE |
+| the connection to the coordinator fails or is lost | NETWORK_EXCEPTION |
+| the coordinator's broker does not support it | 0: the batch is appended without verification |
 | the broker is not authorized | INVALID_TXN_STATE |
 
 Source: AddPartitionsToTxnManager of 3.9.1; TXN-8.
-Differs: a verification that comes while the same one waits is sent with it; Kafka answers at once
-with NETWORK_EXCEPTION, and clients retry.
+Differs: while a verification of an id waits, another one of the same id is queued; Kafka responds
+at once with NETWORK_EXCEPTION, and clients retry.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ from engine.transactions.ports import TransactionOwner
 from engine.wire import messages
 from engine.wire.structs import Message
 
-#: The first version that can only verify.
+#: The first version with verify_only.
 _FIRST_VERSION = 4
 _Codes = dict[TopicPartition, int]
 
 
 class _Verification(NamedTuple):
+    """A queued verification and the promise of its error codes by partition."""
+
     owner: TransactionOwner
     answer: Promise[_Codes]
 
@@ -52,7 +54,7 @@ class AddPartitionsToTxnRequests:
     """The verify-only AddPartitionsToTxn requests of one broker to all coordinators."""
 
     def __init__(self, partition_of: Callable[[str], int], channels: TransactionChannels) -> None:
-        """`partition_of` returns the partition of `__transaction_state` that has an id."""
+        """Create it; `partition_of` returns the `__transaction_state` partition of an id."""
         self._partition_of = partition_of
         self._channels = channels
         self._queues: dict[int, list[_Verification]] = {}
@@ -65,9 +67,9 @@ class AddPartitionsToTxnRequests:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
     ) -> Promise[_Codes]:
-        """Ask the coordinator whether partitions are in a producer's transaction.
+        """Queue a verification.
 
-        Promises an error code for each partition, 0 for a partition of the transaction.
+        Promise an error code for each partition, 0 if the transaction has it.
         """
         broker_id = self._coordinator_of(transactional_id)
         if broker_id is None:
@@ -83,16 +85,19 @@ class AddPartitionsToTxnRequests:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """Return the leader of the id's `__transaction_state` partition, None if none."""
+        """Return the broker id of the id's coordinator, None without a known leader."""
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
         leader_id = self._channels.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id
 
     def _send_next(self, broker_id: int) -> None:
-        """Send the queued verifications to a coordinator, one per transactional id in a request."""
+        """Send a coordinator its queued verifications, unless a request to it is in flight.
+
+        A request has at most one verification of an id; the other ones stay queued.
+        """
         if broker_id in self._busy:
             return
-        # An id has one row in a request.
+        # A request has one row for each id.
         sent: dict[str, _Verification] = {}
         left: list[_Verification] = []
         for verification in self._queues.pop(broker_id, ()):
@@ -116,7 +121,7 @@ class AddPartitionsToTxnRequests:
     def _answered(
         self, broker_id: int, sent: dict[str, _Verification], response: Promise[Message]
     ) -> None:
-        """Complete the verifications of one request, then send those queued meanwhile."""
+        """Keep the promises of one request's verifications, then send those queued meanwhile."""
         self._busy.discard(broker_id)
         answers = _codes_by_id(sent, response)
         for transactional_id, verification in sent.items():
@@ -145,7 +150,7 @@ def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTx
 
 
 def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
-    """Return the code of each partition by transactional id, also if the request failed."""
+    """Return the error codes by transactional id and partition, also for a failed request."""
     error = response.error
     if isinstance(error, NoCommonVersion):
         return _all(sent, 0)
@@ -153,7 +158,7 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
         return _all(sent, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
     answered = response.result()
     if isinstance(answered, dict):
-        # From a coordinator of this process.
+        # A coordinator in this process responds with the codes themselves.
         return answered
     assert isinstance(answered, messages.AddPartitionsToTxnResponse)
     code = answered.error_code

@@ -1,4 +1,4 @@
-"""Every API that is served, with the parts that its handler needs.
+"""The table of all served APIs and the construction of their handlers.
 
 An API is a file in `engine/api` and a row in one of the lists here. ApiVersions advertises these
 rows; docs/compatibility.md describes them in words.
@@ -100,10 +100,10 @@ _log = logging.getLogger("kafka.server.KafkaApis")
 
 
 class ApiDeps(NamedTuple):
-    """All parts that handlers of one broker may need; a row uses those of its handler."""
+    """All parts of a broker that API handlers need."""
 
     broker_id: int
-    #: The settings at the start: for those that do not change while a broker runs.
+    #: The settings at the start, for settings that do not change while the broker runs.
     config: BrokerConfig
     settings: Callable[[], BrokerSettings]
     broker_epoch: Callable[[], int]
@@ -119,34 +119,34 @@ class ApiDeps(NamedTuple):
     load_topics: Callable[[Iterable[str]], PromiseCoroutine[None]]
     waiting: TopicWaiting
     controller: Controller
-    #: The cluster's controller, which may be another broker's.
+    #: Sends requests to the current controller, on this or another broker.
     send_to_controller: SendToController
     loggers: PythonLoggers
-    #: Moves replicas between the log directories.
+    #: Starts the move of a replica to another log directory.
     move_to: MoveTo
-    #: Coordinates groups.
+    #: The group coordinator.
     groups: GroupCoordinator
     transactions: BrokerTransactions
     turns: LoopTurns
-    #: The access rules; None without an authorizer.
+    #: The ACLs; None without an authorizer.
     acl_admin: AclAdmin | None
-    #: The address of a host, None if there is none.
+    #: Resolves a host name to an address, None if it cannot be resolved.
     address_of: Callable[[str], str | None]
-    #: Those of the operator.
+    #: The operator's policies for topics and settings.
     policies: Policies
     #: The keys and certificates of listeners with TLS.
     tls: LiveTls
-    #: Encrypts passwords among settings, None without a secret.
+    #: Encrypts passwords in stored settings; None without a configured secret.
     passwords: PasswordEncoder | None
-    #: None where there are no delegation tokens.
+    #: The delegation tokens; None if they are not enabled.
     tokens: TokenAdmin | None
-    #: The security protocol of a listener.
+    #: Returns the security protocol of a listener.
     security_protocol_of: Callable[[str], str]
     fetch_sessions: FetchSessionCache
 
 
 class Row(NamedTuple):
-    """One API; see `DispatchTable.serve`."""
+    """One API with its handler; see `DispatchTable.serve`."""
 
     name: str
     handler: Handler
@@ -159,17 +159,17 @@ class Row(NamedTuple):
 
 
 def _named(row: Message) -> str:
-    """Return what identifies a row of a request: its name."""
+    """Return the name of a request's row, which identifies it."""
     return str(row.name)
 
 
 def _typed(row: Message) -> tuple[int, str]:
-    """Return what identifies a row of a request: the type and the name of its resource."""
+    """Return the resource type and name of a request's row, which identify it."""
     return row.resource_type, row.resource_name
 
 
-#: APIs that are served a few rows at a time when a request has many. A change of settings is
-#: written, and synced, for each row.
+#: APIs whose large requests are split into groups of rows, with the key of a row. Each changed
+#: setting is written and synced for each row.
 _ROWS = {
     rows.api_name: rows
     for rows in (
@@ -185,7 +185,7 @@ _ROWS = {
 
 
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
-    """Add the rows of all areas."""
+    """Register the handlers of all APIs in the dispatch table."""
     table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
     for area in _AREAS:
         for row in area(deps):
@@ -195,13 +195,13 @@ def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
 
 
 def _in_turns(row: Row, turns: LoopTurns) -> Row:
-    """Return a row that serves large requests in several turns, where its API allows that."""
+    """Return the row, with a handler that splits large requests if the API is in `_ROWS`."""
     rows = _ROWS.get(row.name)
     return row if rows is None else row._replace(handler=InTurns(row.handler, rows, turns).handle)
 
 
 def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
-    """Register the handler of one API, and the one for local callers if it has any."""
+    """Register the handlers of one API, for clients and for local callers."""
     table.serve(
         row.name,
         row.handler,
@@ -218,7 +218,7 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
 
 
 def authentication_rows(_deps: ApiDeps) -> list[Row]:
-    """Return the rows of clients that authenticate though they are known."""
+    """Return the rows of SASL requests on connections that need no authentication."""
     sasl = SaslRequests()
     return [
         Row("SaslHandshake", sasl.handshake, Rule.ANYONE),
@@ -227,7 +227,7 @@ def authentication_rows(_deps: ApiDeps) -> list[Row]:
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of records and offsets."""
+    """Return the rows of records and offsets: Produce, Fetch, ListOffsets and others."""
     replica_manager, metadata_cache = deps.replica_manager, deps.metadata_cache
     clock, rule = deps.clock, Rule.PER_RESOURCE
     sessions = deps.fetch_sessions
@@ -262,7 +262,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
 
 
 def transaction_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of producers and their transactions."""
+    """Return the rows of producer ids and transactions."""
     broker_side, groups, rule = deps.transactions, deps.groups, Rule.PER_RESOURCE
     coordinator, verifier = broker_side.coordinator, broker_side.verifier
     transactions = Transactions(coordinator, deps.metadata_cache, groups.registry.partition_of)
@@ -294,16 +294,17 @@ def transaction_rows(deps: ApiDeps) -> list[Row]:
 
 
 def cluster_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the cluster, its brokers and their disks."""
+    """Return the rows of the cluster, its brokers and their log directories."""
     log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replica_manager, deps.turns)
     moves = AlterReplicaLogDirs(deps.move_to, deps.turns)
     topic_partitions = DescribeTopicPartitions(deps.metadata_cache)
     return [
-        # A client that may not describe the cluster gets all but the authorized operations.
+        # Without DESCRIBE on the cluster a client gets everything but the authorized operations.
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
         Row("AlterReplicaLogDirs", moves.handle, Rule.CLUSTER_ALTER),
-        # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
+        # Brokers with ZooKeeper do not advertise it, and Java's tools print more if it is
+        # advertised.
         Row(
             "DescribeTopicPartitions",
             topic_partitions.handle,
@@ -363,7 +364,7 @@ def group_rows(deps: ApiDeps) -> list[Row]:
 
 
 def _admin_ports(deps: ApiDeps) -> AdminPorts:
-    """Return the parts of the broker that a TopicAdmin needs."""
+    """Return the parts of the broker that a TopicAdmin uses."""
     return AdminPorts(
         deps.znodes,
         deps.metadata_cache,
@@ -409,7 +410,7 @@ def config_rows(deps: ApiDeps) -> list[Row]:
 
 
 def quota_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of quotas of clients."""
+    """Return the rows of client quotas."""
     admin = QuotaAdmin(deps.znodes, ConfigAdmin(deps.znodes), deps.address_of)
     quotas = ClientQuotas(admin)
     return [
@@ -452,8 +453,8 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of the APIs that only brokers call.
 
-    The controller's requests are applied one after the other (`line`), and do not wait for the work
-    of other requests (`apart`).
+    The controller's requests are applied one at a time (`line`), and take turns of the loop
+    separately from the work of other requests (`apart`).
     """
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), deps.turns.line()

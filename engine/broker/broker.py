@@ -1,25 +1,23 @@
-"""One broker from its start to its end.
+"""A broker: its start, its parts and its stop.
 
 ```
 open   1 session with the metadata store, persistent paths, cluster id
        2 its id (configured, or generated and kept in meta.properties), its dynamic settings
-       3 logs opened, recovered where the last end was not clean
+       3 logs opened, recovered after an unclean shutdown
        4 listeners bound   5 registered: it has an epoch   6 controller election, requests served
-stop   7 leaders moved to other brokers, as far as there are any (`controlled_shutdown.py`)
+stop   7 controlled shutdown: leaders moved to other brokers (`controlled_shutdown.py`)
        8 listeners and connections closed   9 the controller module resigns
       10 tasks ended, parked requests abandoned and their timer stopped, high watermarks and
          recovery points written, logs closed, .kafka_cleanshutdown written, locks released
-      11 watches of settings ended, timers cancelled, requests of brokers of this process failed,
+      11 watches of settings ended, timers cancelled, requests of local brokers failed,
          levels of loggers restored
-      12 the session ends: other brokers see it go
+      12 the session with the metadata store is closed: the registration is removed
 ```
 
-A step that fails while it is opened undoes those before it, in the same order as `stop`
-(`close_stack.py`).
+If a step of `open` fails, the earlier steps are undone in the order of `stop` (`close_stack.py`).
 
-Requests that come before the controller's first orders are answered as Kafka does, with errors
-that make clients retry. When the session expires, a new one begins with the steps 5 and 6
-(`session.py`).
+Requests before the controller's first LeaderAndIsr get the same retriable errors as in Kafka. After
+the session expires, a new session begins with the steps 5 and 6 (`session.py`).
 
 Source: kafka.server.KafkaServer.startup and shutdown.
 """
@@ -110,7 +108,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Broker:
-    """One broker of a cluster; `open` makes one, and `stop` ends it."""
+    """A broker of a cluster; `open` creates and starts it, `stop` stops it."""
 
     def __init__(
         self,
@@ -120,23 +118,23 @@ class Broker:
         peers: dict[int, Serve],
         on_fatal: Callable[[str], None],
     ) -> None:
-        """Create the broker's parts; only `open` calls this, and starts them.
+        """Create the parts that `open` starts; only `open` calls this.
 
-        `on_fatal` is called when the broker cannot continue.
+        `on_fatal` is called with a reason when the broker cannot continue.
         """
         #: Cancelled by `stop`.
         self._timers = BrokerTimers(host.timers)
-        #: The process's ports, with timers that end with this broker.
+        #: The ports of the process, with timers that `stop` cancels.
         self.host = host._replace(timers=self._timers)
         self.znodes = znodes
         self.refusals = Refusals(host.clock)
         self.loggers = PythonLoggers()
-        #: Ports that the listeners have, by name.
+        #: Port numbers of the listeners, by name.
         self.ports: dict[str, int] = {}
-        #: Timers that outlive `stop`: deadlines of calls that the shutdown itself makes.
+        #: Timers that `stop` does not cancel, for deadlines during the shutdown.
         self._process_timers = host.timers
         self._peers = peers
-        #: Requests between brokers of this process, which must fail when this one stops.
+        #: Requests between brokers in this process, which fail when this broker stops.
         self._local_requests = LocalRequests(lambda: self.broker_id)
         self._settings = settings
         self._on_fatal = on_fatal
@@ -160,11 +158,11 @@ class Broker:
         *,
         on_fatal: Callable[[str], None],
     ) -> Broker:
-        """Start a broker (steps 1 to 6) and return it; a failed step undoes the earlier ones.
+        """Start a broker (steps 1 to 6) and return it; if a step fails, undo the earlier ones.
 
-        `peers` are the brokers of this process, by id. `on_fatal` is called when the broker cannot
-        continue; its runner then stops it. Raises the errors of the store, the settings, the logs
-        and the network.
+        `peers` are the brokers in this process, by id. `on_fatal` is called with a reason when the
+        broker cannot continue; its runner then stops it. Raises the errors of the metadata store,
+        the settings, the logs and the network.
         """
         broker = cls(settings, host, znodes, peers, on_fatal)
         try:
@@ -182,7 +180,7 @@ class Broker:
     # Opening
 
     async def _open(self) -> None:
-        """Open in Kafka's order; each step first notes its undo function, or cleans up itself."""
+        """Run the steps of `open`; each step first adds its undo function, or cleans up itself."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
         self._closing.add("requests of brokers in this process", self._local_requests.end)
@@ -218,7 +216,7 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
-        """Load the settings, quotas, access rules and tokens, and watch them for changes."""
+        """Load the settings, quotas, ACLs and tokens, and watch them for changes."""
         settings = await self._with_id(self._settings)
         self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
@@ -255,13 +253,15 @@ class Broker:
             await self.tokens.start()
 
     async def _re_encode_passwords(self) -> None:
-        """Encode the stored passwords with the present secret, if an old secret is set."""
+        """Encode the stored passwords with the present secret, if `password.encoder.old.secret` is
+        set.
+        """
         old = password_encoder(self.live.config, self.host.entropy, is_old=True)
         if old is not None and self.passwords is not None:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
     def _delegation_tokens(self) -> BrokerTokens | None:
-        """Return the store of delegation tokens, or None if no secret key is set."""
+        """Return the store of delegation tokens, None without a secret key."""
         secret = secret_key(self.live.config)
         if secret is None:
             return None
@@ -283,9 +283,9 @@ class Broker:
         )
 
     def _open_services(self) -> None:
-        """Create channels to other brokers, logs, and coordinators; load the logs.
+        """Create channels, storage and coordinators, then load the logs.
 
-        The order matters: each uses those created before it, and is closed before them.
+        Each part uses the ones created before it, and is closed before them.
         """
         self._open_channels()
         self._open_storage()
@@ -294,7 +294,7 @@ class Broker:
         self._closing.add("the logs", self._close_storage)
 
     def _open_channels(self) -> None:
-        """Create the worker tasks, the deadline timer, and channels to brokers and controller."""
+        """Create the tasks, the deadline timer, and the channels to brokers and controller."""
         self.tasks = LoopTasks(
             self.host.timers,
             self.host.clock,
@@ -303,7 +303,7 @@ class Broker:
             ends_early=self.host.ends_early,
         )
         self._closing.add("the tasks", self.tasks.stop)
-        # One timer for all deadlines: a parked fetch moves it and needs no other.
+        # One timer for the deadlines of all purgatories.
         self.deadlines = Deadlines(self._process_timers)
         self.tls = LiveTls(self.live)
         self.peers = Peers(
@@ -324,7 +324,7 @@ class Broker:
         self.admin_channel = self._new_controller_channel()
 
     def _open_storage(self) -> None:
-        """Create the log and replica managers; `start` loads the logs later."""
+        """Create the log manager and the replica manager; `storage.start` loads the logs."""
         self.storage = Storage(
             self.host,
             self.live,
@@ -374,11 +374,11 @@ class Broker:
         )
 
     def _close_storage(self) -> None:
-        """Stop groups, transactions, the cleaner and tasks, then the logs that they work on."""
+        """Stop coordinators, cleaner and tasks, then close the logs."""
         self.groups.stop()
         self.transactions.stop()
         self.storage.cleaner.stop()
-        # Tasks on threads work on logs that are open.
+        # Tasks on worker threads use open logs.
         self.tasks.stop()
         self.storage.cleaner.close()
         self.deadlines.stop()
@@ -388,18 +388,18 @@ class Broker:
         self.storage.stop()
 
     async def _with_id(self, settings: BrokerSettings) -> BrokerSettings:
-        """Return the settings with the configured, stored or newly generated broker id."""
+        """Return the settings with the configured, stored or generated broker id."""
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
         if broker_id is None:
             broker_id = await generated_broker_id(self.znodes, live.reserved_broker_max_id)
         if broker_id == live.broker_id:
             return settings
-        # An id that was generated once is kept in meta.properties.
+        # A generated id is stored in meta.properties.
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
-        """Create the controller and the keeping of its session; the controller resigns on close."""
+        """Create the controller module and the session keeper; closing resigns."""
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -425,19 +425,22 @@ class Broker:
         self._closing.add("the controller", self._leave)
 
     def _became_controller(self) -> None:
-        """Remove expired delegation tokens on a later turn of the loop."""
+        """Schedule the removal of expired delegation tokens."""
         if self.tokens is not None:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave(self) -> None:
-        """Resign: send no orders, and follow no watches."""
+        """Stop serving local requests, stop the session keeper, and resign as the controller."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
         self.controller.stop()
 
     def _listen(self) -> None:
-        """Fill the dispatch table and open the listeners; requests wait for `server.begin`."""
+        """Fill the dispatch table and open the listeners.
+
+        `server.begin` starts to serve requests.
+        """
         self.table = DispatchTable(
             broker_admission(self.live.config, self.quotas, self.rules, self.host)
         )
@@ -475,7 +478,7 @@ class Broker:
         )
 
     def _counts(self) -> dict[str, int | Histogram]:
-        """Return the meters and timers that belong to no topic, by their JMX object names."""
+        """Return the broker-wide meters and timers by their JMX object names."""
         now_s = self.host.clock.monotonic_ms() // 1000
         counts = broker_counts(
             self.storage.replica_manager.isr_counts,
@@ -489,7 +492,7 @@ class Broker:
         }
 
     def _purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Return how many operations wait in each purgatory, by the purgatory's name in Kafka."""
+        """Return the counts of waiting operations by the names of Kafka's purgatories."""
         return {
             **self.storage.replica_manager.purgatory_counts,
             **self.groups.delays.purgatory_counts(),
@@ -497,7 +500,7 @@ class Broker:
         }
 
     def _take_part(self) -> None:
-        """Begin to serve local requests, keep the session, and compete for controller."""
+        """Serve local requests, keep the session, and take part in the controller election."""
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
@@ -505,7 +508,7 @@ class Broker:
             self.tokens.remove_expired_on(self.tasks, lambda: self.controller.is_active)
 
     def _api_deps(self) -> ApiDeps:
-        """Return the parts of this broker that the API handlers need."""
+        """Return the parts of this broker that API handlers need."""
         return ApiDeps(
             self.broker_id,
             self.live.config,
@@ -539,7 +542,9 @@ class Broker:
         )
 
     async def _register_first(self) -> None:
-        """Register (5), in a new session if the first has expired: recovery may take longer.
+        """Register the broker (step 5); use a new session if the first has expired.
+
+        The recovery of logs may take longer than a session.
 
         Source: KafkaZkClient.retryRequestUntilConnected, ZooKeeperClient.reinitialize.
         """
@@ -555,7 +560,7 @@ class Broker:
                 return
 
     async def _register(self) -> None:
-        """Create the broker's znode, and keep the broker epoch."""
+        """Create the broker's znode and store the broker epoch."""
         self._epoch = await register(self.znodes, self.broker_id, self._registration())
 
     def _registration(self) -> BrokerRegistration:
@@ -563,13 +568,13 @@ class Broker:
         return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
-        """Begin a new session after one expired."""
+        """Register in a new session and take part in the controller election again."""
         await self._register_again()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     async def _register_again(self) -> None:
-        """Register in a new session, and read and watch again all that the old session watched."""
+        """Register in a new session, and read and watch settings, ACLs and tokens again."""
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -580,13 +585,13 @@ class Broker:
 
     @property
     def epoch(self) -> int:
-        """Return the number of this life of the broker, −1 before it is registered."""
+        """Return the broker epoch, −1 before the first registration."""
         return self._epoch
 
     # Running
 
     def address_for_clients(self) -> str:
-        """Return the address to connect to first: the first plain advertised listener's."""
+        """Return host:port of the first plaintext advertised listener, else of the first one."""
         advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
@@ -595,11 +600,11 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Serve a request of a broker of this process, and promise the response."""
+        """Serve a request of a broker in this process, and promise the response."""
         return self._local_server.serve(name, version, request)
 
     def _topic_changed(self, topic: str) -> None:
-        """Apply a topic's settings to its logs; have an unclean leader elected if allowed."""
+        """Apply a topic's settings to its logs; start unclean elections if they are allowed."""
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
             self.controller.allow_unclean_election(topic)
@@ -613,18 +618,18 @@ class Broker:
             self.controller.allow_unclean_election()
 
     def _faulty(self, row: ApiRow, error: Exception) -> None:
-        """Log a request whose handler has failed."""
+        """Log an exception of a request handler."""
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 
     def _broken(self, row: ApiRow, error: AssertionError) -> None:
-        """Log the broker's state; the error is raised on to the loop, which ends the process."""
+        """Log a failed assertion with the broker's state, and call `on_fatal`."""
         reason = f"{row.name} broke a rule of the broker: {error!r}"
         _log.critical("%s", reason, exc_info=error)
         _log.critical("%s", self.state_text())
         self._on_fatal(reason)
 
     def state_text(self) -> str:
-        """Return the state of the broker's partitions, for the log when it cannot continue."""
+        """Return the state of the broker's partitions as text, for the log."""
         return f"broker {self.broker_id}, epoch {self.epoch}: {self.storage.state_text()}"
 
     def _directory_offline(self, path: str) -> None:
@@ -640,7 +645,7 @@ class Broker:
         note.watch(lambda: self._log_dir_event_written(path, note))
 
     def _log_dir_event_written(self, path: str, note: Promise[str]) -> None:
-        """Log a failed notification; LeaderAndIsr's response reports the replicas later."""
+        """Log a failed notification; the response to a later LeaderAndIsr reports the replicas."""
         try:
             note.result()
         except EngineError as error:
@@ -649,37 +654,37 @@ class Broker:
     # Stopping
 
     async def stop(self, *, moves_leaders: bool = True) -> None:
-        """Stop so that the next start needs no recovery, steps 7 to 12; twice is allowed.
+        """Stop the broker (steps 7 to 12), so that the next start needs no recovery.
 
-        Where the whole cluster stops no broker is left to lead, and leaders are not moved.
+        May be called twice. `moves_leaders` False skips step 7, for a stop of the complete cluster.
         """
         if self._shutdown is not None and moves_leaders and not self._is_stopping:
             self._is_stopping = True
-            # A broker that joins the set of a new leader now would have to leave it at once.
+            # A follower that joined the ISR of a new leader now would have to leave it at once.
             self.storage.fetchers.begin_no_more()
             await self._shutdown.run(self.epoch)
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
     async def clean_up_logs(self) -> None:
-        """Delete the segments past retention, in shares of the loop's turns (RET-2)."""
+        """Delete the segments past retention, spread over turns of the loop (RET-2)."""
         await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
-        """Compact the logs of topics next, at any dirty ratio; `topics` None means all topics."""
+        """Compact the logs of `topics` next, at any dirty ratio; None means all topics."""
         logs = self.storage.logs.logs
         self.storage.cleaner.clean_soon(
             [key for key in sorted(logs) if topics is None or key.topic in topics]
         )
 
     async def compaction(self) -> list[LogCompaction]:
-        """Return the cleaner's progress in each compacted log, in shares of the loop's turns."""
+        """Return the cleaner's progress in each compacted log; spread over turns of the loop."""
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)
         return states
 
     async def metrics(self) -> list[BrokerMetric]:
-        """Return the broker's metrics by Kafka's names, in shares of the loop's turns."""
+        """Return the broker's metrics by Kafka's names; spread over turns of the loop."""
         turns, requests = self._process_turns(), self.table.request_metrics
         await turns.each(folded(requests, self.host.clock), lambda _: None)
         gauges = storage_metrics(self.storage, await self.compaction())
@@ -699,10 +704,10 @@ class Broker:
         return found
 
     def _process_turns(self) -> LoopTurns:
-        """Return turns that come after a stop of this broker, too: no waiting call is left."""
+        """Return turns of the loop that continue after `stop`, so that no call waits for ever."""
         return LoopTurns(self._process_timers, self.host.clock, self.host.ends_early)
 
     def stop_waiting(self) -> None:
-        """End the wait of a present or later `stop` for leaders to move."""
+        """End the controlled shutdown of a present or later `stop` early."""
         if self._shutdown is not None:
             self._shutdown.give_up()

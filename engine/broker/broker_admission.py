@@ -1,4 +1,4 @@
-"""The admission step of a broker: its authorizer and its client quotas.
+"""The admission of requests in a broker: its authorizer and its client quotas.
 
 Source: kafka.server.QuotaFactory, KafkaServer.startup (authorizer).
 """
@@ -17,7 +17,7 @@ from engine.znode.paths import sanitized
 def broker_admission(
     config: BrokerConfig, quotas: QuotaSettings, rules: AccessRules | None, host: BrokerHost
 ) -> Admission:
-    """Return the admission of requests, refreshed when quotas or access rules change.
+    """Return the admission of requests; it is refreshed when quotas or ACLs change.
 
     Without `rules` every principal may do everything.
     """
@@ -37,7 +37,7 @@ def broker_admission(
 
 
 def _windows(config: BrokerConfig) -> QuotaWindows:
-    """Return the counts and lengths (ms) of the windows over which client quotas are measured."""
+    """Return the number and length (ms) of the windows in which client quotas are measured."""
     return QuotaWindows(
         config.quota_window_num,
         config.quota_window_size_seconds * 1000,

@@ -1,4 +1,4 @@
-"""The timers of one broker, on the loop that it shares with others: none is left when it stops."""
+"""The timers of one broker on a shared loop; its stop cancels all of them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from engine.host.ports import Timers
 
 
 class BrokerTimers:
-    """Delayed calls, until `stop`; see `engine.host.ports.Timers`."""
+    """Timers that `stop` cancels; implements `engine.host.ports.Timers`."""
 
     def __init__(self, timers: Timers) -> None:
-        """Wrap the timers of the process, which outlive the broker."""
+        """Wrap the timers of the process."""
         self._timers = timers
         #: Cancels each timer that is not due yet, by its number.
         self._cancels: dict[int, Callable[[], None]] = {}
@@ -19,7 +19,7 @@ class BrokerTimers:
         self._is_stopped = False
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Run a callback once at a time or soon after; return a function that cancels it."""
+        """Call `callback` at or soon after a monotonic time; return a function that cancels it."""
         if self._is_stopped:
             return lambda: None
         self._number += 1
@@ -38,23 +38,23 @@ class BrokerTimers:
         return cancel
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run after everything that is due now."""
+        """Call `callback` in a later turn of the loop, after everything that is due."""
         # The loop of a broker that has stopped may be closed.
         if not self._is_stopped:
             self._timers.call_soon(lambda: self._run(callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same, from any thread."""
+        """The same as `call_soon`, callable from any thread."""
         if not self._is_stopped:
             self._timers.call_from_thread(lambda: self._run(callback))
 
     def _run(self, callback: Callable[[], None]) -> None:
-        """Run a callback unless the broker has stopped since the callback was scheduled."""
+        """Call `callback` unless `stop` was called meanwhile."""
         if not self._is_stopped:
             callback()
 
     def stop(self) -> None:
-        """Run nothing any more."""
+        """Cancel all timers and ignore new ones."""
         self._is_stopped = True
         cancels, self._cancels = self._cancels, {}
         for cancel in cancels.values():

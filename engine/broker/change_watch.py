@@ -1,16 +1,16 @@
-"""Follows a directory of change notes: sequential nodes, each names a changed entity.
+"""Watch a directory of change nodes: sequential znodes, each with the name of a changed entity.
 
 ```
-<directory> ── a child more ──> ChangeWatch ── `apply` of its note, or `load_everything`
+<directory> ── new child ──> ChangeWatch ── `apply` of the node, or `load_everything`
 ```
 
-Everything is read at the start, afterwards the entity of each note. A note older than 15 minutes is
-removed by any broker that sees it, so a broker whose clock is ahead can remove one before another
-broker has read it. The numbers show this, and everything is read again.
+Everything is read at the start, afterwards the entity of each change node. A node older than 15
+minutes is deleted by any broker that sees it, so a broker whose clock is ahead can delete one that
+another broker has not read. The sequence numbers show this, and everything is read again.
 
 Source: ZkNodeChangeNotificationListener of 3.9.1; `znodes.md` §5.
-Differs: a new session with the store, or a note that was removed unread, reads everything again;
-Kafka reads the notes that are there and keeps its state of an entity whose note was removed.
+Differs: a new session, or a node that was deleted unread, reads everything again; Kafka reads the
+existing nodes and keeps its old state of an entity whose node was deleted.
 """
 
 from __future__ import annotations
@@ -34,46 +34,49 @@ _log = logging.getLogger("kafka.common.ZkNodeChangeNotificationListener")
 
 
 class ApplyNotification(Protocol):
-    """Reads the entity of a note; raises InvalidZnodeValue for a note that cannot be read."""
+    """Reloads the entity of a change node; raises InvalidZnodeValue for an invalid node."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
-        """Read it; `data` and `path` are those of the note."""
+        """Reload the entity; `data` and `path` are those of the change node."""
         ...
 
 
 class ChangeReader(NamedTuple):
-    """The functions that process the notes of a directory."""
+    """The functions that process the change nodes of a directory."""
 
     directory: str
-    #: The kind of the entities, for the log: `settings`.
+    #: The kind of the entities in log messages, such as `settings`.
     subject: str
     load_everything: Callable[[], PromiseCoroutine[None]]
     apply: ApplyNotification
 
 
 class ChangeWatch:
-    """Reads the noted changes, one reading at a time.
+    """Processes the change nodes of a directory, one reading at a time.
 
-    Notes are numbered without gaps, and the stat of their parent counts all that were ever made.
-    A number at or above `_next_change` without a node is a note that another broker removed.
+    Nodes are numbered without gaps, and the stat of their parent counts all that were ever created.
+    A number at or above `_next_change` without a node is a node that another broker deleted.
     """
 
     def __init__(
         self, znodes: ZnodeClient, reader: ChangeReader, *, clock: Clock, timers: Timers
     ) -> None:
-        """`reader` loads everything at the start, and applies each change later."""
+        """Create the watch.
+
+        `reader` loads everything at the start, and applies each change later.
+        """
         self._znodes = znodes
         self._reader = reader
         self._clock = clock
         self._timers = timers
-        #: The number that the first change not applied yet has, or will have.
+        #: Sequence number of the first change that is not applied yet.
         self._next_change = 0
-        #: When each present note was created (wall clock), by its path: old ones are removed.
+        #: Wall time of the creation of each present node, by path: old ones are deleted.
         self._made_ms: dict[str, int] = {}
-        #: Whether a reading is scheduled, and whether one is under way.
+        #: Whether a reading is scheduled, and whether one is running.
         self._is_due = False
         self._is_reading = False
-        #: Whether a change was noted while others were read.
+        #: Whether the watch fired during a reading.
         self._has_unread_change = False
         #: True before `start` and after `stop`: no watch is armed.
         self._is_stopped = True
@@ -82,11 +85,11 @@ class ChangeWatch:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether no more changes are taken."""
+        """Return whether changes are ignored."""
         return self._is_stopped
 
     async def start(self) -> None:
-        """Read all settings and watch for changes; must be called again for each new session.
+        """Read everything and watch for changes; must be called again in each new session.
 
         Raises the errors of the store; the broker cannot start then.
         """
@@ -107,7 +110,7 @@ class ChangeWatch:
         self._cancel()
 
     async def _watched_changes(self) -> list[tuple[int, str]]:
-        """Return the notes in the order they were made, and watch for more."""
+        """Watch the directory; return the present change nodes in the order of their creation."""
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
         changes = []
@@ -124,41 +127,41 @@ class ChangeWatch:
         return 0 if stat is None else (stat.cversion + stat.child_count) // 2
 
     def _note(self, _event: WatchEvent) -> None:
-        """Have the new change notes read: the watch of their directory has fired."""
+        """Schedule a reading: the watch of the directory has fired."""
         self._later()
 
     def _later(self) -> None:
-        """Read the change notes on a later turn, once for all events until then."""
+        """Schedule a reading for a later turn, unless one is scheduled."""
         if not self._is_due:
             self._is_due = True
             self._timers.call_soon(self._catch_up)
 
     def _catch_up(self) -> None:
-        """Read the new change notes, or note that they are due after the reading in progress."""
+        """Start a reading; if one is running, another one follows it."""
         self._is_due = False
         if self._is_stopped:
             return
         if self._is_reading:
-            # Two readers at once could end with the older state.
+            # Two concurrent readings could end with the older state.
             self._has_unread_change = True
             return
         work = drive(self._apply_changes())
         work.watch(lambda: self._applied(work))
 
     def _has_read(self) -> None:
-        """End a read of the changes; schedule another one if changes arrived meanwhile."""
+        """End a reading; schedule another one if changes arrived meanwhile."""
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:
             self._later()
 
     def _again_in(self, delay_ms: int) -> None:
-        """Read the change notes after a delay; an earlier delay is cancelled."""
+        """Schedule a reading after a delay, in place of an earlier delay."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
 
     def _applied(self, work: Promise[None]) -> None:
-        """Log a failed reading and schedule another; after an expired session `start` reads."""
+        """Log a failed reading and schedule a retry; after an expired session `start` reads."""
         try:
             work.result()
         except SessionExpired:
@@ -171,7 +174,10 @@ class ChangeWatch:
                 self._again_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
-        """Apply the changes since the last reading; load everything if one was removed unread."""
+        """Apply the changes since the last reading.
+
+        Load everything if a node was deleted unread.
+        """
         self._is_reading = True
         try:
             changes = await self._watched_changes()
@@ -188,7 +194,7 @@ class ChangeWatch:
             self._has_read()
 
     async def _apply_all(self, names: Iterable[str]) -> bool:
-        """Apply changes in order; return False if a change node was deleted before it was read."""
+        """Apply changes in order; return False if a node was deleted before it was read."""
         for name in names:
             path = f"{self._reader.directory}/{name}"
             try:
@@ -202,7 +208,7 @@ class ChangeWatch:
         return True
 
     async def _purge(self, changes: list[tuple[int, str]]) -> None:
-        """Remove the notes that are older than any broker needs."""
+        """Delete the change nodes that are older than CONFIG_CHANGE_KEPT_MS."""
         directory = self._reader.directory
         names = {name for _, name in changes}
         self._made_ms = {name: at for name, at in self._made_ms.items() if name in names}

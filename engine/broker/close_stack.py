@@ -1,4 +1,4 @@
-"""The undo functions of opened parts, run in reverse: at the end, or where opening more fails.
+"""A stack of close functions: run in reverse order at a stop, or if a later part fails to open.
 
 Source: P4.
 """
@@ -13,24 +13,24 @@ from engine.errors import EngineError
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
-#: Closes one part; its result, if it is awaitable, is awaited.
+#: Closes one part; an awaitable result is awaited.
 Undo: TypeAlias = Callable[[], Awaitable[None] | None]
 
 
 class CloseStack:
-    """Close functions by name, run in reverse order."""
+    """Close functions with names, run in reverse order."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[str, Undo]] = []
 
     def add(self, name: str, undo: Undo) -> None:
-        """Note the function that closes a part which is opened now."""
+        """Push the function that closes a part which is being opened."""
         self._steps.append((name, undo))
 
     async def run(self) -> None:
-        """Close everything once, in reverse order; a failed step is logged, and the next ones run.
+        """Run and remove all close functions in reverse order; log an EngineError and continue.
 
-        An error that is no EngineError is raised again after the last step.
+        Any other exception is raised again after the last function.
         """
         fault: Exception | None = None
         while self._steps:

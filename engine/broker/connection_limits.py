@@ -1,12 +1,12 @@
-"""The bounds of a broker's connections, from its settings.
+"""The limits of a broker's connections, from its settings.
 
-| setting | of one listener too |
+| setting | also for one listener |
 |---|---|
 | max.connections, max.connection.creation.rate | with the prefix `listener.name.<name>.` |
 | max.connections.per.ip, max.connections.per.ip.overrides | no |
 | socket.request.max.bytes, socket.*.buffer.bytes, queued.max.request.bytes | no |
 | connections.max.idle.ms | no |
-| of those to other brokers: controller.socket.timeout.ms, replica.socket.* | no |
+| for channels to brokers: controller.socket.timeout.ms, replica.socket.* | no |
 
 Source: SCH-15; SocketServer.addListener, ListenerConnectionQuota;
 KafkaConfig.valuesWithPrefixOverride.
@@ -31,7 +31,7 @@ _OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def limits_of(live: LiveConfig) -> ConnectionLimits:
-    """Return the bounds of each connection that hold now."""
+    """Return the present limits of each connection."""
     config, settings = live.config, live.settings
     return ConnectionLimits(
         frame_bytes_max=config.socket_request_max_bytes,
@@ -42,7 +42,7 @@ def limits_of(live: LiveConfig) -> ConnectionLimits:
 
 
 def channel_settings(live: LiveConfig) -> ChannelSettings:
-    """Return the settings of this broker's channels to others."""
+    """Return the settings of this broker's channels to other brokers."""
     config = live.config
     return ChannelSettings(
         config.controller_socket_timeout_ms,
@@ -52,13 +52,19 @@ def channel_settings(live: LiveConfig) -> ChannelSettings:
 
 
 def in_flight_bytes_max(config: BrokerConfig) -> int:
-    """Return the bytes for all unfinished frames: the setting, or a lower bound of this engine."""
+    """Return the limit of bytes in all incomplete frames.
+
+    The setting, at most IN_FLIGHT_BYTES_MAX.
+    """
     queued = config.queued_max_request_bytes
     return min(queued, IN_FLIGHT_BYTES_MAX) if queued > 0 else IN_FLIGHT_BYTES_MAX
 
 
 def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
-    """Return the connection bounds of the present settings and the given ones per address."""
+    """Return the present limits of connection counts and rates.
+
+    `per_address` has the limits of single addresses.
+    """
     config = live.config
     return ConnectionBounds(
         config.max_connections,
@@ -78,7 +84,7 @@ def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBou
 def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
     """Return `max.connections.per.ip.overrides` by address; raises ConfigError.
 
-    `address_of` resolves a host, and returns None for an unknown one.
+    `address_of` resolves a host name; it returns None for an unknown one.
     """
     bounds = {}
     for host, count in config.connections_per_ip_overrides.items():
@@ -94,13 +100,13 @@ def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) 
 
 
 def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
-    """Return the value for a listener, or the broker's."""
+    """Return the listener's value of a setting, the broker's if it has none."""
     value = ListenerSettings(settings, listener).value(name)
     assert isinstance(value, int)
     return value
 
 
 def _if_set(settings: BrokerSettings, name: str) -> int:
-    """Return a size that is set, −1 for Kafka's default: the kernel's sizes cost less."""
+    """Return a configured buffer size, −1 if it is not set: the kernel's default is cheaper."""
     value = settings.value(name) if settings.configured_text(name) is not None else None
     return value if isinstance(value, int) else _KERNELS_OWN

@@ -1,21 +1,21 @@
-"""Quotas on the number of a broker's connections, and on their rate.
+"""Limits on the number of a broker's connections, and on their creation rate.
 
-| setting | of | at the bound |
+| setting | scope | at the limit |
 |---|---|---|
-| max.connections | broker, listener | arrivals wait until a connection closes |
-| max.connection.creation.rate | broker, listener | arrivals are throttled for a while |
-| max.connections.per.ip(.overrides) | broker | closed at once |
-| connection_creation_rate, a quota | address | closed at once |
+| max.connections | broker, listener | new connections wait until one closes |
+| max.connection.creation.rate | broker, listener | new connections are delayed |
+| max.connections.per.ip(.overrides) | broker | the new connection is closed at once |
+| connection_creation_rate, a quota | address | the new connection is closed at once |
 
-Where a broker has several listeners, the one between brokers is not bound by the broker's
-settings, only by those of the listener: for its connections beyond `max.connections` the others
-close connections, the longest idle one first. They also close those beyond a bound that was
-lowered. A listener without such settings has the broker's.
+If a broker has several listeners, the inter-broker listener is protected: the broker-wide limits do
+not apply to it, only its own. If the broker exceeds `max.connections` through it, the other
+listeners close connections, the longest idle one first. They also close connections beyond a limit
+that was lowered. A listener without its own settings has the broker's.
 
 Source: D25; kafka.network.ConnectionQuotas; KIP-612.
-Differs: the one listener of a broker closes all beyond in one go; Kafka one of each network
-thread at a time. A connection that comes too fast from an address Kafka closes when its throttle is
-over. An event loop waits by `on_room`, where Kafka's acceptors wait in threads.
+Differs: a broker with a single listener closes all excess connections at once; Kafka closes one per
+network thread at a time. Kafka closes a connection above an address's rate only when its throttle
+time is over. Acceptors wait by `on_room`; Kafka's wait in threads.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from engine.timing.sampled_rate import SampledRate
 
 
 class ListenerBounds(NamedTuple):
-    """Bounds of one listener."""
+    """The limits of one listener."""
 
     connections_max: int
     creation_rate: int
 
 
 class ConnectionBounds(NamedTuple):
-    """Bounds of a broker; `of_listeners` has every listener, by its name.
+    """The limits of a broker; `of_listeners` has every listener, by name.
 
-    `per_address` has the addresses for which `per_address_max` does not count.
+    `per_address` has the addresses with a limit of their own in place of `per_address_max`.
     """
 
     connections_max: int
@@ -49,7 +49,7 @@ class ConnectionBounds(NamedTuple):
 
 
 class ConnectionQuotas:
-    """Counts the connections of one broker; `gate` has those of a listener."""
+    """Counts and limits the connections of one broker; `gate` does it for one listener."""
 
     def __init__(
         self,
@@ -60,52 +60,52 @@ class ConnectionQuotas:
         window_ms: int,
         rates: AddressRates | None = None,
     ) -> None:
-        """`between_brokers` is the name of the listener that other brokers use.
+        """Create it without connections; `between_brokers` is the inter-broker listener's name.
 
-        `rates` are the quotas of addresses, as they change.
+        `rates` has the connection_creation_rate quotas of addresses.
         """
         self._rates = AddressRates() if rates is None else rates
         #: Connections per second of each address; emptied when there are too many addresses.
         self._rates_of: dict[str, SampledRate] = {}
-        #: The limits now in force; `change` replaces them.
+        #: The present limits.
         self.bounds = bounds
-        #: Connections of all listeners, and below those of each address.
+        #: Number of connections of all listeners.
         self.total = 0
         self._between_brokers = between_brokers
-        #: Number of samples and length of each in ms, for all rates.
+        #: Number of windows and length of each in ms, for all rates.
         self._window = window_count, window_ms
         #: Connections per second of the whole broker.
         self._rate = SampledRate(window_count, window_ms)
         self._per_address: dict[str, int] = {}
         self._gates: dict[str, ListenerGate] = {}
-        #: Called to close connections of the unprotected listeners while `is_exceeded`.
+        #: Called to close connections of other listeners while `is_exceeded`.
         self.on_exceeded: Callable[[], None] = lambda: None
 
     def gate(self, name: str) -> ListenerGate:
-        """Return the gate of a listener; one for each name."""
+        """Create and return the gate of a listener; called once for each name."""
         gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
         return gate
 
     def change(self, bounds: ConnectionBounds) -> None:
-        """Apply changed bounds; connections of an address above its new bound stay open."""
+        """Apply changed limits; connections of an address above its new limit stay open."""
         self.bounds = bounds
         self._notify_room()
         if self.is_exceeded:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Return whether a listener has priority: it is the one between brokers."""
+        """Return whether this is the inter-broker listener of a broker with several listeners."""
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether listeners have to give up connections."""
+        """Return whether the broker has more than max.connections."""
         return self.total > self.bounds.connections_max
 
     # The checks of the gates
 
     def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
-        """Count an arrival at a listener; returns for how many ms it is throttled."""
+        """Count a new connection of a listener; return its delay in ms, 0 for none."""
         delay_ms = 0
         if not self.is_protected(name):
             self._rate.record(now_ms)
@@ -114,7 +114,10 @@ class ConnectionQuotas:
         return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
 
     def excess_ms(self, address: str, now_ms: int) -> int:
-        """Count an arrival from an address; returns for how long it comes too soon, not counted."""
+        """Count a new connection of an address; return how long its rate is exceeded, in ms.
+
+        A connection above the rate is not counted.
+        """
         bound = self._rates.rate_of(address)
         if bound is None:
             return 0
@@ -130,7 +133,7 @@ class ConnectionQuotas:
         return delay_ms
 
     def obstacle(self, name: str, count: int) -> str | None:
-        """Return why a listener with so many connections accepts no more, None if it does."""
+        """Return why a listener with `count` connections accepts no more, None if it does."""
         bound = self.bounds.of_listeners[name].connections_max
         if count >= bound:
             return f"waits: listener {name} has its maximum of {bound} connections"
@@ -140,7 +143,7 @@ class ConnectionQuotas:
         return None
 
     def enter(self, address: str) -> str | None:
-        """Count a new connection, or return the reason for a refusal if its address has too many.
+        """Count a new connection, or return the reason if its address has too many.
 
         If the broker has more than `max.connections` then, `on_exceeded` closes idle connections of
         other listeners. Source: ConnectionQuotas.inc.
@@ -159,7 +162,7 @@ class ConnectionQuotas:
         return None
 
     def leave(self, address: str) -> None:
-        """Count a connection as ended."""
+        """Uncount a closed connection, and notify the listeners."""
         self.total -= 1
         left = self._per_address[address] - 1
         if left:
@@ -169,38 +172,38 @@ class ConnectionQuotas:
         self._notify_room()
 
     def _notify_room(self) -> None:
-        """Notify each listener that a waiting connection may have room now."""
+        """Notify each listener that a waiting connection may be accepted now."""
         for gate in self._gates.values():
             gate.on_room()
 
 
 class ListenerGate:
-    """The gate of one listener; see `engine.host.ports.ConnectionGate`."""
+    """The limits of one listener; implements `engine.host.ports.ConnectionGate`."""
 
     def __init__(self, quotas: ConnectionQuotas, name: str, rate: SampledRate) -> None:
-        """Only `ConnectionQuotas.gate` calls this."""
+        """Create the gate; only `ConnectionQuotas.gate` calls this."""
         #: Called when a connection may be accepted again. The acceptor of the listener sets it.
         self.on_room: Callable[[], None] = lambda: None
         self.name = name
-        #: How many connections the listener has.
+        #: Number of connections of the listener.
         self.count = 0
         self._quotas = quotas
         self._rate = rate
-        #: For how long the address of the arrived connection exceeds its rate: `enter`, the next
-        #: call, then rejects the connection.
+        #: How long the address of the new connection exceeds its rate, in ms: if it does, the
+        #: following `enter` rejects the connection.
         self._excess_ms = 0
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Note an arrival; returns for how many ms it is throttled."""
+        """Count a new connection towards the rates; return its delay in ms."""
         self._excess_ms = self._quotas.excess_ms(address, now_ms)
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
     def obstacle(self) -> str | None:
-        """Return why no connection is accepted now, None if one more is."""
+        """Return why no connection is accepted now, None if one is."""
         return self._quotas.obstacle(self.name, self.count)
 
     def enter(self, address: str) -> str | None:
-        """Count a connection; returns why it is turned away instead, None if it is not."""
+        """Count a connection, or return the reason for its rejection."""
         if self._excess_ms:
             return (
                 f"Rejected connection from /{address}, its connection_creation_rate is exceeded "
@@ -212,6 +215,6 @@ class ListenerGate:
         return refusal
 
     def leave(self, address: str) -> None:
-        """Count a connection as ended that has entered."""
+        """Uncount a closed connection."""
         self.count -= 1
         self._quotas.leave(address)

@@ -1,20 +1,20 @@
-"""Move the leaders of a broker that is to stop, by the controller.
+"""Request the controller to move the leaderships of this broker before it stops.
 
 ```
 alone in the cluster, controlled.shutdown.enable=false, not up yet ──> no request
-request ── nothing remains ──> wait until this broker has the new roles ──> done
-     ^                ├─ partitions remain, an error, there is no controller
-     └── backoff <────┴─ not reached, no answer in time; on a new connection then
-         (controlled.shutdown.max.retries requests in all) ──> stops all the same
+request ── no partition remains ──> wait until this broker has its new roles ──> done
+     ^                ├─ partitions remain, an error, no controller
+     └── back-off <───┴─ connection failed, timeout: on a new connection then
+         (controlled.shutdown.max.retries requests in all) ──> the broker stops in any case
 ```
 
-Clients are served meanwhile: requests that wait here for other replicas are answered, and learn
-the new leaders, before the connections close.
+Clients are served meanwhile: delayed requests complete, and clients learn the new leaders before
+their connections close.
 
 Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
-Differs: a broker that is the only one requests nothing: no other could lead. A new controller
-gets the request at once. The time-out of a response is that of any other broker's. Kafka closes
-its connections with the response, before the broker has its new roles, too.
+Differs: the only live broker sends no request, since no other one could lead. A new controller gets
+the request at once. The response has the timeout of other inter-broker requests. Kafka closes its
+connections after the response, possibly before the broker has its new roles.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class ShutdownRequests:
-    """The requests of one broker to the controller before it stops."""
+    """The ControlledShutdown requests of one broker."""
 
     def __init__(
         self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
         clock: Clock,
     ) -> None:  # fmt: skip
-        """Nothing is sent before `run` is awaited."""
+        """Create it; nothing is sent before `run`."""
         self._config = config
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
         self._clock = clock
-        #: The controller to which `_channel` leads. None before the first request.
+        #: The controller at the other end of `_channel`. None before the first request.
         self._controller: BrokerNode | None = None
         #: The controller of the last request: metadata with another one ends the back-off.
         self._requested_id: int | None = None
         self._channel: PeerChannel | None = None
-        #: Set when the whole cluster stops: no other broker is left to lead.
+        #: Set by `give_up`, when the complete cluster stops.
         self._is_given_up = False
-        #: End the back-off, the wait for the response and the wait for metadata, if one is under
-        #: way.
+        #: Functions that end the back-off, the wait for the response and the wait for metadata, if
+        #: one is running.
         self._end_pause: Callable[[], None] = lambda: None
         self._end_wait: Callable[[], None] = lambda: None
         self._end_metadata_wait: Callable[[], None] = lambda: None
 
     async def run(self, broker_epoch: int) -> None:
-        """Repeat until this broker leads no partition that another could, or retries are used."""
+        """Send requests until this broker leads no replicated partition, or retries are used up."""
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
         _log.info("Starting controlled shutdown")
@@ -82,25 +82,25 @@ class ShutdownRequests:
             )
 
     def give_up(self) -> None:
-        """Wait no longer: the whole cluster stops, and no broker is left to lead."""
+        """End all waits: the complete cluster stops, and no broker remains to lead."""
         self._is_given_up = True
         self._end_pause()
         self._end_wait()
         self._end_metadata_wait()
 
     def _on_metadata(self, _topics: frozenset[str]) -> None:
-        """End the waits that new metadata resolves: a new controller, or no leaderships left."""
+        """End the back-off after a new controller, the wait for metadata without leaderships."""
         if self._metadata_cache.controller_id not in (None, self._requested_id):
             self._end_pause()
         if not self._leads_for_others():
             self._end_metadata_wait()
 
     def _is_alone(self) -> bool:
-        """Return whether no other broker is known that could take over the leaders."""
+        """Return whether no other live broker is known."""
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """Return whether, by its present roles, this broker leads replicated partitions."""
+        """Return whether the metadata cache has this broker as leader of replicated partitions."""
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
             for partitions in self._metadata_cache.topics.values()
@@ -108,10 +108,10 @@ class ShutdownRequests:
         )
 
     async def _await_metadata(self) -> None:
-        """Wait until this broker no longer leads, or for MOVED_LEADERS_HEARD_MS at most.
+        """Wait until this broker no longer leads, at most MOVED_LEADERS_HEARD_MS.
 
         The controller's LeaderAndIsr may arrive after its response: a broker that closed at once
-        would still answer as a leader, and its clients would not learn of the new one.
+        would still respond as a leader, and its clients would not learn the new one.
         """
         if self._leads_for_others() and not self._is_given_up:
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
@@ -134,7 +134,7 @@ class ShutdownRequests:
         return False
 
     async def _send_request(self, broker_epoch: int) -> bool:
-        """Send one ControlledShutdown; return True if no leaders remain on this broker."""
+        """Send one ControlledShutdown; return True if no partition remains to be moved."""
         channel = self._channel_to_controller()
         if channel is None:
             return False
@@ -157,11 +157,11 @@ class ShutdownRequests:
     async def _response(
         self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
-        """Return the response, None if it is given up; raise its error."""
+        """Return the response, None after `give_up`; raise its error, or TimedOut."""
         there: Promise[None] = Promise()
         self._end_wait = end_wait = _once(there)
         requested.watch(end_wait)
-        # A controller of this process has no connection that would end the wait.
+        # A controller in this process has no connection whose end would end the wait.
         timeout_ms = self._config.controller_socket_timeout_ms
         cancel = self._timers.call_at(self._clock.monotonic_ms() + timeout_ms, end_wait)
         await there
@@ -173,7 +173,7 @@ class ShutdownRequests:
         return None
 
     def _channel_to_controller(self) -> PeerChannel | None:
-        """Return a channel to the current controller; the previous channel if it is not known."""
+        """Return a channel to the current controller; the previous channel if it is unknown."""
         controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
             _log.info("No controller present in the metadata cache")
@@ -190,7 +190,7 @@ class ShutdownRequests:
         return self._channel
 
     def _forget_controller(self) -> None:
-        """Close the channel to the controller; the next request opens another."""
+        """Close the channel to the controller; the next request opens a new one."""
         channel, self._channel, self._controller = self._channel, None, None
         if channel is not None:
             channel.close()
@@ -216,7 +216,7 @@ def _once(promise: Promise[None]) -> Callable[[], None]:
 
 
 def _is_done(response: messages.ControlledShutdownResponse, lasted_ms: int) -> bool:
-    """Return whether the controller has moved everything, and log it."""
+    """Log the response; return True if it has no error and no remaining partition."""
     if response.error_code != NONE:
         name = kafka_error(response.error_code).name
         _log.info("Controlled shutdown request returned after %dms with error %s", lasted_ms, name)

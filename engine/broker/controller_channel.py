@@ -1,19 +1,19 @@
-"""The controller's requests to brokers, of this process and of others.
+"""The controller's requests to brokers, in this process or in other ones.
 
 ```
-queue ── head is sent ──> channel ── response, or the broker failed to serve it ─> its promise, next
-             ^             │ lost, silent, not reached
+queue ── first request ──> channel ── response, or the broker failed to serve it ─> promise, next
+             ^             │ connection lost, timeout, not connected
              └── after a pause, the same request again, over a new channel
 ```
 
-Each broker has a queue, and its next request leaves when the one before is answered: roles and
-metadata are applied in the order they were decided. A request goes out again until it is answered
-or the broker's znode is removed, which closes its queue: it has the same effect however often
-it arrives, and its epochs order it.
+Each broker has a queue, and a request is sent after the response to the one before: roles and
+metadata are applied in the order of the decisions. A request is repeated until it has a response or
+the broker's znode is removed, which closes its queue. Requests are idempotent, and their epochs
+order them.
 
 Source: D12, CTL-4; Kafka's RequestSendThread.
-Differs: the versions are those of 3.9 always; listeners with TLS or SASL are not reached, which is
-logged when the broker comes up.
+Differs: the versions are always those of 3.9; a broker whose inter-broker listener has TLS or SASL
+cannot be reached, which is logged when the broker comes up.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.controller.ControllerChannelManager")
 
-#: Versions in which the controller's requests are written and carried out.
+#: The versions in which the controller's requests are encoded.
 CONTROL_VERSIONS = {"LeaderAndIsr": 7, "StopReplica": 4, "UpdateMetadata": 8}
 
 
 class QueueClosed(EngineError):
-    """The queue of requests to a broker was closed, or does not exist: no response will come."""
+    """The queue to a broker was closed, or does not exist: there will be no response."""
 
     def __init__(self, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} has no queue of requests")
@@ -48,12 +48,14 @@ class QueueClosed(EngineError):
 
 
 class _Request(NamedTuple):
+    """A queued request and the promise of its response."""
+
     call: Call
     promise: Promise[Message]
 
 
 class _Queue:
-    """Requests to one life of a broker."""
+    """The queue of requests to one registration of a broker."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class _Queue:
         timers: Timers,
         clock: Clock,
     ) -> None:
-        """`new_channel` opens the next channel after one was lost."""
+        """Create an empty queue; `new_channel` opens another channel after one was lost."""
         self._broker_id = broker_id
         self._channel = channel
         self._new_channel = new_channel
@@ -71,23 +73,23 @@ class _Queue:
         self._clock = clock
         #: Requests in order; the first one is in flight while `_is_busy`.
         self._requests: deque[_Request] = deque()
-        #: Whether a response is outstanding, or the pause before the request is sent again.
+        #: Whether a request is scheduled, in flight, or waits for a retry.
         self._is_busy = False
         self._is_closed = False
-        #: Whether the failure of the first request was logged: further ones are not.
+        #: Whether the failure of the first request was logged: a repeated failure is not.
         self._is_silent = False
         #: Cancels the timer of the pause; None without a pause.
         self._cancel: Callable[[], None] | None = None
 
     def put(self, call: Call) -> Promise[Message]:
-        """Queue a request."""
+        """Queue a request; return the promise of its response."""
         request = _Request(call, Promise())
         self._requests.append(request)
         self._next_soon()
         return request.promise
 
     def close(self) -> None:
-        """Drop everything."""
+        """Close the channel; all queued requests fail with QueueClosed."""
         self._is_closed = True
         if self._cancel is not None:
             self._cancel()
@@ -97,7 +99,7 @@ class _Queue:
         self._requests.clear()
 
     def _next_soon(self) -> None:
-        """Send the first request in a later turn, unless one is under way."""
+        """Schedule the first request for a later turn, unless a request is in progress."""
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
             self._timers.call_soon(self._send_first)
@@ -129,7 +131,7 @@ class _Queue:
             request.promise.keep(response.result())
 
     def _resend_later(self, error: EngineError) -> None:
-        """Send the first request again after a pause, over a new channel if one can be had."""
+        """Send the first request again after a pause, over a new channel if one can be opened."""
         if not self._is_silent:
             _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
         self._is_silent = True
@@ -142,17 +144,17 @@ class _Queue:
 
 
 class ControllerChannel:
-    """Queues to brokers; see `engine.controller.ports.PeerChannel`."""
+    """The queues to brokers; implements `engine.controller.ports.BrokerChannel`."""
 
     def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
-        """Begin without queues; one is opened for each live broker."""
+        """Create it without queues."""
         self._peers = peers
         self._timers = timers
         self._clock = clock
         self._queues: dict[int, _Queue] = {}
 
     def open(self, broker: BrokerNode) -> None:
-        """Start a queue of requests to a broker that came up, unless it cannot be reached."""
+        """Create the queue to a broker that came up, unless the broker cannot be reached."""
         self.close(broker.broker_id)
         channel = self._peers.channel(broker)
         if channel is not None:
@@ -161,13 +163,13 @@ class ControllerChannel:
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is down, with all open requests."""
+        """Close the queue to a broker; its requests fail."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             queue.close()
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
-        """Queue a request; it fails without a queue, and when its queue is closed."""
+        """Queue a request; the promise fails without a queue, and when the queue is closed."""
         queue = self._queues.get(broker_id)
         if queue is None:
             return Promise.failed(QueueClosed(broker_id))

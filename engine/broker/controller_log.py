@@ -12,17 +12,17 @@ _changes_log = logging.getLogger("state.change.logger")
 
 
 class ControllerLog:
-    """Logs the controller's reports; see `engine.controller.ports.ControllerReporter`."""
+    """Logs the controller's reports; implements `engine.controller.ports.ControllerReporter`."""
 
     def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
-        """`on_elected` runs when this broker has become the controller."""
+        """Create it; `on_elected` is called when this broker has become the controller."""
         self._broker_id = broker_id
         self._on_elected = on_elected
 
     def controller_changed(self, epoch: int | None) -> None:
-        """Log that this broker became the controller of an epoch, or is no longer (None).
+        """Log that this broker became the controller in `epoch`, or resigned (None).
 
-        Once it is elected, `on_elected` runs.
+        After an election `on_elected` is called.
         """
         if epoch is None:
             _log.info("broker %d is no longer the controller", self._broker_id)
@@ -31,9 +31,9 @@ class ControllerLog:
             self._on_elected()
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event was abandoned."""
+        """Log that an event ended with an error."""
         _log.error("the event %s was given up: %s", event, error)
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
-        """Log that a partition or replica was not moved."""
+        """Log that a partition or replica does not change to the phase `target`."""
         _changes_log.error("%s was not moved to %s: %s", subject, target, reason)

@@ -1,13 +1,13 @@
-"""One topic of coordinators on this broker: batches are appended and read.
+"""Append to and read a coordinator topic, `__consumer_offsets` or `__transaction_state`.
 
-Groups and transactional ids stay in their partitions while the broker runs, though the topic grows:
-the number that counts is that of the start, or of the topic as it is made. Brokers that start later
-go by the new number, and find nothing in partitions that others have not written.
+Groups and transactional ids keep their partition while the broker runs, even if the topic gets more
+partitions: the count at the start of the broker, or at the creation of the topic, is used. Brokers
+that start later use the new count, and find nothing in partitions that other brokers do not use.
 
 Source: GroupMetadataManager.startup, appendForGroup, TransactionStateManager.startup,
 appendTransactionToLog of 3.9.1.
-Differs: a topic that is made while the broker runs counts with the partitions that it has; Kafka
-goes by the setting then.
+Differs: for a topic that is created while the broker runs, its actual partition count is used;
+Kafka uses the setting.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Waiting(NamedTuple):
-    """The acks and the timeout of an append."""
+    """The acks and the timeout (ms) of an append."""
 
     required_acks: int
     timeout_ms: int
 
 
 class CoordinatorTopic:
-    """Appends to one topic of coordinators, and reads it."""
+    """Appends to one coordinator topic, and reads it."""
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class CoordinatorTopic:
         made_with: int = 1,
         stored: TopicAssignment | None = None,
     ) -> None:
-        """`made_with` is how many partitions the topic is made with by brokers.
+        """Create it; `made_with` is the partition count with which brokers create the topic.
 
-        `stored` is the topic in the metadata store as the broker starts.
+        `stored` is the topic in the metadata store at the start of the broker, None without one.
         """
         self._topic = topic
         self._replica_manager = replica_manager
@@ -73,17 +73,16 @@ class CoordinatorTopic:
         self._metadata_cache = metadata_cache
         self._clock = clock
         self._made_with = made_with
-        #: The number of partitions by which groups or transactional ids are assigned. Kept once all
-        #: partitions were seen, also when partitions are added; None before, and after a deletion
+        #: The partition count by which groups or transactional ids are assigned. Kept once all
+        #: partitions are known, also when partitions are added; None before, and after a deletion
         #: of the topic.
         self._count = None if stored is None else len(stored.partitions)
-        #: The topic's id as text: another one means that the topic was deleted and created again.
-        #: None until known.
+        #: The topic id as text: another id means that the topic was recreated. None until known.
         self._topic_id = None if stored is None else stored.topic_id
         metadata_cache.on_update(self._note_count)
 
     def partition_count(self) -> int | None:
-        """Return the number of partitions, None if there is no such topic yet."""
+        """Return the partition count that assigns ids, None if the topic does not exist yet."""
         return self._count or self._known_count() or None
 
     def _known_count(self) -> int:
@@ -91,16 +90,16 @@ class CoordinatorTopic:
         return len(self._metadata_cache.topics.get(self._topic, ()))
 
     def _note_count(self, updated: Collection[str]) -> None:
-        """Keep the number of partitions that the topic was made with, as it is first known."""
+        """Store the partition count of a new topic; forget it if the topic was deleted."""
         if self._topic not in updated:
             return
         known, topic_id = self._known_count(), self._metadata_cache.topic_ids.get(self._topic)
         id_text = None if topic_id is None else uuid_text(topic_id)
         if not known or (id_text is not None and self._topic_id not in (None, id_text)):
-            # Deleted, and perhaps made again.
+            # The topic was deleted, and may have been recreated.
             self._count = None
         self._topic_id = id_text
-        # Of a new topic some partitions may have no leader yet, and come later.
+        # Some partitions of a new topic may have no leader yet, and come in a later update.
         if self._count is None and known >= self._made_with:
             self._count = known
 
@@ -114,8 +113,9 @@ class CoordinatorTopic:
     ) -> Promise[T]:
         """Append keys and values as one batch; the promise is kept once the ISR has it.
 
-        The promise has the value that `written_as` makes of the result. It is kept even if the
-        client that caused it closes its connection: a coordinator's state is its written records.
+        The value of the promise is the result of `written_as`. It is kept even if the client that
+        caused the append closes its connection: a coordinator's state must equal its written
+        records.
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
@@ -171,7 +171,7 @@ class CoordinatorTopic:
     ) -> int | ProduceResult | Promise[ProduceResult] | None:
         """Append one record without a codec, as `append` does; None with nothing done.
 
-        Returns its offset where it is written and no other replica is waited for.
+        Returns the record's offset if it is written and no other replica has to follow.
         """
         topic_partition = new_tuple(TopicPartition, (self._topic, partition))
         required_acks, timeout_ms = waiting
@@ -187,7 +187,7 @@ class CoordinatorTopic:
         return written
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
-        """Read all batches that a partition has now, in order.
+        """Yield all batches of a partition up to its present log end offset, in order.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
@@ -195,7 +195,8 @@ class CoordinatorTopic:
         log = self._log(key)
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
-            # Between two batches the log may move to another directory: its files are closed here.
+            # Between two batches the log may move to another directory, so its files are not kept
+            # open.
             piece = self._log(key).read(offset, buffer_bytes)
             try:
                 data = memoryview(piece.read())
@@ -211,12 +212,12 @@ class CoordinatorTopic:
                 return
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 of a partition that is not on this broker."""
+        """Return the log end offset, 0 for a partition that is not on this broker."""
         replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
         return 0 if replica is None else replica.log.log_end_offset
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached an offset (exclusive)."""
+        """Return whether the high watermark has reached `end_offset` (exclusive)."""
         replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
         return replica is not None and replica.high_watermark >= end_offset
 
@@ -229,7 +230,7 @@ class CoordinatorTopic:
 
 
 async def stored_topic(znodes: ZnodeClient, topic: str) -> TopicAssignment | None:
-    """Return a topic as the metadata store has it, None if it is not there or cannot be read."""
+    """Return a topic from the metadata store, None if it is absent or cannot be parsed."""
     path = topic_path(topic)
     try:
         data, _ = await znodes.get(path)

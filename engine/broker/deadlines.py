@@ -1,15 +1,14 @@
-"""The one timer of all operations of a broker that wait with a deadline.
+"""The single timer for the deadlines of all delayed operations of a broker.
 
 ```
- an operation starts to wait ── earlier than the timer? ──> timer moved forward
+ an operation starts to wait ── due before the timer? ──> timer set to its deadline
  timer ──> advance: complete expired operations ────> timer set to the next deadline
 ```
 
-Operations wait in purgatories; their owners (produces, fetches and deletions of records; requests
-for topics) call `note` and are advanced together.
+Operations wait in purgatories; the owners of purgatories call `note` and are advanced together.
 
 Source: PUR-11, SCH-14; Kafka's ExpiredOperationReaper.
-Differs: no thread polls; with nothing waiting no timer runs.
+Differs: no thread polls; if no operation waits, no timer runs.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ class PurgatoryOwner(Protocol):
     """The owner of purgatories."""
 
     def advance(self) -> None:
-        """Complete the operations past their deadline."""
+        """Complete the operations whose deadline has passed."""
         ...
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next (monotonic), None if nothing waits."""
+        """Return the earliest deadline (monotonic), None if no operation waits."""
         ...
 
 
@@ -37,20 +36,21 @@ class Deadlines:
     """Keeps one timer at the earliest deadline of the owners that were added."""
 
     def __init__(self, timers: Timers) -> None:
-        """Begin without owners; `add` adds purgatories."""
+        """Create it without owners."""
         self._timers = timers
         self._owners: list[PurgatoryOwner] = []
-        #: When the timer is set for (monotonic), and how to cancel it. None: no operation waits.
+        #: Monotonic time of the timer, and the function that cancels it. None if no operation
+        #: waits.
         self._due_ms: int | None = None
         self._cancel: Callable[[], None] | None = None
         self._is_stopped = False
 
     def add(self, owner: PurgatoryOwner) -> None:
-        """Advance an owner of purgatories, too."""
+        """Add an owner of purgatories."""
         self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
-        """Note the deadline (monotonic) of an operation that started to wait."""
+        """Set the timer to `deadline_ms` (monotonic) unless it is set to an earlier time."""
         if self._is_stopped:
             return
         if self._due_ms is None or deadline_ms < self._due_ms:
@@ -60,19 +60,19 @@ class Deadlines:
             self._cancel = self._timers.call_at(deadline_ms, self._advance_owners)
 
     def _advance_owners(self) -> None:
-        """Advance all owners, and set the timer to their next deadline."""
+        """Advance all owners, and set the timer to the next deadline."""
         self._due_ms = self._cancel = None
         try:
             do_each(self._owners, lambda owner: owner.advance())
         finally:
-            # A fault in one answer leaves no other waiting beyond its deadline.
+            # The timer is set even after an exception, so that other operations complete.
             for owner in self._owners:
                 due_ms = owner.next_deadline_ms()
                 if due_ms is not None:
                     self.note(due_ms)
 
     def stop(self) -> None:
-        """Cancel the timer; nothing is advanced any more."""
+        """Cancel the timer; `note` is ignored from now on."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()

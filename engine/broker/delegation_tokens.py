@@ -1,9 +1,9 @@
-"""The delegation tokens of a broker: the notes about changed ones, and the end of expired ones.
+"""The delegation tokens of a broker: their change nodes, and the removal of expired tokens.
 
-| setting | |
+| setting | meaning |
 |---|---|
 | `delegation.token.secret.key`, or its older name `delegation.token.master.key` | the key of all HMACs; without it there are no tokens. All brokers have the same |
-| `delegation.token.expiry.time.ms` | how long a token holds without being renewed |
+| `delegation.token.expiry.time.ms` | how long a token is valid without a renewal |
 | `delegation.token.max.lifetime.ms` | how long it can be renewed |
 | `delegation.token.expiry.check.interval.ms` | how often the controller removes expired tokens |
 
@@ -36,13 +36,13 @@ _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
 def secret_key(config: BrokerConfig) -> str | None:
-    """Return the key of all HMACs, None where there are no tokens."""
+    """Return the key of all HMACs, None if delegation tokens are not enabled."""
     key = config.delegation_token_secret_key
     return (config.delegation_token_master_key if key is None else key) or None
 
 
 class BrokerTokens:
-    """Tokens that follow their znodes."""
+    """The delegation tokens, reloaded when their znodes change."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class BrokerTokens:
         timers: Timers,
         entropy: Entropy,
     ) -> None:
-        """`secret` is `delegation.token.secret.key`, with which the tokens are signed."""
+        """Create it without tokens; `secret` is `delegation.token.secret.key`."""
         self._clock = clock
         self._is_stopped = False
         self._check_interval_ms = config.delegation_token_expiry_check_interval_ms
@@ -77,7 +77,7 @@ class BrokerTokens:
         self._watch = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
     async def start(self) -> None:
-        """Read all tokens and watch for changes; to be called again with each new session."""
+        """Read all tokens and watch for changes; to be called again in each new session."""
         await self.admin.create_paths()
         await self._watch.start()
 
@@ -87,7 +87,7 @@ class BrokerTokens:
         self._watch.stop()
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return the owner, credential and lifetime of a token, None if there is no such token."""
+        """Return owner, credential and remaining lifetime of a token, None for an unknown token."""
         cache = self.admin.cache
         token = cache.of(token_id)
         if token is None:
@@ -97,14 +97,14 @@ class BrokerTokens:
         return TokenLogin(owner, cache.credential(token_id, mechanism), lifetime_ms)
 
     def remove_expired(self) -> None:
-        """Remove the tokens that have expired, without delaying the caller."""
+        """Start to remove expired tokens, without waiting for the result."""
         if self._is_stopped:
             return
         work = drive(self.admin.remove_expired())
         work.watch(lambda: _report(work))
 
     def remove_expired_on(self, tasks: LoopTasks, is_controller: Callable[[], bool]) -> None:
-        """Remove expired tokens again and again, while this broker is the controller."""
+        """Start a periodic task that removes expired tokens while this broker is the controller."""
 
         def check() -> None:
             if is_controller():
@@ -115,7 +115,7 @@ class BrokerTokens:
 
 
 def _report(work: Promise[None]) -> None:
-    """Log the error of a removal of expired tokens; the next check tries again."""
+    """Log the error of a removal of expired tokens; the next check retries."""
     try:
         work.result()
     except EngineError as error:

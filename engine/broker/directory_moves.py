@@ -1,13 +1,13 @@
-"""Replicas that move to other log directories: a chunk each turn of the loop, within the throttle.
+"""Move replicas to other log directories, one chunk in each turn of the loop, within the throttle.
 
 ```
- move_to ── made, or there already ──> moving ── has all ──> in the other's place
- resume  ── there since an earlier life ──^ │
-                        stopped, failed ──> left where it is, or removed
+ move_to ── -future log created or present ──> moving ── complete ──> replaces the log
+ resume  ── -future log from before a restart ──^ │
+                              stopped, failed ──> the -future log stays, or is deleted
 ```
 
 Source: REPL-14, KIP-113; ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsManager.
-Differs: there are no threads that would have to be ended when nothing moves (SCH-4).
+Differs: there are no threads to end when nothing moves (SCH-4).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from engine.replication.replica_manager import ReplicaManager
 from engine.replication.replication_quota import ReplicationQuota
 
 _log = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
-#: The longest name of a file, of which a -future directory uses some for its suffix.
+#: The longest file name, part of which is the suffix of a -future directory.
 _FILE_NAME_BYTES_MAX = 255
 _FUTURE_SUFFIX_BYTES = len(".") + 32 + len("-future")
 
 
 class DirectoryMoves:
-    """The moves of one broker; see `engine.replication.ports.DirectoryMoving`."""
+    """The moves of one broker; implements `engine.replication.ports.DirectoryMoving`."""
 
     def __init__(
         self,
@@ -48,7 +48,10 @@ class DirectoryMoves:
         backoff_ms: int,
         abort_cleaning: Callable[[TopicPartition], None],
     ) -> None:
-        """`replicas` returns the replica manager; `abort_cleaning` ends a cleaning of a log."""
+        """Create it without moves; `replicas` returns the replica manager.
+
+        `abort_cleaning` ends a running compaction of a log.
+        """
         self._replicas = replicas
         self._abort_cleaning = abort_cleaning
         self._logs = logs
@@ -57,16 +60,16 @@ class DirectoryMoves:
         self._clock = clock
         self._chunk_bytes = chunk_bytes
         self._backoff_ms = backoff_ms
-        #: Partitions with a future replica to fill, in turns: the first one is copied from next.
+        #: Partitions that are being moved; the next chunk is copied for the first one.
         self._moving: deque[TopicPartition] = deque()
-        #: Whether a copying step is scheduled.
+        #: Whether a step is scheduled.
         self._is_busy = False
         self._is_stopped = False
-        #: Cancels the timer of the next step while the quota is used up or after an error.
+        #: Cancels the timer of the next step while the throttle is exceeded.
         self._cancel: Callable[[], None] | None = None
 
     def move_to(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Start to move a replica to another log directory; its present one cancels a move.
+        """Start to move a replica to another log directory; its present directory cancels a move.
 
         A partition that this broker does not have yet will be created in that directory. Raises
         INVALID_TOPIC_EXCEPTION for a name too long, LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, and the
@@ -103,8 +106,8 @@ class DirectoryMoves:
     def _make_future(
         self, topic_partition: TopicPartition, directory: str, topic_id: str | None
     ) -> None:
-        """Create an empty future replica in the directory, with the topic's id."""
-        # A copy that could not be opened has nothing that this log has not.
+        """Create an empty -future log in the directory, with the topic's id."""
+        # A -future log that could not be opened has no records that the log lacks.
         self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
         self._abort_cleaning(topic_partition)
@@ -113,7 +116,7 @@ class DirectoryMoves:
         _log.info("%s begins to move to %s", topic_partition, directory)
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Continue a move if a future log is there."""
+        """Continue the move of a partition if its -future log exists."""
         if self._logs.get(topic_partition, is_future=True) is None or self._is_stopped:
             return
         if topic_partition not in self._moving:
@@ -121,12 +124,12 @@ class DirectoryMoves:
         self._next_soon()
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Stop a move, which keeps its files; there may be none."""
+        """Stop the move of a partition, if there is one; its files remain."""
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 
     def close(self) -> None:
-        """Move nothing more."""
+        """Stop all moves."""
         self._is_stopped = True
         self._moving.clear()
         cancel, self._cancel = self._cancel, None
@@ -134,13 +137,13 @@ class DirectoryMoves:
             cancel()
 
     def _next_soon(self) -> None:
-        """Copy on a later turn, unless a turn or a back-off is pending."""
+        """Schedule a step for a later turn, unless a step or a wait is pending."""
         if not self._is_busy:
             self._is_busy = True
             self._timers.call_soon(self._turn)
 
     def _turn(self) -> None:
-        """Copy one chunk of the next move; wait for the back-off if the throttle is exceeded."""
+        """Copy one chunk of the next move; wait if the throttle is exceeded."""
         self._is_busy = False
         self._cancel = None
         if not self._moving:
@@ -167,7 +170,7 @@ class DirectoryMoves:
                 self._next_soon()
 
     def _resume_later(self, topic_partition: TopicPartition) -> None:
-        """Continue after the back-off: a damaged read may be good then, or its log deleted.
+        """Resume a failed move after the back-off: a read may succeed then, or the log be deleted.
 
         Source: Kafka's AbstractFetcherThread, which delays a partition with invalid records.
         """
@@ -175,7 +178,7 @@ class DirectoryMoves:
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
-        """Do the next step of a move; returns whether it is over."""
+        """Do the next step of a move; return whether the move is complete or impossible."""
         replicas = self._replicas()
         partition = replicas.partitions.get(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)
@@ -188,6 +191,6 @@ class DirectoryMoves:
             return False
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
-        # Operations that wait at positions in the old files check them again.
+        # Delayed operations with positions in the old files are checked again.
         replicas.perform((RoleChanged(topic_partition, partition.leader_epoch),))
         return True

@@ -1,21 +1,21 @@
-"""Settings that change while a broker runs: their present values, and their znodes.
+"""Dynamic settings of a broker and its topics: their present values, and their znodes.
 
 ```
-/config/changes ── a child more ──> DynamicConfigWatch ── re-reads the entity ──> LiveConfig
+/config/changes ── new child ─────> DynamicConfigWatch ── re-reads the entity ──> LiveConfig
 /config/topics/<t>  /config/brokers/<id>  /config/brokers/<default>                   │
-                              topics' logs, the broker's rooms  <── listeners ────────┘
+                              topics' logs, the broker's parts  <── listeners ────────┘
 ```
 
-At the start everything is read, afterwards the entity of each change (`change_watch.py`). A
-topic is made without a change node: its settings are read by `load_topics` when the broker first
-has a replica of it.
+At the start everything is read, afterwards the entity of each change (`change_watch.py`). The
+creation of a topic makes no change node: its settings are read by `load_topics` when the broker
+gets its first replica of it.
 
-| found in a znode | done |
+| content of a znode | result |
 |---|---|
-| an invalid value, or one of an unknown key | left out and logged; the others count |
-| a broker's key that may not change, or not for all brokers | same |
+| an invalid value, or an unknown key | the setting is ignored and logged |
+| a broker setting that is not dynamic, or not cluster-wide | same |
 | a password that cannot be decrypted | same |
-| values that contradict each other | logged; the settings stay as they are |
+| values that contradict each other | logged; all present settings are kept |
 
 Source: kafka.server.DynamicBrokerConfig, ZkConfigManager, TopicConfigHandler of 3.9.1;
 `znodes.md` §5.
@@ -55,43 +55,43 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class LiveConfig:
-    """The present settings of a broker and its topics; listeners run after each change."""
+    """The present settings of a broker and its topics; listeners are called after each change."""
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
-        """`passwords` decrypts passwords in znodes, None without a `password.encoder.secret`."""
+        """Create it; `passwords` decrypts passwords in znodes, None without a configured secret."""
         self._passwords = passwords
-        #: The texts of the settings in `config`.
+        #: The settings as text.
         self.settings = settings
-        #: The checked values; a change makes a new one.
+        #: The parsed values; a change replaces the object.
         self.config = BrokerConfig.of(settings)
-        #: Texts of the settings that topics have of their own, by topic.
+        #: Overrides of topics as text, by topic.
         self._topics: dict[str, Mapping[str, str]] = {}
-        #: Checked values of topics, computed when first needed; emptied when the broker's settings
-        #: change, which are their defaults.
+        #: Parsed values of topics, computed on first use; cleared when the broker's settings, which
+        #: are their defaults, change.
         self._topic_configs: dict[str, TopicConfig] = {}
-        #: Listeners for changes of topics and of the broker: called with the topic, or with the
-        #: configurations before and after.
+        #: Listeners for changes of topics, called with the topic, and of the broker, called with
+        #: the old and the new configuration.
         self._of_topics: list[Callable[[str], None]] = []
         self._of_broker: list[Callable[[BrokerConfig, BrokerConfig], None]] = []
 
     def on_topic(self, listener: Callable[[str], None]) -> None:
-        """Call a listener with a topic's name when its overrides have changed."""
+        """Call `listener` with a topic's name when its overrides have changed."""
         self._of_topics.append(listener)
 
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
-        """Register a listener for changed broker settings; it gets the old and the new values.
+        """Call `listener` with the old and new broker settings after a change.
 
-        Topics inherit broker settings that they do not override: their configs may have changed
+        Topics inherit broker settings that they do not override: their settings may have changed
         too.
         """
         self._of_broker.append(listener)
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
-        """Return the overrides of a topic."""
+        """Return the overrides of a topic as text, empty if it has none."""
         return self._topics.get(topic, {})
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Return a topic's values, the broker's where it has no override."""
+        """Return a topic's values: its overrides, otherwise the broker's settings."""
         config = self._topic_configs.get(topic)
         if config is None:
             config = TopicConfig.of(self.topic_overrides(topic), self.settings)
@@ -99,7 +99,7 @@ class LiveConfig:
         return config
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Set the overrides of a topic; unusable ones are left out and logged."""
+        """Replace the overrides of a topic; ignore and log invalid ones."""
         usable = _usable_for_topic(topic, overrides)
         if usable == self.topic_overrides(topic):
             return
@@ -112,13 +112,13 @@ class LiveConfig:
             listener(topic)
 
     def keep_topics(self, topics: Iterable[str]) -> None:
-        """Forget the settings of all other topics: they are deleted."""
+        """Remove the overrides of all topics that are not in `topics`: they were deleted."""
         kept = set(topics)
         for topic in [name for name in self._topics if name not in kept]:
             self.set_topic(topic, {})
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
-        """Set the dynamic settings of this broker and of all; see the module for unusable ones."""
+        """Replace the dynamic settings of this broker and of all brokers; ignore invalid ones."""
         usable = usable_broker_overrides(
             of_broker, _leave_out, per_broker=True, passwords=self._passwords
         )
@@ -141,7 +141,7 @@ class LiveConfig:
 
 
 def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return the overrides of a topic that are valid; log and leave out the others."""
+    """Return the valid overrides of a topic; log the invalid ones."""
     usable = {}
     for name, text in overrides.items():
         key = topic_keys().get(name)
@@ -156,12 +156,12 @@ def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str
 
 
 def _leave_out(error: ConfigError) -> None:
-    """Log a setting that cannot be used and is left out."""
+    """Log a dynamic setting that is ignored."""
     _log.error("A dynamic setting is left out: %s", error)
 
 
 class SettingsClosed(EngineError):
-    """Settings of a topic were read for a broker that has stopped meanwhile."""
+    """The broker stopped while the settings of a topic were read."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"the settings of {topic} are not needed any more: the broker has stopped")
@@ -169,7 +169,7 @@ class SettingsClosed(EngineError):
 
 
 class DynamicConfigWatch:
-    """Keeps a LiveConfig equal to the znodes."""
+    """Updates a LiveConfig from the znodes."""
 
     def __init__(
         self,
@@ -181,17 +181,17 @@ class DynamicConfigWatch:
         clock: Clock,
         timers: Timers,
     ) -> None:
-        """`quotas` are kept equal to the znodes too."""
+        """Create it; `quotas`, if given, are updated from the znodes too."""
         self._znodes = znodes
         self._broker_id = broker_id
         self._live = live
         self._quotas = quotas
         reader = ChangeReader(CONFIG_CHANGES, "settings", self._load_everything, self._apply)
-        #: Reads the notes of changes, in order.
+        #: Watches the change nodes.
         self._changes = ChangeWatch(znodes, reader, clock=clock, timers=timers)
 
     async def start(self) -> None:
-        """Read all settings and watch for changes; must be called again for each new session.
+        """Read all settings and watch for changes; must be called again in each new session.
 
         Raises the errors of the store; the broker cannot start then.
         """
@@ -204,7 +204,7 @@ class DynamicConfigWatch:
     async def load_topics(self, topics: Iterable[str]) -> None:
         """Read the settings of topics, for instance before the broker's first replica of a topic.
 
-        Raises SettingsClosed after a stop: the caller must not create logs then.
+        Raises SettingsClosed after `stop`: the caller must not create logs then.
         """
         for topic in topics:
             settings = await self._read(topic_config_path(topic))
@@ -213,7 +213,7 @@ class DynamicConfigWatch:
             self._live.set_topic(topic, settings)
 
     async def _load_everything(self) -> None:
-        """Read all broker, topic and quota settings; drop the settings of deleted topics."""
+        """Read all broker, topic and quota settings; remove those of deleted topics."""
         await self._load_broker()
         topics = await self._znodes.children(f"{CONFIG}/{TOPIC_CONFIGS}")
         await self.load_topics(topics)
@@ -231,7 +231,7 @@ class DynamicConfigWatch:
         return await stored_config(self._znodes, path, subject="Settings")
 
     async def _apply(self, data: bytes | None, path: str) -> None:
-        """Read the settings that a change note names; ignore notes about other brokers."""
+        """Reload the entity of a change node; ignore nodes about other brokers."""
         entity_path = decode_config_change(data, path)
         kind, _, name = entity_path.partition("/")
         if kind == TOPIC_CONFIGS:

@@ -2,12 +2,12 @@
 
 | domain and type | gauges |
 |---|---|
-| `kafka.server` ReplicaFetcherManager, FetcherLagMetrics | how far followed partitions are behind |
-| `kafka.server` FetchSessionCache | sessions, and their partitions |
-| `kafka.server` DelayedOperationPurgatory | parked operations, and what is listed of them |
+| `kafka.server` ReplicaFetcherManager, FetcherLagMetrics | lag of followed partitions, in offsets |
+| `kafka.server` FetchSessionCache | number of sessions, and of their partitions |
+| `kafka.server` DelayedOperationPurgatory | delayed operations, and their watched keys |
 
 Source: AbstractFetcherManager, FetcherLagStats, FetchSessionCache and DelayedOperationPurgatory of
-3.9.1. Differs: a fetcher is no thread, so that none can be dead.
+3.9.1. Differs: fetchers are not threads, so there is no gauge of dead threads.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _SESSIONS: Final = "kafka.server:type=FetchSessionCache,name="
 def fetcher_metrics(
     followed: Mapping[tuple[int, int], Mapping[TopicPartition, FetchState]],
 ) -> Iterator[BrokerMetric]:
-    """Yield the lag of each partition that has been fetched, and the largest.
+    """Yield the lag of each partition that has been fetched, then the maximal lag.
 
-    `followed` is by leader and number of the fetcher.
+    `followed` has fetch states by leader id and number of the fetcher.
     """
     max_lag = 0
     for (leader_id, number), states in sorted(followed.items()):
@@ -47,7 +47,7 @@ def fetcher_metrics(
 
 
 def purgatory_metrics(counts: Mapping[str, PurgatoryCount]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of purgatories, by the names of their operations in Kafka."""
+    """Yield the gauges of purgatories; `counts` is by Kafka's name of the purgatory."""
     for operation, count in sorted(counts.items()):
         place = f"delayedOperation={operation}"
         yield BrokerMetric(f"{_PURGATORY}NumDelayedOperations,{place}", count.delayed_count)

@@ -1,4 +1,4 @@
-"""The coordinator of groups as a broker runs it: leadership, the broker's timer, periodic work.
+"""The group coordinator in a broker: connects it to leadership, the broker's timer and tasks.
 
 Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange, SCH-11.
 """
@@ -35,9 +35,9 @@ def open_groups(
     deadlines: Deadlines,
     stored: TopicAssignment | None,
 ) -> GroupCoordinator:
-    """Return the coordinator of a broker's groups, which follows the leadership of its topic.
+    """Return a broker's group coordinator, which follows the leadership of `__consumer_offsets`.
 
-    `stored` is the topic in the metadata store, None if it is not there.
+    `stored` is that topic in the metadata store, None if it does not exist.
     """
     topic = CoordinatorTopic(
         CONSUMER_OFFSETS,
@@ -61,7 +61,8 @@ def open_groups(
             return
         index = partition.topic_partition.partition
         if partition.is_leader:
-            # One that leads on in a new epoch keeps its groups, and their waiting members.
+            # A partition that stays leader in a new epoch keeps its groups and their waiting
+            # members.
             groups.registry.elected(index, partition.leader_epoch)
         else:
             groups.registry.resigned(index)
@@ -84,7 +85,7 @@ def open_groups(
 
 
 def _settings(config: BrokerConfig) -> GroupSettings:
-    """Return the limits of groups from the broker's settings; offset retention in ms."""
+    """Return the group settings of a broker; the offset retention is in ms."""
     return GroupSettings(
         config.group_min_session_timeout_ms,
         config.group_max_session_timeout_ms,

@@ -1,12 +1,12 @@
-"""A broker's histograms and timers, by the object names that Kafka's brokers give them in JMX.
+"""A broker's histograms and timers, by Kafka's JMX object names.
 
 | domain and type | histograms |
 |---|---|
-| `kafka.network` RequestMetrics | times and sizes of the requests that came, by API |
-| `kafka.controller` ControllerEventManager | how long events waited |
+| `kafka.network` RequestMetrics | times and sizes of requests, by API |
+| `kafka.controller` ControllerEventManager | times of events in the queue |
 
-Source: RequestMetrics, ControllerEventManager of 3.9.1. Differs: a request that never came has
-none, where Kafka's brokers have empty ones; which of Kafka's are not here is in `compatibility.md`.
+Source: RequestMetrics, ControllerEventManager of 3.9.1. Differs: an API without a request has no
+histogram, in Kafka an empty one; `compatibility.md` lists the histograms that are missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.broker.tasks import LoopTasks
 from engine.controller.controller import Controller
 from engine.host.ports import Clock
 
-#: The sample of requests knows seconds.
+#: The histograms count time in seconds.
 _FOLD_MS: Final = 1_000
 _MS_PER_S: Final = 1_000
 _CONTROLLER: Final = "kafka.controller:type=ControllerEventManager,name="
@@ -28,25 +28,28 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
-    """Start to add requests to their histograms every second: adding each one costs too much."""
+    """Start a task that adds requests to their histograms every second.
+
+    Doing it for each is slow.
+    """
     tasks.every_in_steps(
         "request-metrics", _FOLD_MS, lambda: folded(requests, clock), first_after_ms=_FOLD_MS
     )
 
 
 def folded(requests: RequestMetrics, clock: Clock) -> Iterator[None]:
-    """Add the requests up to now to their histograms."""
+    """Add the requests up to now to their histograms, in steps."""
     return requests.fold(clock.monotonic_ms() // _MS_PER_S)
 
 
 def request_histograms(requests: RequestMetrics) -> Iterator[BrokerMetric]:
-    """Yield the histograms of the requests up to the last fold."""
+    """Yield the histograms of the requests up to the last `folded`."""
     for figure, request, reading in requests.figures():
         yield BrokerMetric(f"{_REQUESTS}{figure},request={request}", reading)
 
 
 def controller_histograms(controller: Controller) -> Iterator[BrokerMetric]:
-    """Yield how many events wait in the controller's queue, and how long they have waited."""
+    """Yield the number of queued controller events, and the histogram of their queue times."""
     yield BrokerMetric(f"{_CONTROLLER}EventQueueSize", controller.waiting_event_count)
     waits = controller.event_times.waits.reading()
     yield BrokerMetric(f"{_CONTROLLER}EventQueueTimeMs", waits)

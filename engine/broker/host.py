@@ -1,4 +1,4 @@
-"""The machine that a broker runs on, as ports."""
+"""The machine and process that a broker runs in, as ports."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from engine.log.directory.log_directory import DirectoryLock, LogDirectoryLocked
 
 
 class BrokerHost(NamedTuple):
-    """Everything outside of the process.
+    """The ports of a broker.
 
-    `name` is the advertised host where none is configured; it may take a look-up.
+    `name` returns the advertised host if none is configured; it may take a DNS look-up.
     """
 
     clock: Clock
@@ -27,31 +27,35 @@ class BrokerHost(NamedTuple):
     entropy: Entropy
     lock: DirectoryLock
     name: Callable[[], str]
-    #: Makes so many threads on a worker thread.
+    #: Creates a pool with this number of worker threads.
     workers: Callable[[int], Workers]
-    #: Whether clients may only read: another broker owns the logs.
+    #: Whether clients may only read: the logs belong to another broker.
     is_read_only: bool = False
-    #: Starts a module of this installation as a separate process; None: there are none.
+    #: Starts a module of this installation as a separate process; None if that is not possible.
     start_process: Callable[[str], SideProcess] | None = None
-    #: Runs works that have nothing to do with each other.
+    #: Runs independent functions, possibly in parallel.
     run_all: RunAll = run_in_order
-    #: Whether work in several turns of the loop is to let others go before its time is over.
+    #: Returns True if work in several turns of the loop has to yield before its share of time is
+    #: over.
     ends_early: Callable[[], bool] = never
-    #: The links to other brokers and to the metadata store, with their faults; None: without any.
+    #: The links to other brokers and the metadata store with injected faults; None without faults.
     links: PlaceLinks | None = None
-    #: Whether brokers of this process exchange bytes, encoded and decoded, in place of messages.
+    #: Whether brokers in this process exchange encoded messages in place of objects.
     encodes_local_messages: bool = False
-    #: A clock of nanoseconds, to measure the work of handlers by; without one all are free.
+    #: Returns a monotonic time in ns, to measure handlers; by default all work counts as 0.
     work_ns: Callable[[], int] = no_time
-    #: Web servers, for the keys of access tokens; None: there are none.
+    #: HTTP client for the keys of access tokens; None without one.
     http: Http | None = None
 
 
 def real_directory_lock() -> DirectoryLock:
-    """Return the lock of log directories among the processes of this machine."""
+    """Return a function that locks a log directory against other processes."""
 
     def lock(path: str) -> Callable[[], None]:
-        """Lock a log directory and return its release; raise LogDirectoryLocked."""
+        """Lock a log directory and return the function that releases it.
+
+        Raise LogDirectoryLocked.
+        """
         try:
             return acquire(path)
         except LockHeld as error:

@@ -1,4 +1,4 @@
-"""The broker id in the log directories, read before anything else.
+"""The broker id in meta.properties of the log directories, read at the start of a broker.
 
 Source: kafka.server.KafkaServer.getOrGenerateBrokerId; BrokerMetadataCheckpoint.
 """
@@ -15,7 +15,7 @@ _GENERATED = -1
 
 
 def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
-    """Return the configured broker id or that of meta.properties, None if neither has one.
+    """Return the configured broker id or the one in meta.properties, None if there is neither.
 
     Unreadable log directories are ignored. Raises ConfigError if the ids contradict each other.
     """
@@ -26,7 +26,7 @@ def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) 
         except FileMissing:
             continue
         except StorageError:
-            # The log manager takes the directory offline, or reports its fault.
+            # The log manager will take the directory offline, or report the error.
             continue
         if meta.node_id is not None:
             ids.add(meta.node_id)

@@ -1,21 +1,21 @@
-"""Proposals of in-sync sets on their way to the controller, as AlterPartition requests.
+"""Send ISR proposals of leaders to the controller in AlterPartition requests.
 
 ```
 propose ──> waiting, one for each partition ── one request in flight ──> controller
                ^                                                          │
-               └── no response, or an error for all: again after a pause ─┤
- the partition decides (isr_decided) <── its set or its error, one each ──┘
+               └── no response, or an error for all: retry after a pause ─┤
+ `decided` for each partition, with an ISR or an error code <─────────────┘
 ```
 
-1. Later proposals wait, and leave together when the response is there.
-2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
-   partition has changed since the first, and proposes again when it has reason to.
-3. A partition that the response leaves out stays, and is requested again.
-4. Topics are named by the ids of the replicas that propose, not by the metadata cache
-   when the request leaves: by then a topic may be deleted, or another have its name.
+1. Later proposals wait, and are sent together after the response.
+2. A second proposal of a partition with a pending one gets OPERATION_NOT_ATTEMPTED: the
+   partition proposes again later if it still has a reason.
+3. A partition that is missing in the response stays pending, and is sent again.
+4. Topic ids are those of the proposing replicas, not of the metadata cache at the time of
+   sending: by then the topic may be deleted, or another topic have its name.
 
 Source: REPL-6, ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
-Differs: a new proposal of a partition after an error waits for the pause, too.
+Differs: a new proposal of a partition after an error waits for the pause.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
 
 _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
-#: Epochs in a set count without ZooKeeper alone: Kafka's brokers on it send none.
+#: Broker epochs in the ISR are used only without ZooKeeper: with it Kafka's brokers send none.
 _UNKNOWN_EPOCH = -1
 
 
 class SendToController(Protocol):
-    """A request to the current controller; `message` makes it of the version."""
+    """Sends a request to the current controller."""
 
     def __call__(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
-        """Promise the response of the API; versions up to `highest`."""
+        """Send a request in a version up to `highest`, made by `message`; promise the response."""
         ...
 
 
 class IsrProposalPorts(NamedTuple):
-    """The parts of a broker that proposals need; `decided` gets the controller's decisions."""
+    """The parts of a broker that proposals use; `decided` gets the controller's decisions."""
 
     epoch: Callable[[], int]
     send: SendToController
@@ -62,31 +62,32 @@ class IsrProposalPorts(NamedTuple):
 
 
 class IsrProposals:
-    """The proposals of one broker."""
+    """The ISR proposals of one broker."""
 
     def __init__(self, broker_id: int, ports: IsrProposalPorts, timers: Timers, clock: Clock):
-        """`ports` send the AlterPartition requests, and get the decisions."""
+        """Create it without proposals."""
         self._broker_id = broker_id
         self._ports = ports
         self._timers = timers
         self._clock = clock
-        #: The proposal of each partition that has no answer yet, one per partition.
+        #: The pending proposal of each partition.
         self._waiting: dict[TopicPartition, ProposeIsr] = {}
-        #: Whether a request is in flight, about to leave, or waits for the end of a pause.
+        #: Whether a request is scheduled, in flight, or waits for a retry.
         self._is_busy = False
         self._is_stopped = False
         #: Cancels the timer of the pause; None without one.
         self._cancel: Callable[[], None] | None = None
-        #: The last failure that was logged: a repeated one is not. None after a success.
+        #: The last failure that was logged; the same reason is not logged again. None after a
+        #: success.
         self._logged_reason: str | None = None
 
     @property
     def waiting_count(self) -> int:
-        """Count the partitions whose proposals are not decided."""
+        """Return the number of partitions with a pending proposal."""
         return len(self._waiting)
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Propose an in-sync set; `decided` is called on a later turn."""
+        """Queue an ISR proposal; `decided` is called on a later turn."""
         if self._is_stopped:
             return
         if proposal.topic_partition in self._waiting:
@@ -97,21 +98,21 @@ class IsrProposals:
         self._send_soon()
 
     def stop(self) -> None:
-        """Propose nothing more; proposals in flight are not decided here any more."""
+        """Drop all proposals; `decided` is not called any more."""
         self._is_stopped = True
         self._waiting.clear()
         if self._cancel is not None:
             self._cancel()
 
     def _send_soon(self) -> None:
-        """Schedule one request for all waiting proposals, unless one is in flight."""
+        """Schedule one request for all pending proposals, unless one is scheduled or in flight."""
         if self._waiting and not self._is_busy:
             self._is_busy = True
-            # Later proposals of this turn go with it.
+            # Proposals made later in this turn are in the same request.
             self._timers.call_soon(self._send)
 
     def _send(self) -> None:
-        """Send all waiting proposals in one AlterPartition request, by name if an id is missing."""
+        """Send all pending proposals in one AlterPartition; by topic name if an id is missing."""
         self._cancel = None
         proposals = tuple(self._waiting.values())
         if self._is_stopped or not proposals:
@@ -130,7 +131,7 @@ class IsrProposals:
     def _request(
         self, proposals: Iterable[ProposeIsr], epoch: int, version: int
     ) -> messages.AlterPartitionRequest:
-        """Return the AlterPartition request of the proposals, in the layout of a version."""
+        """Return the AlterPartition request of the proposals in `version`."""
         request = messages.AlterPartitionRequest
         topics: dict[str | bytes, messages.AlterPartitionRequest.TopicData] = {}
         for proposal in proposals:
@@ -160,7 +161,7 @@ class IsrProposals:
         proposals: tuple[ProposeIsr, ...],
         promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
-        """Pass the controller's decisions to the partitions; send failed requests again later."""
+        """Pass the controller's decisions to the partitions; retry a failed request later."""
         if self._is_stopped:
             return
         if promise.error is not None:
@@ -194,14 +195,14 @@ class IsrProposals:
             self._send_soon()
 
     def _again(self, reason: str) -> None:
-        """Send the same proposals after a pause; log the reason when it changes."""
+        """Log a new reason, and send the same proposals again after a pause."""
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("in-sync sets could not be changed, trying again: %s", reason)
         self._pause()
 
     def _pause(self) -> None:
-        """Send the waiting proposals after the retry pause."""
+        """Send the pending proposals after ISR_PROPOSAL_RETRY_MS."""
         due_ms = self._clock.monotonic_ms() + ISR_PROPOSAL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send)
 
@@ -209,7 +210,7 @@ class IsrProposals:
 def _decisions(
     response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
-    """Return the decision on each partition of a response; topics have a name or an id."""
+    """Return the decision on each partition; `names` has the topic names by id."""
     return {
         TopicPartition(topic.topic_name or names.get(topic.topic_id, ""), row.partition_index): (
             IsrDecision(row.error_code, tuple(row.isr), row.leader_epoch, row.partition_epoch)

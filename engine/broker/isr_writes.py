@@ -1,17 +1,17 @@
-"""In-sync sets that a leader writes to the metadata store itself, as before release 2.7.
+"""ISRs that a leader writes to the metadata store itself, as before release 2.7.
 
 ```
-propose ── state znode over the version that is known ─┬─ written ──> decided, noted as changed
-                                                       ├─ newer ────> INVALID_UPDATE_VERSION
-                                                       └─ no store ─> again after a pause
-every 2.5 s ── something noted, and 5 s of quiet or 60 s since the last time, or the first?
+propose ── write the state znode if its version is known ─┬─ written ──> decided, change recorded
+                                                          ├─ newer ────> INVALID_UPDATE_VERSION
+                                                          └─ no store ─> retry after a pause
+every 2.5 s ── a change recorded, and no change for 5 s or no notification for 60 s?
             └─> /isr_change_notification/isr_change_<n>, for the controller to notify all brokers
 ```
 
-1. The state is that of the leader, with the epoch of the controller that made it leader: a later
-   controller has written a later version, and then this write fails.
+1. The state has the epoch of the controller that elected the leader: a later controller has
+   written a later version, and then this write fails.
 2. A newer version may be this write itself, whose response was lost: the same leader, leader
-   epoch and set is a success.
+   epoch and ISR is a success.
 
 Source: ISR-6, SCH-3; Kafka's ZkIsrManager and ReplicationUtils.updateLeaderAndIsr.
 """
@@ -52,10 +52,10 @@ _log = logging.getLogger("kafka.server.ZkIsrManager")
 
 
 class IsrWritePorts(NamedTuple):
-    """The parts of a broker that the writes need.
+    """The parts of a broker that the writes use.
 
-    `controller_epoch` is that of the controller that ordered a partition's leader; `decided`
-    gets the present state, on a later turn.
+    `controller_epoch` returns the epoch of the controller that elected the partition's leader;
+    `decided` gets the result on a later turn.
     """
 
     znodes: ZnodeClient
@@ -64,32 +64,32 @@ class IsrWritePorts(NamedTuple):
 
 
 class IsrWrites:
-    """The writes of one broker; takes the place of `IsrProposals`."""
+    """The ISR writes of one broker; used in place of `IsrProposals`."""
 
     def __init__(
         self, broker_id: int, ports: IsrWritePorts, tasks: LoopTasks, clock: Clock
     ) -> None:
-        """Writes go to the partitions' znodes, by `ports`."""
+        """Create it without writes."""
         self._broker_id = broker_id
         self._ports = ports
         self._tasks = tasks
         self._clock = clock
-        #: Partitions whose change the controller was not notified of yet.
+        #: Changed partitions of which the controller was not notified yet.
         self._changed: dict[TopicPartition, None] = {}
-        #: When the last change was written and the last notification was made (monotonic). Both
-        #: NEVER at first: the first change is sent at the next check.
+        #: Monotonic times of the last written change and of the last notification. Both are
+        #: NEVER_MS at first: the first change is sent at the next check.
         self._last_change_ms = self._last_sent_ms = NEVER_MS
         self._is_stopped = False
-        #: How many writes have no result yet.
+        #: Number of writes without a result.
         self._in_flight = 0
 
     @property
     def waiting_count(self) -> int:
-        """Count the partitions whose sets are not written yet."""
+        """Return the number of writes without a result."""
         return self._in_flight
 
     def start(self) -> None:
-        """Begin the periodic check for changes to send (SCH-3)."""
+        """Start the periodic check for changes to send (SCH-3)."""
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,
@@ -98,13 +98,13 @@ class IsrWrites:
         )
 
     def stop(self) -> None:
-        """Decide nothing more."""
+        """Ignore the results of all writes, and send no notifications."""
         self._is_stopped = True
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Write a set; `decided` is called on a later turn."""
+        """Write an ISR; `decided` is called on a later turn."""
         self._in_flight += 1
-        # Not during the caller's work: a store of this process answers at once.
+        # Not within the caller's work, since a store in this process responds at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
@@ -115,7 +115,7 @@ class IsrWrites:
         writing.watch(partial(self._is_written, proposal, writing))
 
     async def _written(self, proposal: ProposeIsr) -> IsrDecision:
-        """Write a proposed ISR to the partition's znode; return the version or the refusal.
+        """Write a proposed ISR to the partition's znode; return the new version or an error.
 
         A znode that already has the proposed state counts as written: the first response was lost.
         """
@@ -159,10 +159,10 @@ class IsrWrites:
             self._last_change_ms = self._clock.monotonic_ms()
         self._ports.decided(proposal, decision)
 
-    # Telling the controller
+    # Notifying the controller
 
     def _send_changes(self) -> None:
-        """Notify the controller of changed ISRs: after a quiet period, or at the maximum delay."""
+        """Notify the controller of changed ISRs: after a quiet period, or at the maximal delay."""
         now_ms = self._clock.monotonic_ms()
         is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
         is_late = self._last_sent_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
@@ -173,23 +173,23 @@ class IsrWrites:
         sending.watch(partial(self._is_sent, changed, sending))
 
     async def _send(self, changed: dict[TopicPartition, None]) -> None:
-        """Notify the controller of changed in-sync sets by a sequential node."""
+        """Create the sequential znode that notifies the controller of changed ISRs."""
         await self._ports.znodes.create(
             ISR_CHANGE_PREFIX, encode_partitions(changed), sequential=True
         )
 
     def _is_sent(self, changed: dict[TopicPartition, None], sending: Promise[None]) -> None:
-        """Note the time of a notification; keep the changes of a failed one for the next."""
+        """Record the time of a notification; after a failure keep the changes for the next one."""
         if sending.error is None:
             self._last_sent_ms = self._clock.monotonic_ms()
         else:
-            # With later changes at the next check.
+            # The next check sends them together with later changes.
             self._changed = changed | self._changed
             _log.warning("changed in-sync sets are not told yet: %s", sending.error)
 
 
 def writes_sets_itself(release: str) -> bool:
-    """Return True if leaders write the ISR to the metadata store at this protocol version.
+    """Return True if leaders write the ISR to the metadata store in this protocol version.
 
     From inter.broker.protocol.version 2.7-IV2 on they propose it to the controller (KIP-497).
     """

@@ -1,12 +1,12 @@
-"""The keys that sign access tokens: read from a file or an address, and refreshed.
+"""The keys that sign access tokens (JWKS): read from a file or a URL, and refreshed.
 
 ```
 sasl.oauthbearer.jwks.endpoint.url=file:/etc/kafka/jwks.json     https://issuer/keys
 ```
 
-The first time they are read at once, and the listener does not open without them. Then a worker
-thread reads them every `sasl.oauthbearer.jwks.endpoint.refresh.ms`, and when a token names a key
-that is not there, at most every ten seconds. A source that cannot be read leaves the keys alone.
+The first read is synchronous, and the listener does not open if it fails. Then a worker thread
+reads the keys every `sasl.oauthbearer.jwks.endpoint.refresh.ms`, and, at most every ten seconds,
+when a token has an unknown key id. If the source cannot be read, the present keys are kept.
 
 Source: RefreshingHttpsJwks, VerificationKeyResolverFactory of 3.9.1.
 """
@@ -28,31 +28,31 @@ _log = logging.getLogger("kafka.server.Jwks")
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _TIMEOUT_S: Final = 10.0
 _OK: Final = 200
-#: How soon keys are read again for a token that names one which is not there.
+#: Shortest time between two reads because of an unknown key id.
 _UNKNOWN_KEY_PAUSE_MS: Final = 10_000
 
 
 class KeysUnreadable(EngineError):
-    """Keys could not be read."""
+    """The keys could not be read."""
 
 
 class JwksKeys:
-    """The keys of one address."""
+    """The keys of one URL."""
 
     def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
-        """Read them; raises ConfigError.
+        """Read the keys from `url` by `read`; raises ConfigError.
 
-        `read` returns the keys at the address; also later, on a worker thread.
+        `read` is called again later, on a worker thread.
         """
         self.url = url
         self._read = read
         self._clock = clock
-        #: Whether a read on a worker thread is under way.
+        #: Whether a read on a worker thread is running.
         self._is_reading = False
         #: When the keys were last read (monotonic), for the refresh interval.
         self._read_ms = clock.monotonic_ms()
         #: Runs the first function on a worker thread, then the second on the loop. None until the
-        #: broker sets it: the keys are not read again before.
+        #: broker sets it: `refresh` does nothing before.
         self.offload: Callable[[Callable[[], None], Callable[[], None]], None] | None = None
         try:
             self._keys = read(url)
@@ -60,7 +60,10 @@ class JwksKeys:
             raise ConfigError(_URL, url, f"cannot be read: {error}") from error
 
     def for_token(self, text: str) -> list[JsonKey]:
-        """Return the keys to verify a token by; raises TokenRefused."""
+        """Return the present keys; start a refresh if the token's key id is unknown.
+
+        Raises TokenRefused for a malformed token.
+        """
         wanted = key_id(text)
         is_known = wanted is None or any(key.get("kid") == wanted for key in self._keys)
         waited_ms = self._clock.monotonic_ms() - self._read_ms
@@ -69,7 +72,7 @@ class JwksKeys:
         return self._keys
 
     def refresh(self) -> None:
-        """Read the keys again, on a worker thread."""
+        """Start to read the keys again on a worker thread, unless a read is running."""
         if self.offload is None or self._is_reading:
             return
         self._is_reading = True
@@ -77,7 +80,7 @@ class JwksKeys:
         found: list[list[JsonKey]] = []
 
         def work() -> None:
-            """Read the keys on a worker thread; after an error log it and keep the present keys."""
+            """Read the keys; after an error log it and keep the present keys."""
             try:
                 found.append(self._read(self.url))
             except EngineError as error:
@@ -92,24 +95,24 @@ class JwksKeys:
 
 
 class JwksCache:
-    """The keys of all addresses that listeners name."""
+    """The keys of all URLs in the settings of listeners."""
 
     def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
-        """Begin without keys; `http` is None for a broker that reaches no web server."""
+        """Create it without keys; `http` is None for a broker without an HTTP client."""
         self._files = files
         self._http = http
         self._clock = clock
-        #: Keys by address: several listeners may name the same.
+        #: Keys by URL: several listeners may use the same.
         self._by_url: dict[str, JwksKeys] = {}
-        #: Refreshes the keys from time to time. None before the broker's tasks exist.
+        #: Refreshes the keys periodically. None before the broker's tasks exist.
         self._tasks: LoopTasks | None = None
 
     def run_on(self, tasks: LoopTasks) -> None:
-        """Read again by these tasks from now on."""
+        """Refresh the keys of URLs that are added from now on by `tasks`."""
         self._tasks = tasks
 
     def of(self, url: str, refresh_ms: int) -> JwksKeys:
-        """Return the keys of an address, read the first time; raises ConfigError."""
+        """Return the keys of a URL; read them on the first call, which may raise ConfigError."""
         keys = self._by_url.get(url)
         if keys is None:
             keys = self._by_url[url] = JwksKeys(url, self._read, self._clock)
@@ -120,7 +123,7 @@ class JwksCache:
         return keys
 
     def _read(self, url: str) -> list[JsonKey]:
-        """Return the keys from a file or web address; raise KeysUnreadable if it has none."""
+        """Read the keys from a file or web server; raise KeysUnreadable if there are none."""
         parts = urlsplit(url)
         if parts.scheme == "file":
             document = self._files.read_bytes(unquote(parts.path))

@@ -1,17 +1,17 @@
-"""Verification of access tokens by a listener with OAUTHBEARER.
+"""Verify the access tokens of a listener with OAUTHBEARER.
 
 | `sasl.server.callback.handler.class` of the mechanism | tokens |
 |---|---|
-| none, or OAuthBearerUnsecuredValidatorCallbackHandler | unsecured: anybody can make them, for rehearsals alone |
+| none, or OAuthBearerUnsecuredValidatorCallbackHandler | unsigned: anybody can forge them; only for tests |
 | OAuthBearerValidatorCallbackHandler | signed by a key of `sasl.oauthbearer.jwks.endpoint.url` |
 
-Options of unsecured ones are in the JAAS entry: `unsecuredValidatorPrincipalClaimName`,
+Options of unsigned tokens are in the JAAS entry: `unsecuredValidatorPrincipalClaimName`,
 `unsecuredValidatorScopeClaimName`, `unsecuredValidatorRequiredScope`,
 `unsecuredValidatorAllowableClockSkewMs`.
 
 Source: OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerValidatorCallbackHandler of 3.9.1.
-Differs: keys that are named without the class that reads them prevent the start; Kafka accepts
-unsecured tokens then.
+Differs: a JWKS URL without the class that uses it prevents the start; Kafka accepts unsigned tokens
+then.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
-    """Raise ConfigError where a listener could not verify tokens; reads no keys."""
+    """Raise ConfigError if the settings for access tokens are invalid; reads no keys."""
     if _is_signed(of_listener):
         _signed_rules(of_listener)
     else:
@@ -55,7 +55,7 @@ def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
 
 
 def believes_unsecured_tokens(of_listener: ListenerSettings) -> bool:
-    """Return True if a SASL listener accepts unsigned tokens, which anybody can make.
+    """Return True if a listener accepts unsigned tokens, which anybody can forge.
 
     Raises ConfigError.
     """
@@ -67,7 +67,10 @@ def believes_unsecured_tokens(of_listener: ListenerSettings) -> bool:
 def token_reader(
     of_listener: ListenerSettings, entry: JaasEntry, jwks: JwksCache, clock: Clock
 ) -> Callable[[str], AccessToken]:
-    """Return the function that reads tokens, and raises TokenRefused; raises ConfigError."""
+    """Return the function that verifies a token; it raises TokenRefused.
+
+    Raises ConfigError for invalid settings or unreadable keys.
+    """
     if not _is_signed(of_listener):
         unsecured = _unsecured_rules(entry)
         return lambda text: unsecured_token(text, unsecured, clock.wall_ms())
@@ -79,7 +82,7 @@ def token_reader(
 
 
 def _is_signed(of_listener: ListenerSettings) -> bool:
-    """Return True if the listener verifies signatures; raise ConfigError for wrong settings."""
+    """Return True if the listener verifies signatures; raise ConfigError for invalid settings."""
     text = of_listener.own_text(HANDLER, OAUTHBEARER) or of_listener.text(HANDLER)
     url = of_listener.text(_URL)
     if text in _SIGNED_HANDLERS:
@@ -99,7 +102,7 @@ def _is_signed(of_listener: ListenerSettings) -> bool:
 
 
 def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
-    """Return the rules for signed tokens that the listener's settings contain."""
+    """Return the rules for signed tokens from the listener's settings."""
     prefix = "sasl.oauthbearer"
     audiences = of_listener.value(f"{prefix}.expected.audience") or ()
     skew_s = of_listener.value(f"{prefix}.clock.skew.seconds")
@@ -114,7 +117,7 @@ def _signed_rules(of_listener: ListenerSettings) -> SignedRules:
 
 
 def _unsecured_rules(entry: JaasEntry) -> UnsecuredRules:
-    """Return the rules for unsecured tokens that the login's JAAS options contain."""
+    """Return the rules for unsigned tokens from the options of the JAAS entry."""
     options, prefix = entry.options, "unsecuredValidator"
     defaults = UnsecuredRules()
     skew = options.get(f"{prefix}AllowableClockSkewMs", "0").strip()

@@ -1,13 +1,14 @@
 """The SASL settings of a listener: its mechanisms, users and lifetimes.
 
-| key | of a listener | of a mechanism of it |
-|---|---|---|
-| `sasl.enabled.mechanisms` | or the broker's | |
-| `sasl.jaas.config` | | alone; PLAIN: `user_<name>="<password>"` |
-| `connections.max.reauth.ms` | or the broker's | or the listener's |
-| `sasl.server.max.receive.size`, `connection.failed.authentication.delay.ms` | the broker's | |
+| setting | scope |
+|---|---|
+| `sasl.enabled.mechanisms` | listener, default: broker |
+| `sasl.jaas.config` | only mechanism of a listener; users of PLAIN: `user_<name>="<password>"` |
+| `connections.max.reauth.ms` | mechanism of a listener, default: listener, broker |
+| `sasl.server.max.receive.size`, `connection.failed.authentication.delay.ms` | broker |
 
-Users of SCRAM lie in znodes (`ScramCredentials`), as do delegation tokens; both change at any time.
+SCRAM credentials and delegation tokens are in znodes (`ScramCredentials`), and may change at any
+time.
 
 Source: SaslChannelBuilder, JaasContext.loadServerContext, PlainServerCallbackHandler,
 ScramServerCallbackHandler of 3.9.1.
@@ -51,14 +52,14 @@ _LOGIN_MODULES: Final = {
         "org.apache.kafka.common.security.scram.ScramLoginModule",
     ),
 }
-#: Returns the login of a token's owner by its id and a mechanism, None if there is no such token.
+#: Returns the login of a delegation token by token id and mechanism, None for an unknown token.
 TokenLogins: TypeAlias = Callable[[str, ScramMechanism], TokenLogin | None]
-#: Returns the factory of authentications by an access token; raises ConfigError.
+#: Returns the factory of OAUTHBEARER authentications; raises ConfigError.
 TokenReaders: TypeAlias = Callable[[ListenerSettings, JaasEntry], Callable[[], SaslServer]]
 _SCRAM: Final = {mechanism.key: mechanism for mechanism in ScramMechanism}
 _USER_PREFIX: Final = "user_"
 _NONCE_BYTES: Final = 17
-#: Classes of Java that would change which clients are accepted.
+#: Settings with Java classes that would change which clients are accepted.
 _CLASSES: Final = (
     "sasl.server.callback.handler.class",
     "sasl.login.callback.handler.class",
@@ -68,7 +69,10 @@ _CLASSES: Final = (
 
 
 class ListenerSasl:
-    """The mechanisms of one listener; see `engine.api.sasl_authenticator.SaslListener`."""
+    """The SASL mechanisms of one listener.
+
+    Implements `engine.api.sasl_authenticator.SaslListener`.
+    """
 
     def __init__(
         self,
@@ -81,8 +85,8 @@ class ListenerSasl:
     ) -> None:
         """Read and check the settings; raises ConfigError.
 
-        `token_login` is None where delegation tokens are disabled. `token_readers` returns
-        the reader of OAUTHBEARER's access tokens.
+        `token_login` returns the login of a delegation token, None if tokens are disabled.
+        `token_readers` returns the verifier of OAUTHBEARER's access tokens.
         """
         of_listener = ListenerSettings(settings, listener)
         enabled = enabled_mechanisms(of_listener)
@@ -93,7 +97,7 @@ class ListenerSasl:
         self._token_login = token_login
         #: The JAAS login entry of each enabled mechanism.
         self._entries = {name: login_entry(of_listener, name) for name in enabled}
-        #: Creates the server's side of an OAUTHBEARER login. None if that is disabled.
+        #: Creates the server side of an OAUTHBEARER login. None if that mechanism is disabled.
         self._oauth: Callable[[], SaslServer] | None = None
         if OAUTHBEARER in enabled:
             assert token_readers is not None
@@ -107,7 +111,7 @@ class ListenerSasl:
         return self._mechanisms
 
     def server(self, mechanism: str) -> SaslServer:
-        """Return the server's side of a new authentication."""
+        """Return the server side of a new authentication with a mechanism."""
         if mechanism == PLAIN:
             return PlainServer(partial(_password_of, self._entries[PLAIN].options))
         if mechanism == OAUTHBEARER:
@@ -122,20 +126,20 @@ class ListenerSasl:
         )
 
     def _by_token(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return the login by a delegation token, None for no such token or no tokens."""
+        """Return the login of a delegation token, None for an unknown token or without tokens."""
         return None if self._token_login is None else self._token_login(token_id, mechanism)
 
     def session_lifetime_ms(self, mechanism: str) -> int:
-        """Return how long an authentication holds; 0 is for ever."""
+        """Return how long an authentication is valid; 0 means without end."""
         return self._lifetimes_ms[mechanism]
 
 
 class OwnLogin(NamedTuple):
-    """The login of a broker at others; the password never shows in a repr."""
+    """The broker's own login at other brokers; its repr does not show the password."""
 
     username: str
     password: str
-    #: Where the access token comes from, with OAUTHBEARER.
+    #: The source of access tokens with OAUTHBEARER; None with other mechanisms.
     oauth: OAuthLogin | None = None
 
     def __repr__(self) -> str:
@@ -153,7 +157,7 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
 
 
 def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
-    """Return the broker's login at the listener between brokers; raises ConfigError."""
+    """Return the broker's login at the inter-broker listener; raises ConfigError."""
     of_listener = ListenerSettings(settings, config.between_brokers.name)
     mechanism = config.sasl_mechanism_inter_broker_protocol
     if mechanism not in enabled_mechanisms(of_listener):
@@ -177,7 +181,10 @@ def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
 
 
 def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
-    """Return the users of a mechanism, and the broker's login by it; raises ConfigError."""
+    """Return the JAAS entry of a mechanism: its users and the broker's login.
+
+    Raises ConfigError.
+    """
     key = "sasl.jaas.config"
     name = of_listener.name_of(key, mechanism)
     text = of_listener.own_text(key, mechanism)
@@ -196,7 +203,7 @@ def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
 
 
 def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
-    """Return the mechanisms of a listener as they are set; raises ConfigError."""
+    """Return the listener's enabled mechanisms in the order of the setting; raises ConfigError."""
     key = "sasl.enabled.mechanisms"
     enabled = of_listener.value(key)
     assert isinstance(enabled, tuple)
@@ -218,12 +225,12 @@ def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
 
 
 def _lifetime_ms(of_listener: ListenerSettings, mechanism: str) -> int:
-    """Return a mechanism's `connections.max.reauth.ms`; 0: sessions do not expire."""
+    """Return a mechanism's `connections.max.reauth.ms`; 0 means that sessions do not expire."""
     value = of_listener.value("connections.max.reauth.ms", mechanism)
     assert isinstance(value, int)
     return max(value, 0)
 
 
 def _password_of(options: Mapping[str, str], user: str) -> str | None:
-    """Return a user's password in the options of a JAAS entry, None for no such user."""
+    """Return a user's password in the options of a JAAS entry, None for an unknown user."""
     return options.get(_USER_PREFIX + user)

@@ -1,16 +1,16 @@
 """The TLS settings of a listener.
 
-| key, of the listener or of the broker | |
+| setting of the listener or the broker | meaning |
 |---|---|
-| `ssl.keystore.type`, `ssl.truststore.type` | PEM, PKCS12 or JKS; the file decides between the last two |
+| `ssl.keystore.type`, `ssl.truststore.type` | PEM, PKCS12 or JKS; the last two are detected by content |
 | `ssl.keystore.location`, `.password`, `ssl.key.password` | a file with key and chain |
-| `ssl.keystore.key`, `ssl.keystore.certificate.chain` | the same as texts, with PEM |
-| `ssl.truststore.location`, `.password`, `.certificates` | trusted certificates; the system's without |
-| `ssl.client.auth` | none, requested, required; with SASL only as a setting of the listener |
+| `ssl.keystore.key`, `ssl.keystore.certificate.chain` | the same as text, with PEM |
+| `ssl.truststore.location`, `.password`, `.certificates` | trusted certificates, default: the system's |
+| `ssl.client.auth` | none, requested, required; with SASL only if set for the listener |
 | `ssl.enabled.protocols` | TLSv1.2, TLSv1.3 |
-| `ssl.cipher.suites` | by Java's names; of TLS 1.3 all or none |
-| `ssl.endpoint.identification.algorithm` | of connections to other brokers: empty leaves names unchecked |
-| `ssl.principal.mapping.rules` | the broker's |
+| `ssl.cipher.suites` | Java's names; either all or none of TLS 1.3 |
+| `ssl.endpoint.identification.algorithm` | for connections to brokers: empty skips host name checks |
+| `ssl.principal.mapping.rules` | only of the broker |
 
 Source: ChannelBuilders.create, SslFactory, DefaultSslEngineFactory of 3.9.1.
 """  # noqa: E501 - a table
@@ -43,7 +43,7 @@ _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CLIENT_AUTH: Final = "ssl.client.auth"
 _CIPHERS: Final = "ssl.cipher.suites"
 _RULES: Final = "ssl.principal.mapping.rules"
-#: Settings that would change which clients are accepted, or how, and that are not supported.
+#: Settings that would change which clients are accepted, or how; they are not supported.
 _UNSERVED: Final = (
     ("ssl.engine.factory.class", "classes of Java cannot be run here"),
     ("ssl.provider", "TLS is that of OpenSSL, leave it out"),
@@ -51,7 +51,7 @@ _UNSERVED: Final = (
 
 
 def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerOf:
-    """Return the layer that encrypts a listener's connections; raises ConfigError."""
+    """Return the TLS layer for a listener's connections; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -61,7 +61,7 @@ def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> Layer
 
 
 def own_certificate(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
-    """Return the certificate (DER) that a listener shows; raises ConfigError."""
+    """Return the listener's own certificate (DER); raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     try:
         return first_certificate(_tls_settings(of_listener, listener))
@@ -70,14 +70,14 @@ def own_certificate(settings: BrokerSettings, listener: ListenerAddress) -> byte
 
 
 def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str]:
-    """Return the paths of a listener's stores."""
+    """Return the paths of a listener's key store and trust store, if they are files."""
     of_listener = ListenerSettings(settings, listener.name)
     paths = (of_listener.text(f"ssl.{store}.location") for store in ("keystore", "truststore"))
     return [path for path in paths if path is not None]
 
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
-    """Return the TLS layer of connections to other brokers; raises ConfigError."""
+    """Return the TLS layer for connections to other brokers; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -87,9 +87,9 @@ def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
 
 
 def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | None], str]:
-    """Return the function from a client's certificate (DER) to its principal; raises ConfigError.
+    """Return a function from a client's certificate (DER) to its principal; raises ConfigError.
 
-    The function raises MalformedDer and NoMappingRule.
+    The function raises MalformedDer and NoMappingRule; it returns ANONYMOUS for None.
     """
     rules = settings.value(_RULES)
     assert isinstance(rules, str)
@@ -107,7 +107,7 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
 
 
 def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
-    """Return the TLS settings of a listener; raise ConfigError for unsupported ones."""
+    """Return the TLS settings of a listener; raise ConfigError for unsupported values."""
     for key, rule in _UNSERVED:
         text = of_listener.text(key)
         if text:
@@ -139,7 +139,7 @@ def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> T
 
 
 def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> CipherChoice:
-    """Return the cipher choice for the protocols; raise ConfigError for bad names."""
+    """Return the ciphers for the TLS versions; raise ConfigError for invalid names."""
     names = of_listener.value(_CIPHERS) or ()
     assert isinstance(names, tuple)
     try:
@@ -149,9 +149,9 @@ def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> Cipher
 
 
 def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> str:
-    """Return `ssl.client.auth`; for SASL listeners only the listener's own setting counts."""
+    """Return `ssl.client.auth`; a SASL listener uses only a setting of the listener."""
     if listener.has_sasl and of_listener.own_text(_CLIENT_AUTH) is None:
-        # As the broker's it is for listeners without SASL alone.
+        # The broker-wide setting does not apply to listeners with SASL.
         return "none"
     value = of_listener.value(_CLIENT_AUTH)
     assert isinstance(value, str)
@@ -159,7 +159,7 @@ def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> st
 
 
 def _check_key_store(of_listener: ListenerSettings) -> None:
-    """Raise ConfigError unless a key is set, in one way; with Kafka's message."""
+    """Raise ConfigError, with Kafka's message, unless exactly one key is set."""
     is_pem = _kind(of_listener, "ssl.keystore.type") == "PEM"
     location, key, chain = (
         of_listener.text(f"ssl.keystore.{name}")
@@ -207,7 +207,7 @@ def _check_trust_store(of_listener: ListenerSettings) -> None:
 
 
 def _kind(of_listener: ListenerSettings, key: str) -> str:
-    """Return a store type setting; raise ConfigError for a type that is not supported."""
+    """Return the type of a store; raise ConfigError for an unsupported type."""
     value = of_listener.value(key)
     if value not in _STORE_KINDS:
         raise ConfigError(key, value, f"must be of {', '.join(_STORE_KINDS)}")

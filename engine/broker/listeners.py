@@ -1,4 +1,4 @@
-"""A broker's listeners: opened with its bounds, and updated when those change.
+"""Open a broker's listeners, and apply changed limits and authentication settings to them.
 
 Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections.
 """
@@ -40,14 +40,14 @@ _log = logging.getLogger("kafka.network.SocketServer")
 
 
 class TokenAuthentication(NamedTuple):
-    """The authentications of clients that log in with tokens of either kind."""
+    """What authenticates clients by access tokens and by delegation tokens."""
 
     jwks: JwksCache
     by_delegation_token: TokenLogins | None = None
 
 
 class BrokerListeners:
-    """Opens all listeners of a broker; the server closes them."""
+    """Opens all listeners of a broker; the request server closes them."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class BrokerListeners:
         tls: LiveTls,
         logins: TokenAuthentication,
     ) -> None:
-        """Read the bounds; raises ConfigError.
+        """Read the connection limits from the settings; raises ConfigError.
 
-        `quotas` has rates and credentials that change.
+        `quotas` has the connection rates of addresses and the SCRAM credentials.
         """
         self._host = host
         self._network = network = host.network
@@ -90,10 +90,10 @@ class BrokerListeners:
         self._authentications: dict[str, Authentication] = {}
 
     def open(self) -> dict[str, int]:
-        """Open all listeners; return the ports by the listeners' names.
+        """Open all listeners; return their ports by listener name.
 
-        The errors are the network's, and ConfigError; listeners opened before are closed by the
-        server.
+        Raises ConfigError and the errors of the network; the server closes the listeners that were
+        opened before the error.
         """
         config = self._live.config
         self._read_authentications()
@@ -118,7 +118,7 @@ class BrokerListeners:
         return {name: listener.port for name, listener in self._opened.items()}
 
     def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
-        """Return the function that authenticates a listener's clients; None if none is needed."""
+        """Return the function that authenticates a new client; None if none is needed."""
         if listener.has_sasl:
             name = listener.name
             return lambda client: client.authenticate(self._authentications[name])
@@ -128,7 +128,7 @@ class BrokerListeners:
         return None
 
     def _read_authentications(self) -> None:
-        """Rebuild each listener's client authentication from the settings; raises ConfigError."""
+        """Create the authentication of each SASL listener from the settings; raises ConfigError."""
         config, settings, host = self._live.config, self._live.settings, self._host
         self._authentications |= {
             listener.name: Authentication(
@@ -153,13 +153,13 @@ class BrokerListeners:
     def _token_server(
         self, of_listener: ListenerSettings, entry: JaasEntry
     ) -> Callable[[], SaslServer]:
-        """Return the factory of authentications by an access token; raises ConfigError."""
+        """Return the factory of OAUTHBEARER authentications; raises ConfigError."""
         clock = self._host.clock
         read = token_reader(of_listener, entry, self._logins.jwks, clock)
         return lambda: OAuthBearerServer(read, clock.wall_ms)
 
     def reconfigure(self) -> None:
-        """Apply the present settings."""
+        """Apply the present settings to all listeners; log invalid ones and keep the old values."""
         try:
             self._read_authentications()
         except ConfigError as error:
@@ -177,7 +177,7 @@ class BrokerListeners:
         self.quotas.change(bounds)
 
     def _per_address(self) -> Mapping[str, int]:
-        """Return the bounds of addresses; hosts are resolved only where the setting changed."""
+        """Return the limits of addresses; host names are resolved only after a change."""
         config = self._live.config
         if config.max_connections_per_ip_overrides == self._overrides:
             return self.quotas.bounds.per_address
@@ -186,7 +186,7 @@ class BrokerListeners:
         return per_address
 
     def _close_excess(self) -> None:
-        """Close connections of the unprotected listeners, longest idle ones first."""
+        """Close connections of unprotected listeners, the longest idle ones first."""
         reason = "it was silent for longest, and the broker has more than max.connections"
         names = [name for name in self._opened if not self.quotas.is_protected(name)]
         while self.quotas.is_exceeded and any(
@@ -196,7 +196,7 @@ class BrokerListeners:
 
 
 def _log_change(old: ConnectionBounds, new: ConnectionBounds) -> None:
-    """Log each connection limit that has changed, in Kafka's words."""
+    """Log each changed connection limit in Kafka's words."""
     for name, before, after in (
         ("maxConnectionsPerIp", old.per_address_max, new.per_address_max),
         ("maxConnectionsPerIpOverrides", old.per_address, new.per_address),

@@ -1,18 +1,18 @@
-"""TLS of a broker's listeners while it runs: keys and certificates are read again, connections stay.
+"""Reload keys and certificates of a broker's listeners at run time; open connections stay.
 
-| event | read again |
+| event | effect |
 |---|---|
-| a change of the listener's `ssl.*` settings | when the broker gets it; a change that cannot be read is refused |
-| any change of this broker's settings, by a request | files that were replaced at their paths |
-| a file is replaced, without a request | its listener's files, some seconds later (`tls_file_watch.py`) |
+| a change of the listener's `ssl.*` settings | its files are read; a change to unreadable files is refused |
+| a request changes any setting of this broker | all replaced files are read |
+| a file is replaced, without a request | its listener's files are read within seconds (`tls_file_watch.py`) |
 
-New connections, of clients and to other brokers, use the files read last. A certificate may be
-replaced by one for the same name and for at least the same hosts, unless `ssl.allow.dn.changes` or
-`ssl.allow.san.changes` allow others.
+New connections, from clients and to other brokers, use the files that were read last. A certificate
+may only be replaced by one with the same name and at least the same hosts, unless
+`ssl.allow.dn.changes` or `ssl.allow.san.changes` allow other ones.
 
 Source: SslFactory.validateReconfiguration, SslFactory.CertificateEntries,
 DynamicBrokerConfig.reloadUpdatedFilesWithoutConfigChange of 3.9.1, a real broker's responses.
-Differs: Kafka reads replaced files with requests alone.
+Differs: Kafka reads replaced files only after requests.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -46,15 +46,18 @@ _CONFIG_EXCEPTION: Final = "org.apache.kafka.common.config.ConfigException"
 _INVALID_CONFIGURATION: Final = "org.apache.kafka.common.errors.InvalidConfigurationException"
 _KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
 
-#: Those of a listener's files, in the order of `store_files`; None for one that is missing.
+#: The states of a listener's files, in the order of `store_files`; None for a missing file.
 FileStates: TypeAlias = tuple[StoreFileState | None, ...]
 
 
 class AnotherCertificate(ConfigError):
-    """A listener's new certificate is for another name, or for fewer hosts."""
+    """A listener's new certificate has another name, or lacks a host of the old one."""
 
     def __init__(self, rule: str, allowed_by: str) -> None:
-        """`rule` is the sentence for the error, `allowed_by` the setting that allows the change."""
+        """Create the error.
+
+        `rule` is its sentence, `allowed_by` the setting that allows the change.
+        """
         super().__init__("ssl.keystore.location", None, rule)
         self.hint = (
             f"put one for the same name and hosts there; {allowed_by}=true, at the broker's next "
@@ -63,45 +66,45 @@ class AnotherCertificate(ConfigError):
 
 
 class _Certificate(NamedTuple):
-    """The subject and the host names of a listener's certificate."""
+    """The subject and the alternative host names of a listener's certificate."""
 
     name: str
     hosts: frozenset[str]
 
 
 class _Loaded(NamedTuple):
-    """The keys and certificates of a listener."""
+    """The loaded key and certificate of a listener."""
 
     layer: LayerOf
     certificate: _Certificate
-    #: Of the files that it was read from, and their states before.
+    #: Digest of the content of its files, and their states before they were read.
     digest: bytes
     states: FileStates
-    #: The settings of their paths and passwords; a change of others waits for the
+    #: The values of the settings whose change reloads the files; other TLS settings wait for the
     #: next start.
     stores: tuple[str | None, ...]
 
 
 class _Prepared(NamedTuple):
-    """TLS for new connections of a listener; `to_peers` is None unless brokers connect by it."""
+    """Loaded TLS files of a listener; `to_peers` is None unless brokers connect by it."""
 
     loaded: _Loaded
     to_peers: LayerTo | None
 
 
 class ReplacedFiles(NamedTuple):
-    """Result of a new read of a listener's changed files."""
+    """The result of reading a listener's changed files."""
 
     listener: ListenerAddress
     states: FileStates
-    #: What the listener used meanwhile.
+    #: The files in use when the changed ones were read.
     used: _Loaded
-    #: None where the files have the content that is in use.
+    #: The changed files or their error; None if the content is that in use.
     found: _Prepared | ConfigError | None
 
 
 class LiveTls:
-    """The layers of all listeners with TLS."""
+    """The TLS layers of all listeners, as last loaded."""
 
     def __init__(self, live: LiveConfig) -> None:
         self._live = live
@@ -109,7 +112,7 @@ class LiveTls:
         self._peer: LayerTo | None = None
 
     def layer(self, listener: ListenerAddress) -> LayerOf:
-        """Return the layer that encrypts a listener's connections, always by the last keys read.
+        """Load the listener's files and return its TLS layer, which always uses the last files.
 
         Raises ConfigError.
         """
@@ -122,7 +125,7 @@ class LiveTls:
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Return the TLS layer of connections to other brokers, current at each connection.
+        """Load the files for connections to brokers; return their layer, which uses the last files.
 
         Raises ConfigError.
         """
@@ -135,7 +138,9 @@ class LiveTls:
         return layer_to
 
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
-        """Raise InvalidRequest, with Kafka's message, if a listener cannot use changes."""
+        """Raise InvalidRequest, with Kafka's message, if a listener could not use the settings
+        `after`.
+        """
         try:
             new = _load(after, listener)
             _check_certificate(listener, after, self._loaded.get(listener.name), new)
@@ -147,9 +152,11 @@ class LiveTls:
             ) from error
 
     def reload_replaced_files(self) -> None:
-        """Read replaced files again; raises InvalidConfiguration, with Kafka's message.
+        """Reload replaced files.
 
-        A file that cannot be used leaves its listener as it is.
+        Raise InvalidConfiguration, with Kafka's message, for unusable ones.
+
+        A listener with unusable files keeps its present ones.
         """
         settings, config = self._live.settings, self._live.config
         for listener in config.bound_listeners:
@@ -169,7 +176,7 @@ class LiveTls:
 
     @property
     def is_used(self) -> bool:
-        """Return whether there is a listener with TLS."""
+        """Return whether any listener has TLS."""
         return bool(self._loaded)
 
     def reader_of_replaced(
@@ -177,14 +184,14 @@ class LiveTls:
     ) -> Callable[[], list[ReplacedFiles]]:
         """Return a function, for any thread, that reads the TLS files whose states have changed.
 
-        A file's state is compared with the last one examined (`judged`, by listener), else with
-        that of the file in use.
+        A file's state is compared with the last one examined (`judged`, by listener), otherwise
+        with the state of the file in use.
         """
         settings, loaded = self._live.settings, dict(self._loaded)
         listeners = [one for one in self._live.config.bound_listeners if one.name in loaded]
 
         def read() -> list[ReplacedFiles]:
-            """Return the listeners whose files have changed since the last look, and the files."""
+            """Return the listeners whose files have changed, with the files that were read."""
             found = []
             for listener in listeners:
                 used = loaded[listener.name]
@@ -197,11 +204,11 @@ class LiveTls:
         return read
 
     def is_current(self, replaced: ReplacedFiles) -> bool:
-        """Return whether a listener still uses what it did when its files were read."""
+        """Return whether the listener's files are the same as when `replaced` was read."""
         return self._loaded[replaced.listener.name] is replaced.used
 
     def use(self, listener: ListenerAddress, new: _Prepared) -> None:
-        """Serve and connect with newly loaded files."""
+        """Use newly loaded files for new connections."""
         if new.to_peers is not None:
             self._peer = new.to_peers
         self._loaded[listener.name] = new.loaded
@@ -209,7 +216,7 @@ class LiveTls:
         _log.info("Listener %s goes by the certificate of %s", listener.name, name)
 
     def follow_settings(self) -> None:
-        """Reload TLS of the listeners whose settings have changed; a failed reload is logged."""
+        """Reload the files of listeners whose settings have changed; log a failure."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)
@@ -221,7 +228,7 @@ class LiveTls:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
     def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
-        """Load a listener's files for both directions; raises ConfigError."""
+        """Load a listener's files, for both directions if brokers use it; raises ConfigError."""
         loaded = _load(settings, listener)
         between = self._live.config.between_brokers
         if self._peer is None or listener.name != between.name:
@@ -231,7 +238,7 @@ class LiveTls:
     def _prepared_or_refused(
         self, listener: ListenerAddress, settings: BrokerSettings, used: _Loaded
     ) -> _Prepared | ConfigError | None:
-        """Load replaced files; return the error if they cannot be used, None if they are in use."""
+        """Load replaced files; return the error for unusable ones, None for unchanged content."""
         if _digest(settings, listener) == used.digest:
             return None
         try:
@@ -268,8 +275,8 @@ def _check_certificate(
 
 
 def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
-    """Return the keys and certificates that a listener's settings name; raises ConfigError."""
-    # The state before the content: what is written meanwhile is read again.
+    """Load the files of a listener's settings; raises ConfigError."""
+    # States are taken before the content, so that a file written meanwhile is read again.
     states, digest = _states(settings, listener), _digest(settings, listener)
     layer = listener_layer(settings, listener)
     certificate = own_certificate(settings, listener)
@@ -283,18 +290,18 @@ def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
 
 
 def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
-    """Return the TLS settings of a listener, whose change has its keys loaded again."""
+    """Return the TLS settings of a listener whose change reloads its files."""
     of_listener = ListenerSettings(settings, listener.name)
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
 
 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
-    """Return the states of a listener's store files, by which a changed file is found."""
+    """Return the states of a listener's store files, which show a replaced file."""
     return tuple(map(store_file_state, store_files(settings, listener)))
 
 
 def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
-    """Return a digest of the content of a listener's files."""
+    """Return a digest of the content of a listener's store files."""
     found = hashlib.sha256()
     for path in store_files(settings, listener):
         try:
@@ -306,7 +313,7 @@ def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
 
 
 def _java_text(error: ConfigError, of_listener: ListenerSettings) -> str:
-    """Return Java's message for stores that cannot be read, and for other names' certificates."""
+    """Return Kafka's message for an unreadable store or another certificate."""
     bad = error.__cause__
     if isinstance(bad, BadTlsFile):
         store = (

@@ -1,11 +1,10 @@
-"""Messages between brokers of one process, and the bytes that they replace.
+"""Convert messages between brokers in one process to and from bytes.
 
-Some handlers know the form of their API: they read requests from bytes, and
-return bytes or regions of files. Brokers of one process exchange messages; here these become what
-a connection would deliver.
+Some handlers decode requests from bytes themselves, and return bytes or slices of files. Brokers in
+one process exchange message objects; this module converts them for such handlers.
 
-`encoded_serve` sends every message through its bytes, as a connection does. The same run with and
-without it shows where the two differ.
+`encoded_serve` encodes and decodes every message, as a connection does. A run with it must have the
+same results as one without it.
 
 Source: D12.
 """
@@ -24,7 +23,7 @@ from engine.wire.structs import Message, Struct
 
 
 def request_for(row: ApiRow, version: int, request: object) -> object:
-    """Return a request in the form that a row's handler takes."""
+    """Return a request in the form that the handler of `row` takes."""
     if row.decode is None:
         return request
     assert isinstance(request, Struct)
@@ -34,7 +33,7 @@ def request_for(row: ApiRow, version: int, request: object) -> object:
 
 
 def response_of(row: ApiRow, version: int, response: Message) -> Message:
-    """Return a handler's response as a message; its open files are released."""
+    """Return a handler's response as a message object; its open files are released."""
     if isinstance(response, EncodedResponse):
         try:
             body = b"".join(part_bytes(part) for part in response.parts)
@@ -50,7 +49,7 @@ def response_of(row: ApiRow, version: int, response: Message) -> Message:
 
 
 def release_response(response: Message) -> None:
-    """Release the files that a handler's response holds open, where it is not sent."""
+    """Release the open files of a handler's response that is not sent."""
     if isinstance(response, EncodedResponse) and response.on_sent is not None:
         response.on_sent()
 
@@ -58,9 +57,9 @@ def release_response(response: Message) -> None:
 def encoded_serve(
     serve: Callable[[str, int, object], Promise[Message]], name: str, version: int, request: Struct
 ) -> Promise[Message]:
-    """Serve a local request through its bytes: request and response are encoded and decoded.
+    """Serve a local request after encoding and decoding it, and the same for its response.
 
-    Shows in tests that the values which brokers of one process pass around equal their bytes.
+    Tests use it to show that message objects between local brokers equal their encoded form.
     """
     arrived = _through_bytes(f"{name}Request", version, request)
     return serve(name, version, arrived).then(
@@ -69,6 +68,6 @@ def encoded_serve(
 
 
 def _through_bytes(name: str, version: int, message: Struct) -> Message:
-    """Return a message as its receiver decodes it from the wire."""
+    """Encode and decode a message."""
     codec = message_codec(name, version)
     return codec.decode(memoryview(codec.encode(message)))

@@ -1,13 +1,13 @@
-"""Pending requests of other brokers of this process: each gets a response, or fails at shutdown.
+"""Pending requests of other brokers in this process: each gets a response, or fails at shutdown.
 
 ```
 handler's promise kept or failed ──> the requester's promise gets the same result
-broker has stopped ────────────────> Unreachable, as at the end of a connection
+broker has stopped ────────────────> Unreachable, the same as for a closed connection
 requester abandons its promise ────> the handler's promise is abandoned
 ```
 
-The event that a handler waits for may never come once the broker's timers have stopped, such as its
-next turn of the loop. Clients see their connections end; brokers of this process have none.
+After the broker's timers have stopped, the event that a handler waits for may never come. Clients
+see their connections close; brokers in this process have no connection.
 
 Source: D12.
 """
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class LocalRequests:
-    """Requests of brokers of this process that one broker has not yet responded to."""
+    """The requests of brokers in this process that this broker has not responded to."""
 
     def __init__(self, broker_id: Callable[[], int]) -> None:
-        """`broker_id` is called when requests fail: the broker has its id by then."""
+        """Create it without requests; `broker_id` is called when requests fail."""
         self._broker_id = broker_id
         #: Promises of requesters, in the order of their requests.
         self._pending: dict[Promise[Any], None] = {}
@@ -38,9 +38,9 @@ class LocalRequests:
         return len(self._pending)
 
     def add(self, response: Promise[T]) -> Promise[T]:
-        """Return a promise for the requester: it gets the handler's response, or `end` fails it.
+        """Return a promise of the handler's response for the requester; `end` fails it.
 
-        A response that comes after `end`, or after the requester gave up, is released.
+        A response after `end`, or after the requester abandoned its promise, is released.
         """
         if response.is_kept:
             return response
@@ -49,7 +49,10 @@ class LocalRequests:
         self._pending[pending] = None
 
         def forward() -> None:
-            """Pass the handler's response on; release it if the requester no longer waits."""
+            """Keep the requester's promise.
+
+            Release the response if the requester no longer waits.
+            """
             if pending not in self._pending:
                 if response.error is None:
                     release_response(response.result())
@@ -73,7 +76,7 @@ class LocalRequests:
 
 
 class _PendingRequest:
-    """Two places to abandon with the requester's promise: the pending one, and the handler's."""
+    """Abandons the handler's promise together with the requester's."""
 
     def __init__(
         self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]

@@ -1,6 +1,6 @@
-"""Serves the requests of brokers in the same process, without a connection.
+"""Serve the requests of brokers in the same process, without a connection.
 
-Differs: Kafka has one broker a process. D12.
+Differs: Kafka has one broker per process. D12.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from engine.wire.structs import Message, Struct
 
 
 class LocalServer:
-    """The side of one broker that other brokers of its process call."""
+    """Serves one broker's APIs to other brokers in its process."""
 
     def __init__(self, server: RequestServer, listener: str, requests: LocalRequests) -> None:
-        """`listener` is the one between brokers, whose name handlers see."""
+        """Create it; handlers see `listener`, the inter-broker listener, in the session."""
         self._server = server
         self._listener = listener
         self._requests = requests
-        # That of calls in values, which keep nothing in it; None before the first.
+        # The shared session of calls with values, which keep no state in it; None before the first.
         self._session: Session | None = None
 
     def _session_of(self, *, is_message: bool) -> Session:
-        """Return a new session for a message and one shared session for calls in values.
+        """Return a new session for a message, or the shared session for a call with values.
 
         Handlers of messages may keep state in their session, which callers must not share.
         """
@@ -50,8 +50,8 @@ class LocalServer:
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
         """Serve a request of a broker in this process, and promise the response.
 
-        A request that is no message has the values of an API (see `Row.local`). A handler's fault
-        fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
+        A request that is not a message has the values of an API (see `Row.local`). An exception in
+        a handler fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
         """
         is_message = isinstance(request, Struct)
         row = self._row(name, is_message=is_message)
@@ -61,7 +61,7 @@ class LocalServer:
             handled, _ = serve(row, request_for(row, version, request), exchange)
             if isinstance(handled, Promise):
                 if handled.is_kept and handled.error is None and not is_message:
-                    # Values are answered by values.
+                    # The response to values is a value too.
                     return handled
                 return self._response_promise(row, version, handled)
             return Promise.of(response_of(row, version, handled))
@@ -73,7 +73,7 @@ class LocalServer:
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
 
     def _row(self, name: str, *, is_message: bool) -> ApiRow:
-        """Return the API's row for messages, or its local row for plain values."""
+        """Return the API's row for messages, or its local row for values."""
         key = api(name).key
         row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
         assert row is not None, name
@@ -82,7 +82,7 @@ class LocalServer:
     def _response_promise(
         self, row: ApiRow, version: int, handled: Promise[Message]
     ) -> Promise[Message]:
-        """Return the promise of a later response, which `LocalRequests.end` fails."""
+        """Return the promise of a pending response, which `LocalRequests.end` fails."""
         if row.is_inter_broker:
             handled.watch(lambda: self._report_fault(row, handled.error))
         return self._requests.add(handled).then(
@@ -90,6 +90,6 @@ class LocalServer:
         )
 
     def _report_fault(self, row: ApiRow, error: EngineError | None) -> None:
-        """Report the fault of a handler that failed after its call."""
+        """Report the exception of a handler that failed after its call."""
         if isinstance(error, HandlerFailed):
             self._server.events.on_fault(row, error.fault)

@@ -1,20 +1,20 @@
-"""A broker's meters, by the object names that Kafka's brokers give them in JMX.
+"""A broker's meters, by Kafka's JMX object names.
 
 | domain and type | meters |
 |---|---|
-| `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic once there was some |
-| `kafka.server` ReplicaManager | in-sync sets that grew, shrank, could not |
-| `kafka.server` SessionExpireListener, FetchSessionCache | sessions that expired, that made room |
-| `kafka.log` LogFlushStats | syncs of segments, and their times |
+| `kafka.server` BrokerTopicMetrics | traffic of all topics, and of each topic with traffic |
+| `kafka.server` ReplicaManager | ISR expansions, shrinks, failed updates |
+| `kafka.server` SessionExpireListener, FetchSessionCache | expired sessions, evictions |
+| `kafka.log` LogFlushStats | fsyncs of segments, and their times |
 | `kafka.controller` ControllerStats | unclean elections, events of the controller and their times |
 | `kafka.network` RequestMetrics | requests by API and version, their times and sizes by API |
 
-Events are counted where they happen, by one addition each. The rates are made of the counts every
-five seconds, all at once; a topic without traffic since is passed over.
+Events are counted where they happen, by one addition each. Every five seconds all rates are
+computed from the counts; topics without traffic since the last tick are skipped.
 
 Source: BrokerTopicMetrics, BrokerTopicStats, ReplicaManager, ControllerStats and RequestChannel of
-3.9.1. Differs: the meters of a broker tick together, where each of Kafka's ticks five seconds after
-its own first event.
+3.9.1. Differs: all meters of a broker tick together; in Kafka each meter ticks five seconds after
+its first event.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 class _Kind(NamedTuple):
-    """A meter of topics: whether each topic has one, and only while it has a leader here."""
+    """A meter of BrokerTopicMetrics; whether each topic has one, and only on the topic's leader."""
 
     name: str
     is_of_topics: bool = True
@@ -79,7 +79,7 @@ _values_of: Final = attrgetter(*COUNT_NAMES)
 
 
 class _Topic:
-    """The counts of a topic at the last tick, and the meters of those that are not 0."""
+    """The counts of a topic at the last tick, and its meters with a count above 0."""
 
     __slots__ = ("meters", "values")
 
@@ -89,7 +89,7 @@ class _Topic:
 
 
 class _Replicas:
-    """The partitions of a topic that have a replica here, and those of them that are led here."""
+    """The partitions of a topic on this broker, and those that it leads."""
 
     __slots__ = ("here", "led")
 
@@ -108,27 +108,27 @@ class BrokerMeters:
         others: Callable[[], Mapping[str, int | Histogram]],
         clock: Clock,
     ) -> None:
-        """`existing` returns the topics of the cluster.
+        """Create the meters; `existing` returns the topics of the cluster.
 
-        `others` returns the figures that belong to no topic, by JMX object names: of meters the
-        count, of timers the times in microseconds.
+        `others` returns the broker-wide figures by JMX object name: the count of a meter, or the
+        histogram of a timer in microseconds.
         """
         self._counts = counts
         self._existing = existing
         self._others = others
         self._clock = clock
-        #: Number of the last tick that is complete. Readings may come between two steps of a tick:
-        #: they must not use half of it.
+        #: Number of the last complete tick. Readings may come between two steps of a tick, and must
+        #: not use half of it.
         self._number = 0
-        #: When the tick began that is under way or was the last (monotonic).
+        #: Monotonic time of the last tick.
         self._ticked_ms = clock.monotonic_ms()
         #: Meters of each topic with traffic, until the topic is deleted.
         self._topics: dict[str, _Topic] = {}
-        #: Counts of all topics up to the last tick, and their meters, in the order of COUNT_NAMES.
-        #: Topics that are deleted later stay in them.
+        #: Sums of the counts over all topics at the last tick, and their meters, in the order of
+        #: COUNT_NAMES. Deleted topics stay included.
         self._totals = [0] * len(COUNT_NAMES)
         self._meters = [Meter(self._ticked_ms, 0) for _ in COUNT_NAMES]
-        #: Meters of figures that belong to no topic, by JMX object name.
+        #: Meters of broker-wide figures, by JMX object name.
         self._other_meters: dict[str, Meter] = {}
         #: Counts of the replicas of each topic on this broker.
         self._replicas: dict[str, _Replicas] = {}
@@ -136,9 +136,9 @@ class BrokerMeters:
     # Roles
 
     def note_role(self, key: TopicPartition, *, is_leader: bool) -> None:
-        """Note the role of a partition here; the last leader of a topic ends its counts of leaders.
+        """Record the role of a partition; after a topic's last leader, end its leader meters.
 
-        Those of all topics go on. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
+        The broker's totals continue. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
         """
         replicas = self._replicas.get(key.topic)
         if replicas is None:
@@ -152,7 +152,7 @@ class BrokerMeters:
             self._reset(key.topic, _OF_LEADERS)
 
     def note_stopped(self, key: TopicPartition) -> None:
-        """Note that a replica has left this broker; a topic's last one ends the topic's meters."""
+        """Record that a replica left this broker; after a topic's last one, end its meters."""
         replicas = self._replicas.get(key.topic)
         if replicas is None:
             return
@@ -170,7 +170,7 @@ class BrokerMeters:
         self._topics.pop(topic, None)
 
     def _reset(self, topic: str, indexes: Collection[int]) -> None:
-        """Set some counts of a topic to 0 and end their meters; the broker's totals stay.
+        """Set some counts of a topic to 0 and remove their meters; the broker's totals stay.
 
         Kafka removes a topic's meters when the broker no longer leads (or follows) it.
         """
@@ -190,13 +190,13 @@ class BrokerMeters:
     # Ticks
 
     def tick(self) -> Iterator[None]:
-        """Make the rates of the counts, topic by topic."""
+        """Update all meters from the counts, one topic for each step."""
         number = self._number + 1
         for topic in list(self._counts.by_topic):
             if topic in self._replicas or topic in self._existing():
                 self._tick_topic(topic, number)
             else:
-                # Counted for requests that came as it was deleted, or to the wrong broker.
+                # The counts come from requests during its deletion, or to the wrong broker.
                 self._forget(topic)
             yield
         for meter, total in zip(self._meters, self._totals, strict=True):
@@ -224,21 +224,21 @@ class BrokerMeters:
         known.values = values
 
     def _known(self, topic: str) -> _Topic:
-        """Return the meters of a topic, created at the first use."""
+        """Return the meters of a topic, created on the first call."""
         known = self._topics.get(topic)
         if known is None:
             known = self._topics[topic] = _Topic()
         return known
 
     def _meter_of(self, topic: _Topic, index: int) -> Meter:
-        """Return a meter of a topic; a new one begins at the last tick that is over."""
+        """Return a meter of a topic; a new meter starts at the last complete tick."""
         meter = topic.meters.get(index)
         if meter is None:
             meter = topic.meters[index] = Meter(self._ticked_ms, self._number)
         return meter
 
     def _other(self, name: str) -> Meter:
-        """Return a meter that is of no topic, as `_meter_of` does."""
+        """Return a broker-wide meter; a new meter starts at the last complete tick."""
         meter = self._other_meters.get(name)
         if meter is None:
             meter = self._other_meters[name] = Meter(self._ticked_ms, self._number)
@@ -247,7 +247,7 @@ class BrokerMeters:
     # Reading
 
     def metrics(self) -> Iterator[BrokerMetric]:
-        """Yield the meters as they are now."""
+        """Yield the present values of all meters and timers."""
         now_ms = self._clock.monotonic_ms()
         for topic in sorted(self._counts.by_topic):
             yield from self._of_topic(topic, now_ms)
@@ -263,7 +263,7 @@ class BrokerMeters:
                 yield BrokerMetric(name, reading)
 
     def _of_topic(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
-        """Yield the meters of a topic that have counted something."""
+        """Yield the meters of a topic with a count above 0."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
@@ -277,16 +277,16 @@ class BrokerMeters:
 
 
 def _count_of(counted: int | Histogram) -> int:
-    """Return how many events were counted, or how many values a histogram has."""
+    """Return a count, or the number of values in a histogram."""
     return counted if isinstance(counted, int) else counted.moments.count
 
 
 def broker_counts(
     isr: IsrCounts, controller: Controller, requests: RequestMetrics, expired_count: int
 ) -> dict[str, int | Histogram]:
-    """Return the figures that belong to no topic, by the JMX names of meters and timers.
+    """Return the broker-wide figures by the JMX names of meters and timers.
 
-    `expired_count` counts expired sessions with the metadata store.
+    `expired_count` is the number of expired sessions with the metadata store.
     """
     manager = "kafka.server:type=ReplicaManager,name="
     listener = "kafka.server:type=SessionExpireListener,name="
@@ -318,7 +318,7 @@ def open_meters(
     clock: Clock,
     tasks: LoopTasks,
 ) -> BrokerMeters:
-    """Return the meters of a broker that has no roles yet; they tick from now on."""
+    """Return a broker's meters, connected to its roles and to a task that ticks them."""
     meters = BrokerMeters(storage.replica_manager.topic_counts, existing, others, clock)
     storage.leadership.on_role(
         lambda replica: meters.note_role(replica.topic_partition, is_leader=replica.is_leader),

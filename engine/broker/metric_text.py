@@ -1,11 +1,11 @@
-"""Gauges, meters, histograms and timers of a broker as text, a line each, for another process.
+"""Encode a broker's metrics as text, one line for each, for another process; and decode them.
 
 ```
 gauge kafka.log:type=Log,name=Size,topic=t,partition=0 712
 meter kafka.server:type=ReplicaManager,name=IsrShrinksPerSec 2 0.001 0.0 0.004 0.002
 ```
 
-A broker has ten gauges for each partition: as rows of JSON, those of 10,000 partitions would keep
+A broker has ten gauges for each partition: encoding those of 10,000 partitions as JSON would block
 the loop for most of a second.
 """
 
@@ -23,19 +23,19 @@ _HISTOGRAM_SIZE: Final = len(HistogramReading._fields)
 
 
 class BrokerMetric(NamedTuple):
-    """A metric: its object name in JMX, and its value."""
+    """A metric: its JMX object name, and its value."""
 
     name: str
     value: MetricValue
 
 
 def encode_metrics(metrics: Iterable[BrokerMetric]) -> str:
-    """Return metrics as text."""
+    """Return the metrics as lines of text."""
     return "\n".join([_line(name, value) for name, value in metrics])
 
 
 def _line(name: str, value: MetricValue) -> str:
-    """Return one metric as `kind name figures…`; numbers by repr, so that none is rounded."""
+    """Return the line of one metric, `kind name figures…`; numbers by repr, so they are exact."""
     if isinstance(value, MeterReading):
         return f"meter {name} {' '.join(map(repr, value))}"
     if isinstance(value, HistogramReading):
@@ -46,13 +46,13 @@ def _line(name: str, value: MetricValue) -> str:
 
 
 def decode_metrics(text: str) -> dict[str, MetricValue]:
-    """Return the metrics of a text by name; raises ValueError, KeyError for an unknown kind."""
+    """Return the metrics in a text by name; raises ValueError, KeyError for an unknown kind."""
     found: dict[str, MetricValue] = {}
-    # Not splitlines: the path of a directory may have other characters that end lines.
+    # Not splitlines: a directory's path may contain other line separators.
     for line in text.split("\n") if text else ():
         kind, _, rest = line.partition(" ")
         if kind == _GAUGE:
-            # Nearly all are: ten of each partition.
+            # Nearly all metrics are gauges.
             name, _, figure = rest.rpartition(" ")
             found[name] = int(figure) if figure.isdecimal() else _gauge_value(figure)
         else:
@@ -85,7 +85,7 @@ def _timer(figures: list[str]) -> TimerReading:
     return TimerReading(_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
 
 
-#: How many figures the other kinds of metrics have, and how they are read.
+#: Number of figures of the other kinds of metrics, and the function that parses them.
 _KINDS: Final[dict[str, tuple[int, Callable[[list[str]], MetricValue]]]] = {
     "meter": (_METER_SIZE, _meter),
     "histogram": (_HISTOGRAM_SIZE, _histogram),

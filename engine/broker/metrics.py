@@ -1,19 +1,19 @@
-"""A broker's gauges, by the object names that Kafka's brokers give them in JMX.
+"""A broker's gauges, by Kafka's JMX object names.
 
 | domain and type | gauges |
 |---|---|
 | `kafka.server` ReplicaManager, KafkaServer | partitions, leaders, ISR; state |
-| `kafka.cluster` Partition | of each partition that this broker leads or follows |
+| `kafka.cluster` Partition | for each partition that this broker leads or follows |
 | `kafka.log` Log, LogManager, LogCleaner, LogCleanerManager | sizes and offsets; directories; cleaning |
-| `kafka.controller` KafkaController | of the cluster; 0 on a broker that is not the controller |
+| `kafka.controller` KafkaController | the cluster; 0 on a broker that is not the controller |
 | `kafka.coordinator.group` GroupMetadataManager | groups by state, offsets |
 
-Each is read from the broker's state as it is asked for, and none costs a request anything.
+Gauges are computed from the broker's state when they are read; requests do no work for them.
 
 Source: ReplicaManager, Partition, UnifiedLog, LogManager, LogCleanerManager, KafkaController,
 GroupMetadataManager of 3.9.1; those of fetchers are in `fetcher_metrics.py`, meters in `meters.py`.
-Differs: of two cleaner threads Kafka shows the longest cleaning, here it is the last of all;
-OfflineReplicaCount counts, where 3.9.1 compares with a class that no partition has and returns 0.
+Differs: max-clean-time-secs is of the last cleaning, in Kafka the longest among the threads' last
+ones. OfflineReplicaCount counts; 3.9.1 compares with a class that no partition has and returns 0.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.znode.values import PartitionAssignment, PartitionStateNode
 
-#: BrokerState.RUNNING.
+#: The number of BrokerState.RUNNING.
 _RUNNING: Final = 3
 _PER_CENT: Final = 100
 _MS_PER_S: Final = 1_000
@@ -48,7 +48,10 @@ _GROUP_STATES: Final = {
 
 
 def storage_metrics(storage: Storage, compacted: Iterable[LogCompaction]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of a broker's partitions and logs; `compacted` are the states of logs."""
+    """Yield the gauges of partitions, logs, cleaner and log directories.
+
+    `compacted` has the cleaner's state of each compacted log.
+    """
     replicas, logs = storage.replica_manager, storage.logs
     partitions = [partition for _, partition in sorted(replicas.partitions.items())]
     compacted = list(compacted)
@@ -69,7 +72,7 @@ def server_metrics(
     logs: Iterable[LocalLog],
     offline_count: int,
 ) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the replica manager, and of the broker's state."""
+    """Yield the gauges of the replica manager, and the broker's state."""
     here = list(partitions)
     led = [partition for partition in here if partition.is_leader]
     counts = {
@@ -88,7 +91,7 @@ def server_metrics(
 
 
 def cleaner_metrics(compacted: Sequence[LogCompaction]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the cleaner: the dirtiest log, and the last cleaning."""
+    """Yield the gauges of the cleaner: the highest dirty ratio, and the last cleaning."""
     ratios = [log.dirty_ratio for log in compacted if log.phase is not CompactionPhase.UNCLEANABLE]
     dirtiest = int(_PER_CENT * max(ratios, default=0.0))
     yield BrokerMetric("kafka.log:type=LogCleanerManager,name=max-dirty-percent", dirtiest)
@@ -103,7 +106,7 @@ def cleaner_metrics(compacted: Sequence[LogCompaction]) -> Iterator[BrokerMetric
 
 
 def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of each partition; ISR gauges are 0 unless this broker leads."""
+    """Yield the gauges of each partition; those of the ISR are 0 unless this broker leads."""
     for partition in partitions:
         leads = partition.is_leader
         gauges = {
@@ -135,9 +138,9 @@ def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
 def directory_metrics(
     directories: Iterable[LogDirectory], compacted: Iterable[tuple[str, LogCompaction]]
 ) -> Iterator[BrokerMetric]:
-    """Yield the gauges of log directories: online state, and bytes that the cleaner cannot clean.
+    """Yield the gauges of log directories: offline state, and bytes in uncleanable logs.
 
-    `compacted` are the compacted logs, each with the path of its log directory.
+    `compacted` has the compacted logs, each with the path of its log directory.
     """
     paths = {directory.path: directory.is_online for directory in directories}
     left_alone = [
@@ -157,7 +160,7 @@ def directory_metrics(
 
 
 def controller_metrics(context: ControllerContext, *, is_active: bool) -> Iterator[BrokerMetric]:
-    """Yield the gauges of the controller; 0 on a broker that is not the controller."""
+    """Yield the gauges of the controller, all 0 on a broker that is not the controller."""
     gauges: dict[str, int] = {
         "ActiveBrokerCount": len(context.live_brokers),
         "ActiveControllerCount": 1,
@@ -191,7 +194,7 @@ def _is_under_replicated(partition: Partition) -> bool:
 
 
 def _replication_factor(partition: Partition) -> int:
-    """Return the number of replicas without those that a running reassignment adds.
+    """Return the number of assigned replicas without those that a reassignment adds.
 
     Source: OngoingReassignmentState.replicationFactor.
     """
@@ -207,7 +210,7 @@ def _is_at_min_isr(partition: Partition) -> bool:
 
 
 def _imbalance_count(context: ControllerContext) -> int:
-    """Return how many partitions are led by another broker than their preferred leader.
+    """Return the number of partitions that count as imbalanced.
 
     Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are being deleted
     do not count.
@@ -222,7 +225,7 @@ def _imbalance_count(context: ControllerContext) -> int:
 def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -> bool:
     """Return True if the leader is not the preferred leader.
 
-    A preferred leader that a reassignment adds counts only once it is in sync.
+    A preferred leader that a reassignment adds counts as imbalanced from its ISR membership on.
 
     Source: ControllerContext.hasPreferredLeader.
     """
@@ -235,7 +238,7 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a value in an object name. Source: javax.management.ObjectName.quote."""
+    """Quote a value for an object name. Source: javax.management.ObjectName.quote."""
     escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
     return f'"{escaped}"'
 

@@ -1,13 +1,13 @@
-"""Requests of one broker to the current controller, one after the other.
+"""Send requests of one broker to the current controller, one at a time.
 
 ```
-queue ── look it up ── not known ────────────────────────────> after a pause, again
-             └─ head is sent ──> channel ── response ────────> its promise, next
-                                  │ lost, or NOT_CONTROLLER
-                                  └──────────────────────────> after a pause, look it up again
+queue ── find the controller ── unknown ─────────────────────> retry after a pause
+             └─ first request ──> channel ── response ───────> promise, next request
+                                   │ lost, or NOT_CONTROLLER
+                                   └─────────────────────────> find it again after a pause
 ```
 
-A request has no deadline: it is repeated until it is answered or the broker stops.
+A request has no deadline: it is repeated until it has a response or the broker stops.
 
 Source: Kafka's NodeToControllerChannelManager.
 """
@@ -34,42 +34,44 @@ from engine.wire.structs import Message, Struct
 _log = logging.getLogger("kafka.server.NodeToControllerChannelManager")
 
 
-#: The controller's responses to brokers.
+#: The responses to requests of brokers to the controller.
 ControllerResponse: TypeAlias = (
     "messages.AlterPartitionResponse | messages.AllocateProducerIdsResponse"
 )
 
 
 class BrokerStopped(EngineError):
-    """A request was not answered before this broker stopped."""
+    """The request failed because the requesting broker stopped."""
 
     def __init__(self) -> None:
         super().__init__("this broker has stopped")
 
 
 class _Request(NamedTuple):
+    """A queued request and the promise of its response."""
+
     call: Call
     promise: Promise[Message]
 
 
 class NodeToControllerChannel:
-    """The requests of one kind that one broker has for the controller."""
+    """A queue of requests from one broker to the controller."""
 
     def __init__(
         self, metadata_cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock
     ) -> None:
-        """Find the controller by the metadata cache at each send."""
+        """Create an empty queue; each attempt finds the controller in the metadata cache."""
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
         self._clock = clock
         #: Requests in order; the first one is in flight while `_is_busy`.
         self._requests: deque[_Request] = deque()
-        #: Channel to the controller `_controller_id`. None before the first request, and after it
-        #: failed or the controller changed.
+        #: Channel to the controller `_controller_id`. None before the first request, after a
+        #: failure, and after the controller changed.
         self._channel: PeerChannel | None = None
         self._controller_id: int | None = None
-        #: Whether a response is outstanding, or the pause before the request is sent again.
+        #: Whether a request is in flight, or waits for a retry.
         self._is_busy = False
         self._is_stopped = False
         #: Cancels the timer of the pause; None without one.
@@ -78,10 +80,10 @@ class NodeToControllerChannel:
     def send(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
-        """Promise the controller's response; the message is made of the version.
+        """Queue a request, which `message` makes for a version; promise the controller's response.
 
-        It fails with NoCommonVersion, with an ApiError if the controller's broker fails to serve
-        it, and when this broker stops.
+        Fails with NoCommonVersion, with ApiError if the controller fails to serve the request, and
+        with BrokerStopped when this broker stops.
         """
         if self._is_stopped:
             return Promise.failed(BrokerStopped())
@@ -91,7 +93,7 @@ class NodeToControllerChannel:
         return request.promise
 
     def stop(self) -> None:
-        """Send nothing more; requests without a response fail."""
+        """Close the channel; queued requests fail with BrokerStopped."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()
@@ -101,13 +103,13 @@ class NodeToControllerChannel:
             request.promise.fail(BrokerStopped())
 
     def _next(self) -> None:
-        """Send the next request, unless another has no response yet."""
+        """Send the next request, unless one is in progress."""
         if self._requests and not self._is_busy and not self._is_stopped:
             self._is_busy = True
             self._send_first()
 
     def _send_first(self) -> None:
-        """Send the first request to the controller; try again later if none is known."""
+        """Send the first request to the controller; retry later if none is known."""
         self._cancel = None
         channel = self._channel_to_controller()
         if channel is None:
@@ -117,7 +119,7 @@ class NodeToControllerChannel:
         response.watch(lambda: self._answered(response))
 
     def _channel_to_controller(self) -> PeerChannel | None:
-        """Return a channel to the current controller, None if unknown."""
+        """Return a channel to the current controller, None if it is unknown or unreachable."""
         controller_id = self._metadata_cache.controller_id
         if controller_id != self._controller_id:
             self._forget_controller()
@@ -128,7 +130,7 @@ class NodeToControllerChannel:
         return self._channel
 
     def _forget_controller(self) -> None:
-        """Close the channel to the controller; the next request finds it again."""
+        """Close the channel; the next attempt finds the controller again."""
         channel, self._channel, self._controller_id = self._channel, None, None
         if channel is not None:
             channel.close()
@@ -155,13 +157,13 @@ class NodeToControllerChannel:
             self._again()
 
     def _again(self) -> None:
-        """Send the first request again after the retry pause."""
+        """Send the first request again after CONTROLLER_CHANNEL_RETRY_MS."""
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 
 def _is_of_another(response: ControllerResponse) -> bool:
-    """Return whether an error in a response means that its broker is not the controller."""
+    """Return whether the response has NOT_CONTROLLER for the request or a partition."""
     if response.error_code == NOT_CONTROLLER:
         return True
     return isinstance(response, messages.AlterPartitionResponse) and any(

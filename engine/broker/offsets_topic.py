@@ -1,6 +1,6 @@
-"""The partitions of `__consumer_offsets` on this broker, as the coordinator of groups uses them.
+"""Append to and read `__consumer_offsets`, for the group coordinator.
 
-Records of a transaction count once its marker is there, and in the order of the markers.
+Records of a transaction count from its marker on, in the order of the markers.
 
 Source: GroupMetadataManager.appendForGroup, doLoadGroupsAndOffsets of 3.9.1.
 """
@@ -24,25 +24,31 @@ from engine.records.control import ControlType, control_type
 from engine.records.record import NO_SEQUENCE, Record
 from engine.replication.delayed_produce import ProduceResult
 
-#: No replica is waited for, and none has to be in sync but the leader.
+#: acks=0: waits for no other replica, and ignores min.insync.replicas.
 _NO_WAITING: Final = Waiting(required_acks=0, timeout_ms=0)
 
 
 class OffsetsTopic:
-    """Appends to `__consumer_offsets`, and reads it; see `engine.groups.ports.GroupLog`."""
+    """The `__consumer_offsets` partitions of this broker.
+
+    Implements `engine.groups.ports.GroupLog`.
+    """
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
-        """Take acks, timeout and codec of offset commits from `config`."""
+        """Create it with the acks, timeout and codec of offset commits in `config`."""
         self._topic = topic
         self._config = config
         self._codec = Codec(config.offsets_topic_compression_codec)
-        #: Acks and timeout of appends that are awaited.
+        #: Acks and timeout of appends with `is_awaited`.
         self._waiting = Waiting(
             config.offsets_commit_required_acks, config.offsets_commit_timeout_ms
         )
 
     def partition_count(self) -> int:
-        """Return the number of partitions that the topic has, or will have."""
+        """Return the partition count of the topic.
+
+        Before it exists, the count it will be created with.
+        """
         return self._topic.partition_count() or self._config.offsets_topic_num_partitions
 
     def append(
@@ -66,13 +72,13 @@ class OffsetsTopic:
             waiting = self._waiting if is_awaited else _NO_WAITING
             return self._topic.append(partition, records, settings, waiting, _written)
         except BatchRefused:
-            # A client may name any producer, such as one without an epoch.
+            # A client may send any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))
 
     def append_fast(
         self, partition: int, key: bytes, value: bytes, now_ms: int, *, base_sequence: int
     ) -> int | Written | Promise[Written]:
-        """Append one record made at a time of now; see `GroupLog.append_fast`."""
+        """Append one record; see `GroupLog.append_fast`."""
         own = None
         if self._codec is Codec.NONE:
             own = self._topic.append_fast(
@@ -86,7 +92,7 @@ class OffsetsTopic:
         return own.then(_written) if isinstance(own, Promise) else _written(own)
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
-        """Read all records, in order; see `GroupLog.read`.
+        """Yield all records in order; see `GroupLog.read`.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
@@ -107,13 +113,13 @@ class OffsetsTopic:
 
 
 def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[LoadedRecords]:
-    """Yield the records, so many at a time as are loaded in one step."""
+    """Yield the records in lists of at most LOADED_AT_ONCE."""
     left = iter(records)
     while some := list(islice(left, LOADED_AT_ONCE)):
         yield LoadedRecords(some, open_producer_id)
 
 
 def _written(result: ProduceResult) -> Written:
-    """Return the result of an append with an error code, 0 for success."""
+    """Convert the result of an append: error code, 0 for success, and base offset."""
     code = 0 if result.error is None else result.error.code
     return Written(code, result.base_offset)

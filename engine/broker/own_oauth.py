@@ -1,15 +1,15 @@
-"""Source of the access tokens by which a broker logs in to other brokers.
+"""The source of the access tokens with which a broker logs in to other brokers.
 
-| `sasl.login.callback.handler.class` of the listener between brokers | token |
+| `sasl.login.callback.handler.class` of the inter-broker listener | token |
 |---|---|
-| none, or OAuthBearerUnsecuredLoginCallbackHandler | unsecured, of `unsecuredLoginStringClaim_sub` in the JAAS entry |
-| OAuthBearerLoginCallbackHandler | the content of the file that `sasl.oauthbearer.token.endpoint.url` names |
+| none, or OAuthBearerUnsecuredLoginCallbackHandler | unsigned, for `unsecuredLoginStringClaim_sub` in the JAAS entry |
+| OAuthBearerLoginCallbackHandler | content of the file `sasl.oauthbearer.token.endpoint.url` |
 
-It is read again for each authentication, also of a connection that goes on (KIP-368).
+The token is read again for each authentication and re-authentication (KIP-368).
 
 Source: OAuthBearerUnsecuredLoginCallbackHandler, OAuthBearerLoginCallbackHandler of 3.9.1.
-Differs: tokens come from no address of the network, which would keep the broker waiting; an unsecured
-one has no other claims.
+Differs: tokens are not requested over the network, which would block the broker; an unsigned token
+has no other claims.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNSECURED: Final = "unsecuredLogin"
 
 
 def own_oauth_login(of_listener: ListenerSettings, entry: JaasEntry) -> OAuthLogin:
-    """Return how this broker gets access tokens for other brokers; raises ConfigError."""
+    """Return the source of this broker's access tokens for other brokers; raises ConfigError."""
     handler = of_listener.own_text(LOGIN_HANDLER, OAUTHBEARER) or of_listener.text(LOGIN_HANDLER)
     if handler in _SIGNED_HANDLERS:
         url = of_listener.text(_URL)

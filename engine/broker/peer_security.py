@@ -1,11 +1,11 @@
-"""Authentication of a broker to other brokers, by the settings of the listener between brokers.
+"""The authentication of a broker to other brokers, from the settings of the inter-broker listener.
 
-| setting | |
+| setting | meaning |
 |---|---|
-| `sasl.mechanism.inter.broker.protocol` | one of that listener's mechanisms |
-| that listener's key and trust store | with TLS: the certificate shown, and the trusted ones |
+| `sasl.mechanism.inter.broker.protocol` | one of the listener's mechanisms |
+| the listener's key store and trust store | TLS: own certificate, trusted certificates |
 | `listener.name.<l>.<mechanism>.sasl.jaas.config` | the broker's `username` and `password` |
-| the same of OAUTHBEARER | the source of the broker's token: `own_oauth.py` |
+| the same for OAUTHBEARER | the source of the broker's token: `own_oauth.py` |
 
 Source: ChannelBuilders.create, JaasContext.loadServerContext, KafkaConfig.validateValues.
 """
@@ -23,7 +23,7 @@ from engine.host.ports import Clock, Entropy
 
 
 def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
-    """Return how this broker authenticates to other brokers; raises ConfigError."""
+    """Return the listener, SASL login and TLS layer for other brokers; raises ConfigError."""
     listener = live.config.between_brokers
     new_conversation = _conversations(live, entropy, clock) if listener.has_sasl else None
     layer_to = tls.layer_to_peers(listener) if listener.has_tls else None
@@ -33,7 +33,7 @@ def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock
 def _conversations(
     live: LiveConfig, entropy: Entropy, clock: Clock
 ) -> Callable[[], SaslConversation]:
-    """Return a factory of SASL conversations, one for each new connection to a peer."""
+    """Return a factory of SASL conversations, one for each new connection to a broker."""
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
     own = own_login(live.settings, live.config)
     login = SaslSettings(mechanism, own.username, own.password, oauth=own.oauth)

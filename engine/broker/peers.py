@@ -1,12 +1,12 @@
-"""The channels to other brokers: a direct call in this process, a connection to any other (D12).
+"""The channels to other brokers: calls in the same process, connections to other processes (D12).
 
-A caller sees no difference between the two: a request goes in, a promise of the response out. It
-fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
-another EngineError if the broker was not reached or was lost.
+Both kinds have the same interface: `send` takes a request and returns a promise of the response.
+The promise fails with ApiError if the broker failed to serve this request, and with another
+EngineError if the connection failed or was lost.
 
-Brokers of one process between which a fault is set (`engine.host.network_links`) have a connection,
-too: the faults of connections need no twin for calls then. When the fault comes or goes, the
-channels of the other kind end, as connections that break do, and the next request makes new ones.
+Brokers in one process with a fault on their link (`engine.host.network_links`) use a connection
+too, so that faults need to be implemented for connections only. When the fault begins or ends,
+channels of the other kind are broken off, and the next request opens new ones.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ from engine.wire.headers import api
 from engine.wire.structs import Message, Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
-#: Kafka's numbers of the protocols.
+#: Kafka's numbers of the security protocols.
 _PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
-#: Serves a request of a broker by the API's name, a version and the message, or its values.
+#: Serves a local request: the API's name, a version, and the message or its values.
 Serve: TypeAlias = Callable[[str, int, object], Promise[Message]]
 
 
 class ChannelSettings(NamedTuple):
-    """The time-outs of responses, with Kafka's defaults, and the buffer for records.
+    """The timeouts of responses, with Kafka's defaults, and the receive buffer of replica fetches.
 
-    The buffer is the kernel's where `replica.socket.receive.buffer.bytes` is not set.
+    A buffer size of −1 is the kernel's (`replica.socket.receive.buffer.bytes` is not set).
     """
 
     controller_timeout_ms: int = 30_000
     replica_timeout_ms: int = 30_000
     replica_receive_buffer_bytes: int = -1
-    #: Whether brokers of this process exchange bytes in place of messages.
+    #: Whether requests to brokers in this process are encoded and decoded.
     encodes_local_messages: bool = False
 
 
 class PeerSecurity(NamedTuple):
-    """Listener, protocol, SASL and TLS of connections to brokers of other processes."""
+    """Listener, protocol, SASL and TLS of connections to brokers in other processes."""
 
     listener: str
     protocol: str = "PLAINTEXT"
-    #: Begins an authentication; None: the listener has no SASL.
+    #: Begins a SASL authentication; None if the listener has no SASL.
     new_conversation: Callable[[], SaslConversation] | None = None
-    #: Encrypts a connection to a host; None: the listener has no TLS.
+    #: Returns the TLS layer for a host; None if the listener has no TLS.
     layer_to: LayerTo | None = None
 
 
 class PeerChannel(Protocol):
-    """The channel to one broker, for one of its clients."""
+    """A channel to one broker, with a single user."""
 
     @property
     def is_same(self) -> bool:
-        """Return whether it runs in this process, in the life of the last request."""
+        """Return whether the broker is in this process, not restarted since the last request."""
         ...
 
     def send(self, call: Call) -> Promise[Message]:
@@ -76,16 +76,16 @@ class PeerChannel(Protocol):
         ...
 
     def close(self) -> None:
-        """Close it; open requests fail."""
+        """Close the channel; open requests fail."""
         ...
 
 
 def _ignore(channel: object) -> None:
-    """Stand for a listener that is not set."""
+    """Do nothing: the default listener."""
 
 
 class LocalChannel:
-    """A channel to a broker of this process; it may have stopped, or not be there yet."""
+    """A channel to a broker in this process, which may have stopped or not have started."""
 
     def __init__(
         self,
@@ -95,25 +95,25 @@ class LocalChannel:
         *,
         encodes: bool = False,
     ) -> None:
-        """Begin; `on_close` is called when the channel is closed.
+        """Create the channel; `on_close` is called when the channel is closed.
 
-        Where it `encodes`, requests and responses go through their bytes, and values are not
-        allowed as requests.
+        With `encodes`, requests and responses are encoded and decoded, and values are not used as
+        requests.
         """
         self._encodes = encodes
         self._broker_id = broker_id
         self._brokers = brokers
         self._on_close = on_close
-        #: Set by a fault between the brokers: all later requests fail.
+        #: Set by `break_off`: all later requests fail.
         self._is_broken = False
-        #: The handler of the broker when the last request was sent: after a restart it is another.
-        #: None before the first request.
+        #: The broker's handler at the last request: a restarted broker has another one. None before
+        #: the first request.
         self._requested: Serve | None = None
         #: The response to the last request, None before the first.
         self._response: Promise[Message] | None = None
 
     def send(self, call: Call) -> Promise[Message]:
-        """Serve a request at once, in the highest version that it allows."""
+        """Serve a request at once, in the highest version that it allows; promise the response."""
         if self._is_broken:
             return Promise.failed(self._lost())
         self._requested = serve = self._brokers.get(self._broker_id)
@@ -134,18 +134,18 @@ class LocalChannel:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the broker runs, in the life of the last request."""
+        """Return whether the broker runs and was not restarted since the last request."""
         return self._requested is not None and self._requested == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
-        """Abandon the last request's response, as the end of a connection does."""
+        """Abandon the response to the last request, as if a connection were closed."""
         self._on_close(self)
         response, self._response = self._response, None
         if response is not None:
             response.abandon()
 
     def break_off(self) -> None:
-        """End it as a connection that breaks: the last request fails, and all later ones."""
+        """Close the channel like a broken connection: the last request and all later ones fail."""
         self._is_broken, self._requested = True, None
         response = self._response
         self.close()
@@ -153,39 +153,39 @@ class LocalChannel:
             response.fail(self._lost())
 
     def _lost(self) -> ConnectionLost:
-        """Return the error of a channel that is broken off as the network's faults change."""
+        """Return the error of a channel that was broken off."""
         return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
 class RemoteChannel:
-    """A broker of another process."""
+    """A channel to a broker in another process, or in this process over a connection."""
 
     is_same = False
 
     def __init__(
         self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore
     ) -> None:
-        """`on_close` is called when the channel is closed."""
+        """Create the channel; `on_close` is called when the channel is closed."""
         self._connection = connection
         self._on_close = on_close
 
     def send(self, call: Call) -> Promise[Message]:
-        """Send a request."""
+        """Send a request; promise the response."""
         return self._connection.send(call).then(message_of)
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._on_close(self)
         self._connection.close("it is not needed any more")
 
     def break_off(self) -> None:
-        """End the connection as one that breaks."""
+        """Close the connection because the faults of the link changed."""
         self._on_close(self)
         self._connection.close("the network between the brokers changed")
 
 
 class Peers:
-    """Opens channels to brokers by the inter-broker listener."""
+    """Opens channels to brokers over the inter-broker listener."""
 
     def __init__(
         self,
@@ -199,39 +199,41 @@ class Peers:
         settings: ChannelSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
-        """`local` are the brokers of this process, filled by the code that starts and stops them.
+        """Create it without channels.
 
-        `links` has the faults between brokers; None: there are never any.
+        `local` has the brokers in this process, and changes over time.
+
+        `links` has the faults between brokers, None if there are never any.
         """
         self._network = network
         self._links = links
-        #: Open channels to brokers of this process, each with the broker's id: changed faults of a
+        #: Open channels to brokers in this process, each with the broker id: changed faults of a
         #: link break them off.
         self._local: dict[LocalChannel | RemoteChannel, int] = {}
-        #: Ends the calls of `_faults_changed`.
+        #: Unregisters `_faults_changed`.
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
             self._end_of_changes = links.on_change(self._faults_changed)
         self._timers = timers
         self._clock = clock
-        #: Handlers of the brokers in this process, by id; shared, and changed by starts and stops.
+        #: Handlers of the brokers in this process, by id; changed by their starts and stops.
         self._local_handlers = local
         self._broker_id = broker_id
-        #: Name of the listener that brokers use among each other.
+        #: Name of the inter-broker listener.
         self.listener = security.listener
         self._security = security
         self._settings = settings or ChannelSettings()
 
     def channel(self, broker: BrokerNode) -> PeerChannel | None:
-        """Return a controller's channel to a broker, or a broker's to its controller.
+        """Return a channel between a controller and a broker, in either direction.
 
-        None (and an error in the log) if the broker cannot be reached. Requests name this broker's
-        id as their client.
+        Returns None, and logs an error, if the broker has no suitable endpoint. The client id of
+        requests is this broker's id.
         """
         return self._channel(broker, str(self._broker_id), self._settings.controller_timeout_ms)
 
     def replica_channel(self, broker: BrokerNode, client_id: str) -> PeerChannel | None:
-        """Return a follower's channel to its leader, None as for `channel`."""
+        """Return a follower's channel to its leader, None as in `channel`."""
         settings = self._settings
         return self._channel(
             broker, client_id, settings.replica_timeout_ms, settings.replica_receive_buffer_bytes
@@ -240,7 +242,10 @@ class Peers:
     def _channel(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> PeerChannel | None:
-        """Return a channel to a broker, local if in this process; None without an endpoint."""
+        """Return a channel to a broker, a local one if possible.
+
+        None without a suitable endpoint.
+        """
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
         if is_local and not self._is_faulty(broker_id):
@@ -278,22 +283,22 @@ class Peers:
         return channel
 
     def _network_to(self, broker_id: int) -> Network:
-        """Return the network for connections to a broker, subject to the faults of its link."""
+        """Return the network for connections to a broker, with the faults of its link."""
         if self._links is None:
             return self._network
         return LinkedNetwork(self._network, self._links, str(self._broker_id), str(broker_id))
 
     def _is_faulty(self, broker_id: int) -> bool:
-        """Return whether the link to a broker has faults: a direct call would escape these."""
+        """Return whether the link to a broker has faults, which a direct call would bypass."""
         links = self._links
         return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
 
     def _forget(self, channel: LocalChannel | RemoteChannel) -> None:
-        """Remove a channel that was closed: changed faults no longer break it off."""
+        """Remove a closed channel."""
         self._local.pop(channel, None)
 
     def _faults_changed(self) -> None:
-        """Break the channels to brokers of this process that are of the wrong kind now."""
+        """Break off the channels to brokers in this process that have the wrong kind now."""
         wrong = [
             channel
             for channel, broker_id in self._local.items()
@@ -302,7 +307,7 @@ class Peers:
         do_each(wrong, _break_off)
 
     def close(self) -> None:
-        """Ignore all later faults: the broker stops."""
+        """Ignore changed faults from now on."""
         self._end_of_changes()
 
 
@@ -311,4 +316,4 @@ def _break_off(channel: LocalChannel | RemoteChannel) -> None:
 
 
 def _nothing() -> None:
-    """Stand for the function that ends something, where nothing has begun."""
+    """Do nothing: there is nothing to unregister."""

@@ -1,13 +1,13 @@
-"""Quotas and credentials of clients from their znodes, for the code that enforces them.
+"""Read client quotas and SCRAM credentials from their znodes.
 
-| node | for |
+| node | content |
 |---|---|
-| `/config/users/<u>`, `…/clients/<c>`, `/config/clients/<c>` | requests: `QuotaLimits` |
-| `/config/users/<u>` | authentication by SCRAM: `ScramCredentials` |
-| `/config/ips/<a>` | arrivals of connections: `AddressRates` |
+| `/config/users/<u>`, `…/clients/<c>`, `/config/clients/<c>` | request quotas: `QuotaLimits` |
+| `/config/users/<u>` | SCRAM credentials: `ScramCredentials` |
+| `/config/ips/<a>` | connection creation rates: `AddressRates` |
 
-A value that is no number leaves the quotas of its node as they are, a credential that cannot be
-read is none; both are logged.
+After an invalid number the present quotas of the node are kept; an unreadable credential counts as
+missing. Both are logged.
 
 Source: UserConfigHandler, ClientIdConfigHandler, IpConfigHandler of 3.9.1.
 """
@@ -34,41 +34,41 @@ from engine.znode.paths import (
 
 _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
-#: The kinds of entities that quotas are for, as changes name them.
+#: The kinds of entities with quotas, by the first part of their path.
 QUOTA_ENTITIES: Final = (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
 _RATE: Final = "connection_creation_rate"
 
 
 class AddressRates:
-    """Limits of connections per second by address; None is no limit."""
+    """Limits of connections per second by address; None means no limit."""
 
     def __init__(self) -> None:
         self.default: int | None = None
         self.by_address: dict[str, int] = {}
 
     def rate_of(self, address: str) -> int | None:
-        """Return the bound of an address."""
+        """Return the limit of an address, None without one."""
         return self.by_address.get(address, self.default)
 
 
 class QuotaSettings:
-    """Keeps limits equal to the znodes."""
+    """Quotas and credentials, updated from the znodes."""
 
     def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
-        """`address_of` resolves a host, and returns None for an unknown one."""
-        #: Client quotas by user and client id; shared with those who enforce them.
+        """Create it without quotas; `address_of` resolves a host name, None for an unknown one."""
+        #: Request quotas by user and client id; shared with the code that enforces them.
         self.limits = QuotaLimits()
         #: Connection rates by address; shared with the listeners.
         self.rates = AddressRates()
         #: SCRAM credentials of users, which are stored in the same znodes.
         self.credentials = ScramCredentials()
-        #: Called after each change of limits.
+        #: Called after each change of quotas.
         self.on_change: Callable[[], None] = lambda: None
         self._znodes = znodes
         self._address_of = address_of
 
     async def load(self) -> None:
-        """Read all quotas."""
+        """Read all quotas and credentials; remove those without a node."""
         paths = []
         for kind in QUOTA_ENTITIES:
             for name in await self._names(kind):
@@ -80,7 +80,7 @@ class QuotaSettings:
         for owner in self.limits.owners() - known:
             self.limits.take(owner, {})
         self.credentials.keep(filter(None, map(_user_of, paths)))
-        # Connections are counted by the rates of before until all are read.
+        # The old rates apply until all new ones are read.
         rates = AddressRates()
         for path in paths:
             await self._apply(path, rates)
@@ -88,14 +88,14 @@ class QuotaSettings:
         self.on_change()
 
     async def apply(self, entity_path: str) -> None:
-        """Read the quotas of one entity, named as in a change."""
+        """Read the quotas of one entity; `entity_path` is that of a change node."""
         await self._apply(entity_path, self.rates)
         self.on_change()
 
     async def _apply(self, entity_path: str, rates: AddressRates) -> None:
-        """Apply the settings of one entity: credentials of a user, and quotas.
+        """Read one entity: the credentials of a user, and quotas.
 
-        The rate of an address goes into `rates`.
+        The rate of an address is stored in `rates`.
         """
         config = await self._read(config_path(entity_path))
         user = _user_of(entity_path)
@@ -140,7 +140,7 @@ class QuotaSettings:
             rates.by_address[address] = rate
 
     async def _names(self, path: str) -> list[str]:
-        """Return the names of a config node's children, empty if the node does not exist."""
+        """Return the names of a node's children, empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")
         except NoNode:
@@ -151,7 +151,7 @@ class QuotaSettings:
 
 
 def _user_of(entity_path: str) -> str | None:
-    """Return the user of an entity's path, None for the default user and other entities."""
+    """Return the user of an entity path, None for the default user and other entities."""
     kind, name, *more = entity_path.split("/")
     if kind != USER_CONFIGS or more or name == DEFAULT:
         return None
@@ -159,7 +159,7 @@ def _user_of(entity_path: str) -> str | None:
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:
-    """Return user and client id of a quota entity's path, as `users/a/clients/b`."""
+    """Return the user and client id of an entity path such as `users/a/clients/b`."""
     kind, name, *more = entity_path.split("/")
     if kind == CLIENT_CONFIGS:
         return QuotaOwner(NONE, name)

@@ -1,13 +1,12 @@
-"""Faults of peers, and refused connections: counted, and logged at a bounded rate.
+"""Count and log invalid requests and refused connections, with a limited number of log lines.
 
-A port scan or a client of another protocol breaks a connection a millisecond, and one that leaks
-connections is refused as often; each is counted by its reason, and at most a few lines a period
-log it, with the number of those left out.
+A port scan or a client of another protocol may cause an error each millisecond. All are counted by
+their reason; a few lines per period are logged, with the number of omitted lines.
 
 | event | level, as in Kafka |
 |---|---|
-| a connection is closed for a fault of its peer | WARN |
-| an arrival is refused or has to wait: settings, descriptors | INFO |
+| a connection is closed because of an invalid request | WARN |
+| a new connection is refused or delayed: limits, descriptors | INFO |
 
 Source: reliability.md, hostile input.
 """
@@ -26,23 +25,23 @@ _acceptor_log = logging.getLogger("kafka.network.DataPlaneAcceptor")
 
 
 class _Lines:
-    """A bounded number of lines a period."""
+    """Writes a limited number of log lines per period."""
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
-        """Write with `log`.
+        """Create it; `log` writes a line.
 
-        `left_out` is the line for the number of lines that were not written.
+        `left_out` is the line with the number of lines that were omitted.
         """
         self._clock = clock
         self._log = log
         self._left_out = left_out
         self._period_began_ms = clock.monotonic_ms()
-        #: Lines of the present period that were written, and those that were left out.
+        #: Lines of the present period that were written, and that were omitted.
         self._line_count = 0
         self._dropped_count = 0
 
     def log(self, text: str, *values: object) -> None:
-        """Log a line unless the present period has used up its lines; dropped lines are counted."""
+        """Log a line, or count it as omitted if the period has used up its lines."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._period_began_ms >= REFUSAL_PERIOD_MS:
             if self._dropped_count:
@@ -59,23 +58,23 @@ class Refusals:
     """Counts refused requests and connections of one broker by their reason."""
 
     def __init__(self, clock: Clock) -> None:
-        """Count from 0."""
-        #: How often each reason was given.
+        """Create it with all counts 0."""
+        #: Number of events by reason.
         self.counts: Counter[str] = Counter()
-        #: Log lines for connections that were closed, with a limit per time.
+        #: Log lines for closed connections.
         self._cut = _Lines(clock, _log.warning, "%d more connections were closed for bad requests")
-        #: Log lines for connections that were rejected or delayed, by the first word of the reason.
-        #: Each has a limit of its own, so that a flood of one kind does not hide the others.
+        #: Log lines for rejected and delayed connections, by the first word of the reason, each
+        #: with its own limit.
         self._kept_out: dict[str, _Lines] = {}
         self._clock = clock
 
     def note(self, peer: str, reason: str) -> None:
-        """Count a connection that is closed."""
+        """Count and log a connection that is closed."""
         self._count_reason(reason)
         self._cut.log("connection of %s closed: %s", peer, reason)
 
     def keep_out(self, peer: str, reason: str) -> None:
-        """Count an arrival that is turned away or has to wait."""
+        """Count and log a new connection that is rejected or delayed."""
         self._count_reason(reason)
         kind = reason.partition(" ")[0]
         lines = self._kept_out.get(kind)
@@ -85,9 +84,9 @@ class Refusals:
         lines.log("connection of %s: %s", peer, reason)
 
     def _count_reason(self, reason: str) -> None:
-        """Count a reason; those beyond REFUSAL_KINDS_MAX are counted together."""
+        """Count a reason; above REFUSAL_KINDS_MAX reasons, new ones are counted as "other"."""
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:
             self.counts[reason] += 1
         else:
-            # Reasons hold numbers that the peer chose: it must not fill the memory with them.
+            # Reasons contain numbers from the peer, which must not fill the memory.
             self.counts["other"] += 1

@@ -1,7 +1,7 @@
-"""The znodes that a broker writes for itself (`znodes.md` §2).
+"""The znodes that a broker creates at its start (`znodes.md` §2).
 
 ```
-1  the persistent paths, in Kafka's order        2  /cluster/id, of the first broker
+1  the persistent paths, in Kafka's order        2  /cluster/id, by the first broker
 3  the id, generated if it is not configured     4  /brokers/ids/<id>, ephemeral; its czxid is the
                                                     broker's epoch
 ```
@@ -40,7 +40,7 @@ _CLUSTER_ID_BYTES = 16
 
 
 class BrokerIdInUse(EngineError):
-    """Another broker that is up has the id."""
+    """Another live broker has the same broker id."""
 
     hint = "give each broker its own broker.id"
 
@@ -50,10 +50,10 @@ class BrokerIdInUse(EngineError):
 
 
 async def create_persistent_paths(znodes: ZnodeClient) -> None:
-    """Create the znodes that every cluster has, where they are missing (step 1)."""
+    """Create the missing znodes that every cluster has (step 1)."""
     missing = [Create(path) for path in PERSISTENT_PATHS if await znodes.exists(path) is None]
     try:
-        # One transaction for all: each costs a write to the disk.
+        # One transaction for all of them, since each one costs an fsync.
         if missing:
             await znodes.multi(missing)
     except NodeExists:
@@ -62,7 +62,7 @@ async def create_persistent_paths(znodes: ZnodeClient) -> None:
 
 
 async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
-    """Return the cluster's id, made here by the first broker (step 2)."""
+    """Return the cluster id; the first broker generates and stores it (step 2)."""
     if await znodes.exists(CLUSTER_ID) is None:
         chosen = uuid_text(entropy.random_bytes(_CLUSTER_ID_BYTES))
         await _create(znodes, CLUSTER, None)
@@ -72,15 +72,15 @@ async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
 
 
 async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) -> int:
-    """Return a new id above those that may be configured (step 3)."""
+    """Return a new broker id above `reserved_broker_max_id` (step 3)."""
     stat = await znodes.set(BROKER_SEQUENCE_ID, b"")
     return stat.version + reserved_broker_max_id
 
 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
-    """Register the broker as up, and return its epoch; raises BrokerIdInUse (step 4).
+    """Create the broker's ephemeral znode and return its epoch; raises BrokerIdInUse (step 4).
 
-    A node that this session has written already, before a response was lost, is accepted.
+    A node of this session is accepted: the response to an earlier attempt was lost.
 
     Source: ZN:broker-joins.
     """
@@ -102,10 +102,9 @@ async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegi
 def registration_of(
     config: BrokerConfig, ports: Mapping[str, int], host_name: Callable[[], str], now_ms: int
 ) -> BrokerRegistration:
-    """Return the content of the znode with which a broker registers.
+    """Return the content of a broker's registration znode.
 
-    `ports` are the ports that the listeners have got; `host_name` is called if no host is
-    configured.
+    `ports` has the actual ports by listener name; `host_name` is called if no host is configured.
     """
     advertised = [
         listener._replace(

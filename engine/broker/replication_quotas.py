@@ -1,6 +1,6 @@
-"""The throttles of a broker's replication, as its settings and those of topics are now.
+"""The replication throttles of a broker, from the present settings of broker and topics.
 
-| throttle | rate, of the broker | replicas, of the topic |
+| throttle | rate (broker setting) | replicas (topic setting) |
 |---|---|---|
 | leader | leader.replication.throttled.rate | leader.replication.throttled.replicas |
 | follower | follower.replication.throttled.rate | follower.replication.throttled.replicas |
@@ -21,18 +21,18 @@ from engine.replication.replication_quota import ReplicationQuota, is_listed
 
 
 class ReplicationQuotas:
-    """The three of them; `reconfigure` follows a change of the broker's settings."""
+    """The throttles of a broker as leader, as follower, and of directory moves."""
 
     def __init__(self, live: LiveConfig, clock: Clock) -> None:
-        """Read rates and windows from the settings of `live`."""
+        """Create the throttles with rates and windows from the settings."""
         self._live = live
         config = live.config
         windows = {
             "window_count": config.replication_quota_window_num,
             "window_ms": config.replication_quota_window_size_seconds * 1000,
         }
-        #: Limits for what this broker sends to throttled followers, fetches for throttled replicas,
-        #: and copies between its directories.
+        #: `leader` limits records sent to throttled followers, `follower` fetches of throttled
+        #: replicas, `moves` copies between log directories.
         self.leader = ReplicationQuota(
             clock,
             self._listed_by(lambda topic: topic.leader_replication_throttled_replicas),
@@ -54,7 +54,7 @@ class ReplicationQuotas:
     def _listed_by(
         self, replicas_of: Callable[[TopicConfig], Sequence[str]]
     ) -> Callable[[TopicPartition], bool]:
-        """Return a predicate: does the topic's setting list this broker's replica?"""
+        """Return a predicate: True if the topic's setting lists this broker's replica."""
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:
@@ -64,7 +64,7 @@ class ReplicationQuotas:
         return is_throttled
 
     def reconfigure(self) -> None:
-        """Apply the present rates."""
+        """Set the rates from the present settings."""
         for quota, name in (
             (self.leader, "leader.replication.throttled.rate"),
             (self.follower, "follower.replication.throttled.rate"),

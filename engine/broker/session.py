@@ -1,13 +1,13 @@
-"""A broker's life across sessions with the metadata store.
+"""Renew a broker's session with the metadata store after it expires.
 
 ```
-EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all watches are gone
+EXPIRED   1 the controller resigns: the session's ephemeral nodes and watches were removed
           2 a new session      3 registered again: a new epoch
           4 settings read and watched again      5 the controller module takes part in the election
 ```
 
-A failure in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
-the while from the broker's metadata; no controller sends it new roles until it is registered.
+After a failure, 2 ... 4 are repeated after a pause. Meanwhile the broker serves clients from its
+metadata cache; it gets no new roles until it is registered.
 
 Source: kafka.zookeeper.ZooKeeperClient.reinitialize, KafkaController's Expire and
 RegisterBrokerAndReelect.
@@ -30,7 +30,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class BrokerSession:
-    """Begins a new session when one expires."""
+    """Begins a new session after one has expired."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class BrokerSession:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """Begin; `begin` runs at the start of each session, and may be repeated.
+        """Create it; `begin` runs at the start of each new session, and may be repeated.
 
         `on_expired` is called when a session has expired.
         """
@@ -50,16 +50,16 @@ class BrokerSession:
         self._clock = clock
         self._on_expired = on_expired
         self._begin = begin
-        #: How many sessions have expired.
+        #: Number of expired sessions.
         self.expired_count = 0
         self._is_stopped = False
-        #: The run of `begin` that is under way, None without one.
+        #: The attempt in progress, None without one.
         self._work: Promise[None] | None = None
         #: Cancels the timer of the next try.
         self._cancel: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Supervise the session that has begun."""
+        """Listen to the events of the present session."""
         self._znodes.on_session = self._on_event
 
     def stop(self) -> None:
@@ -78,24 +78,24 @@ class BrokerSession:
             self._again_in(0)
 
     def _again_in(self, delay_ms: int) -> None:
-        """Set the timer of the next try, in place of the one set before."""
+        """Schedule an attempt after `delay_ms`, in place of one scheduled before."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
 
     def _try(self) -> None:
-        """Begin a new session and register, unless stopped or an attempt is in progress."""
+        """Start an attempt, unless stopped or an attempt is in progress."""
         if self._is_stopped or self._work is not None:
             return
         work = self._work = drive(self._begin_again())
         work.watch(lambda: self._on_tried(work))
 
     async def _begin_again(self) -> None:
-        """Open a new session with the metadata store, and begin in the new session."""
+        """Connect with a new session, and call `begin`."""
         await self._znodes.connect()
         await self._begin()
 
     def _on_tried(self, work: Promise[None]) -> None:
-        """Try again after a pause if the session has not begun; other faults are raised."""
+        """Retry a failed attempt after a pause; exceptions other than EngineError are raised."""
         self._work = None
         try:
             work.result()

@@ -1,10 +1,10 @@
-"""The logs and partitions of one broker, put together.
+"""The storage of a broker: log manager, replica manager, fetchers, cleaner and their connections.
 
 ```
 LogManager <── Leadership ──> ReplicaManager ──> IsrProposals ──> the controller
     │              ^                ├──> ReplicaFetcherManager ──> leaders
     │              │                │
-    └── config ── LiveConfig ───────┘     a directory that fails:
+    └── config ── LiveConfig ───────┘     a failed log directory:
                                           LogManager ──> partitions offline ──> on_offline
 ```
 
@@ -60,9 +60,9 @@ _logs_log = logging.getLogger("kafka.log.LogManager")
 
 
 class StoragePorts(NamedTuple):
-    """The other parts of a broker that its logs and partitions call.
+    """The other parts of a broker that its storage calls.
 
-    `epoch` is the broker's; `on_offline` gets each directory that fails.
+    `epoch` returns the broker epoch; `on_offline` gets the path of each failed log directory.
     """
 
     epoch: Callable[[], int]
@@ -73,7 +73,7 @@ class StoragePorts(NamedTuple):
 
 
 class Storage:
-    """The logs and partitions, with the tasks and managers that maintain them."""
+    """The logs and partitions of a broker, with the tasks that maintain them."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Storage:
         deadlines: Deadlines,
         ports: StoragePorts,
     ) -> None:
-        """Create all parts; logs are opened by `start`."""
+        """Create all parts; `start` loads the logs."""
         self._live = live
         self._is_read_only = host.is_read_only
         self._files = host.files
@@ -153,7 +153,7 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return the writer of in-sync sets: the controller's channel, or below 2.7 this broker."""
+        """Return the sender of ISR proposals, or the writer of ISRs for releases below 2.7."""
         config = self._live.config
         decided = self.replica_manager.isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
@@ -174,7 +174,7 @@ class Storage:
     def _open_copying(
         self, host: BrokerHost, metadata_cache: MetadataCache, ports: StoragePorts
     ) -> None:
-        """Create the copiers of logs: from other brokers, and between directories."""
+        """Create the replica fetchers and the mover between log directories."""
         config = self._live.config
         self.moves = DirectoryMoves(
             lambda: self.replica_manager,
@@ -211,7 +211,7 @@ class Storage:
             for stray in directory.strays:
                 _logs_log.warning("Loaded stray log: %s", stray)
             for name in directory.unknown:
-                # A broker that is run alone keeps its metadata in its log directory.
+                # A standalone broker has its metadata store in its log directory.
                 if not name.startswith(STORE_FILE):
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in directory.problems:
@@ -235,12 +235,12 @@ class Storage:
         )
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the watermarks down, once all partitions are known (PART-13)."""
+        """Write the high watermark checkpoints, once all partitions are known (PART-13)."""
         if self.leadership.is_informed:
             self.logs.checkpoint_high_watermarks(self.replica_manager.high_watermarks())
 
     def state_text(self) -> str:
-        """Return the state of the partitions, for the log of a broker that cannot go on."""
+        """Return the states of the first STATES_TOLD_MAX partitions as text, for the log."""
         partitions = self.replica_manager.partitions.values()
         texts = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
         return f"{len(partitions)} partitions: {'; '.join(texts)}"
@@ -248,8 +248,8 @@ class Storage:
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order.
 
-        A fault in a response is raised after the logs are closed. After a failed assertion the logs
-        stay as they are, for their state is in doubt: the next start recovers them.
+        An exception in a response is raised after the logs are closed. After a failed assertion the
+        logs are not closed, since their state is in doubt: the next start recovers them.
         """
         self.fetchers.close()
         self.moves.close()
@@ -264,7 +264,7 @@ class Storage:
         self._close_logs()
 
     def _close_logs(self) -> None:
-        """Write the checkpoint of high watermarks a last time, and close the logs."""
+        """Write the high watermark checkpoints, and close the logs."""
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
@@ -279,14 +279,14 @@ class Storage:
     # Settings
 
     def _log_config_of(self, topic: str) -> LogConfig:
-        """Return the log settings of a topic: its overrides over the broker's defaults."""
+        """Return the log settings of a topic: its overrides, otherwise the broker's."""
         expiration_ms = self._live.config.producer_id_expiration_ms
         return log_config_of(
             self._live.topic_config(topic), producer_id_expiration_ms=expiration_ms
         )
 
     def _replication_config_of(self, topic: str) -> ReplicationConfig:
-        """Return the replication settings that apply to a topic now."""
+        """Return the present replication settings of a topic."""
         return ReplicationConfig(
             self._live.config.replica_lag_time_max_ms,
             self._live.topic_config(topic).min_insync_replicas,
@@ -294,10 +294,7 @@ class Storage:
         )
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Apply new settings to a topic's logs and partitions.
-
-        None means all topics: a setting of the broker is the default of each topic's.
-        """
+        """Apply changed settings to the logs and partitions of `topic`, None for all topics."""
         self.logs.reconfigure(topic)
         self.cleaner.reconfigure(_cleaner_config(self._live.config))
         self.fetchers.resize(self._live.config.num_replica_fetchers)
@@ -307,7 +304,7 @@ class Storage:
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
         """Return a replica's high watermark; the log start offset for a log without a replica.
 
-        So retention and the cleaner leave a log alone until the controller has sent the replica's
+        So retention and the cleaner do not touch a log until the controller has sent the replica's
         state. Source: RET-7; UnifiedLog.highWatermarkMetadata, Partition.createLog.
         """
         partition = self.replica_manager.partitions.get(topic_partition)
@@ -319,7 +316,7 @@ class Storage:
     # Directories that fail
 
     def _failed_below(self, failure: LogDirOffline) -> None:
-        """Take the log directory offline that is, or contains, the failed path."""
+        """Set the log directory offline that contains the failed path."""
         for directory in self.logs.directories:
             if failure.path == directory.path or failure.path.startswith(f"{directory.path}/"):
                 self.logs.take_offline(directory.path, failure)
@@ -327,7 +324,7 @@ class Storage:
     def _directory_offline(
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
-        """Mark replicas of a failed directory offline, then notify the broker."""
+        """Mark the replicas of a failed directory offline, then notify the broker."""
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
         self.leadership.mark_offline(*lost)
         self._on_offline(path)
@@ -336,7 +333,7 @@ class Storage:
 def _nearest(
     config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
 ) -> NearestReplica | None:
-    """Return the selector of preferred read replicas, None if fetches always use the leader."""
+    """Return the rack-aware replica selector, None if consumers always read from the leader."""
     if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):
         return None
     return NearestReplica(metadata_cache, host.clock)
@@ -354,7 +351,7 @@ def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:
 
 
 def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
-    """Return the cleaner's settings of a broker's configuration."""
+    """Return the cleaner's settings from the broker's."""
     return CleanerConfig(
         config.log_cleaner_enable,
         config.log_cleaner_threads,
@@ -370,7 +367,7 @@ def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
 def _log_manager_config(
     config: BrokerConfig, metadata_cache: MetadataCache, files: Files
 ) -> LogManagerConfig:
-    """Return the settings of the log manager, from those of the broker."""
+    """Return the log manager's settings from the broker's."""
     return LogManagerConfig(
         log_dirs=[files.absolute_path(path) for path in config.data_dirs],
         broker_id=config.broker_id,

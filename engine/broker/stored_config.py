@@ -1,4 +1,4 @@
-"""The settings that a znode has of an entity, for readers that go on where a node is damaged."""
+"""Read the settings in an entity's znode, for readers that ignore a damaged node."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 async def stored_config(znodes: ZnodeClient, path: str, *, subject: str) -> dict[str, str]:
-    """Return an entity's settings; none if it has no node, or a node that cannot be read.
+    """Return an entity's settings; empty if its node is absent or cannot be parsed.
 
-    The log names the `subject` that is left out.
+    An error is logged with `subject`, such as "Quotas".
     """
     try:
         data, _ = await znodes.get(path)

@@ -1,10 +1,10 @@
-"""Passwords among the settings of one broker in its znode.
+"""Encrypted passwords in the dynamic settings of one broker in its znode.
 
-| setting | |
+| setting | meaning |
 |---|---|
-| `password.encoder.secret` | encrypts them; without it none are taken or read |
-| `password.encoder.old.secret` | decrypts passwords of a former secret, which are written again |
-| `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, `.iterations` | how |
+| `password.encoder.secret` | encrypts them; without it passwords are neither accepted nor read |
+| `password.encoder.old.secret` | decrypts passwords of an old secret, to encrypt them again |
+| `password.encoder.cipher.algorithm`, `.keyfactory.algorithm`, `.key.length`, … | method |
 
 Source: DynamicBrokerConfig.maybeCreatePasswordEncoder, maybeReEncodePasswords of 3.9.1; KIP-226.
 """
@@ -36,7 +36,10 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 def password_encoder(
     config: BrokerConfig, entropy: Entropy, *, is_old: bool = False
 ) -> PasswordEncoder | None:
-    """Return the encoder of passwords, None without a secret; raises ConfigError."""
+    """Return the password encoder, or the one of the old secret; None without a secret.
+
+    Raises ConfigError.
+    """
     secret = config.password_encoder_old_secret if is_old else config.password_encoder_secret
     if secret is None:
         return None
@@ -54,9 +57,9 @@ def password_encoder(
 async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
-    """Encrypt the passwords of an old secret again, with the new one; all others stay.
+    """Encrypt the stored passwords of the old secret with the new secret.
 
-    Settings that another writer changes meanwhile are read again.
+    Retries after a concurrent change of the node.
     """
     path = broker_config_path(broker_id)
     while True:
@@ -81,7 +84,10 @@ async def re_encode_passwords(
 def _re_encoded(
     stored: dict[str, str], old: PasswordEncoder, new: PasswordEncoder
 ) -> dict[str, str]:
-    """Return settings with passwords of the new secret; as they are if one cannot be encrypted."""
+    """Return the settings with passwords of the new secret.
+
+    Unchanged if one cannot be encrypted.
+    """
     changed = dict(stored)
     for name, text in stored.items():
         if not is_encrypted(name):

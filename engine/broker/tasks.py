@@ -1,9 +1,9 @@
-"""Periodic work, delays, and work on a worker thread, on the timers of one process.
+"""Delayed tasks, periodic tasks, and work on worker threads.
 
-Tasks that may take long (making a rolled segment durable) run on separate threads; others run on
-the loop's thread, one after the other. A task over thousands of logs is work in steps, and takes
-as many turns of the loop as it needs (`LoopTurns`). A task that fails is reported and comes again,
-after a fault of our code too.
+Work that blocks (fsync of a rolled segment) runs on worker threads; all other tasks run on the
+loop's thread. A task over thousands of logs runs in steps over several turns of the loop
+(`LoopTurns`). A periodic task that fails is reported and continues, also after an unexpected
+exception.
 
 Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """
@@ -22,7 +22,7 @@ from engine.log.tasks import Steps
 
 
 class LoopTasks:
-    """Runs tasks until it is stopped; see `engine.log.tasks.LogTasks` for the calls."""
+    """Runs tasks until `stop`; implements `engine.log.tasks.LogTasks`."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class LoopTasks:
         on_failure: Callable[[str, EngineError], None],
         ends_early: Callable[[], bool] = never,
     ) -> None:
-        """`ends_early` returns whether a share of a turn is over before its time.
+        """Create it; `on_failure` gets the name of a task and its EngineError.
 
-        `on_failure` reports the error of a task, with the task's name.
+        `ends_early` returns True if work in several turns of the loop has to yield early.
         """
         self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
@@ -47,12 +47,12 @@ class LoopTasks:
         #: Number of the task that was scheduled last.
         self._number = 0
         self._is_stopped = False
-        #: Completions of works that have ended on their threads, to be called on the loop, in that
+        #: Completions of works that have ended on worker threads, to be called on the loop in this
         #: order.
         self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
-        """Run `action` once after a delay."""
+        """Run `action` once after `delay_ms`."""
         self._number += 1
         number = self._number
 
@@ -67,14 +67,14 @@ class LoopTasks:
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
-        """Run `action` again and again, a period after the end of the last time."""
+        """Run `action` periodically, `period_ms` after the end of the run before."""
 
         def run() -> None:
-            """Run the action once and schedule the next run, also after a fault."""
+            """Run the action once and schedule the next run, also after an exception."""
             try:
                 self._run_reporting(name, action)
             finally:
-                # A fault of our code is seen on the loop, and ends no periodic task.
+                # An unexpected exception is raised on the loop, but does not end the periodic task.
                 self.once(name, period_ms, run)
 
         self.once(name, first_after_ms, run)
@@ -82,7 +82,7 @@ class LoopTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Run steps periodically, a period after the end of the last ones."""
+        """Run steps periodically, `period_ms` after the end of the last ones."""
 
         def again() -> None:
             self.once(name, period_ms, run)
@@ -93,11 +93,11 @@ class LoopTasks:
         self.once(name, first_after_ms, run)
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run steps in shares of the loop's turns, then run `done`, also after an error."""
+        """Run steps over several turns of the loop, then call `done`, also after an error."""
         drive(self._take_steps(name, steps, done))
 
     async def _take_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run the steps of one task in turns of the loop; report an error, then call `done`."""
+        """Run the steps of one task over turns of the loop; report an EngineError, call `done`."""
         share = self._turns.begin()
         try:
             for _ in steps:
@@ -124,7 +124,7 @@ class LoopTasks:
         work: Callable[[], None],
         done: Callable[[StorageError | None], None],
     ) -> None:
-        """Run `work` on a thread, then `done` on the loop with the StorageError it raised."""
+        """Run `work` on a worker thread, then `done` on the loop with its StorageError or None."""
 
         def run() -> None:
             self._ended.append(_done_with(work, done))
@@ -133,7 +133,7 @@ class LoopTasks:
         self._workers.submit(name, run)
 
     def stop(self) -> None:
-        """Cancel the scheduled tasks, wait for those on a worker thread, and complete them."""
+        """Cancel the scheduled tasks, wait for worker threads, and call their completions."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()
@@ -142,7 +142,7 @@ class LoopTasks:
         self._call_done()
 
     def _call_done(self) -> None:
-        """Call `done` on the loop for each work that has ended on a thread."""
+        """Call the completions of works that have ended."""
         while self._ended:
             self._ended.popleft()()
 
@@ -150,17 +150,17 @@ class LoopTasks:
 def _done_with(
     work: Callable[[], None], done: Callable[[StorageError | None], None]
 ) -> Callable[[], None]:
-    """Do work, and return the function that is left for the loop."""
+    """Do the work on the worker thread, and return its completion for the loop."""
     try:
         work()
     except StorageError as error:
         return partial(done, error)
     except BaseException as fault:
-        # In a thread it would be lost; on the loop it is seen as any other.
+        # In the thread the exception would be lost; it is raised on the loop.
         return partial(_raise, fault)
     return partial(done, None)
 
 
 def _raise(fault: BaseException) -> None:
-    """Raise the fault of a worker thread on the loop, where it is not lost."""
+    """Raise the exception of a worker thread on the loop."""
     raise fault

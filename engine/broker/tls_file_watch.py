@@ -1,19 +1,19 @@
-"""Replaced files of keys and certificates are found without a request, and used if they are fine.
+"""Detect replaced key and certificate files without a request, and use them if they are valid.
 
 ```
 every TLS_FILES_CHECK_MS, on a worker thread
-    states of the files (time, size, inode) ── as when judged last ──> nothing
+    states of the files (time, size, inode) ── unchanged since the last check ──> nothing
         └─ changed ──> content as in use? else load, and check the certificate as for a request
 on the loop
-    fine ──> new connections use it, open ones live on
-    not  ──> one line of the log; they are judged again when they change once more
-    cannot be read ──> one line of the log; they are read again after the next period
+    valid      ──> new connections use them, open ones stay
+    invalid    ──> one log line; they are checked again after their next change
+    unreadable ──> one log line; they are read again after the next period
 ```
 
-A file that is half-written is one that changes once more. One that cannot be read, for want of
-permission or of descriptors, may be fine with nothing of it changed.
+A half-written file will change again. An unreadable file, for lack of permission or descriptors,
+may become readable without a change.
 
-Source: none of Kafka's, whose brokers read replaced files with the next change of their settings.
+Source: none; Kafka's brokers read replaced files at the next change of their settings.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ _NEXT: Final = "put a whole file there, with its key or certificates, that the p
 
 
 class TlsFileWatch:
-    """The watch over the files of all listeners of a broker."""
+    """Checks the TLS files of all listeners of a broker periodically."""
 
     def __init__(self, tls: LiveTls, tasks: LoopTasks) -> None:
-        """Nothing is read before the first check."""
+        """Create it; nothing is read before the first check."""
         self._tls = tls
         self._tasks = tasks
-        #: By listener, the state (size, time) of the files that were read last, used or refused:
-        #: unchanged files are not read again.
+        #: States of the files that were checked last, by listener: unchanged files are not read
+        #: again.
         self._judged: dict[str, FileStates] = {}
-        #: By listener, state and error of the files whose refusal was logged: the same one is not
+        #: States and error of the files whose refusal was logged, by listener: the same one is not
         #: logged again.
         self._refused: dict[str, tuple[FileStates, str]] = {}
-        #: Gets one element when the worker thread is done, also after a fault. An empty list means
-        #: that the check still runs.
+        #: Gets one element when the worker thread ends, also after an exception. Empty while a
+        #: check runs.
         self._ended: list[bool] = [True]
 
     def start(self) -> None:
-        """Check from now on; without a listener with TLS there is nothing to check."""
+        """Start the periodic check, if any listener has TLS."""
         if self._tls.is_used:
             self._tasks.every(
                 _NAME, TLS_FILES_CHECK_MS, self.check, first_after_ms=TLS_FILES_CHECK_MS
             )
 
     def check(self) -> None:
-        """Read replaced key and certificate files on a worker thread, and use the valid ones."""
+        """Read replaced files on a worker thread, and use the valid ones; skip if a check runs."""
         if not self._ended:
             return
         read = self._tls.reader_of_replaced(dict(self._judged))
@@ -65,7 +65,7 @@ class TlsFileWatch:
         ended = self._ended = []
 
         def work() -> None:
-            """Read replaced files on a worker thread; mark the end even after a fault."""
+            """Read replaced files on a worker thread; mark the end even after an exception."""
             try:
                 found.extend(read())
             finally:
@@ -78,10 +78,10 @@ class TlsFileWatch:
         self._tasks.offload(_NAME, work, done)
 
     def _judge(self, replaced: ReplacedFiles) -> None:
-        """Use replaced files that are valid, and log why others cannot be used."""
+        """Use valid files; log invalid ones."""
         name = replaced.listener.name
         if not self._tls.is_current(replaced):
-            # A request was sooner: its files are compared with theirs.
+            # A request has loaded other files meanwhile: the next check compares with those.
             self._judged.pop(name, None)
             return
         new = replaced.found
@@ -98,7 +98,7 @@ class TlsFileWatch:
     def _refuse(
         self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
     ) -> None:
-        """Log once why replaced files cannot be used; unreadable ones are retried later."""
+        """Log once why replaced files cannot be used; retry unreadable ones later."""
         name, bad = replaced.listener.name, error.__cause__
         if isinstance(bad, BadTlsFile) and is_unreadable(bad):
             self._judged.pop(name, None)
@@ -110,7 +110,7 @@ class TlsFileWatch:
 
 
 def _log_refusal(listener: str, error: ConfigError) -> None:
-    """Log why replaced files cannot be used and when they are read again."""
+    """Log why replaced files cannot be used, and when they are read again."""
     bad = error.__cause__
     _log.error(
         "Listener %s keeps the keys and certificates that it has, for a file that was replaced "

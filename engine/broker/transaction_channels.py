@@ -1,7 +1,7 @@
-"""Requests about transactions between brokers: markers to leaders, verifications to coordinators.
+"""Send transaction markers to leaders and verifications to coordinators.
 
-One channel to each broker, made when it is first needed and again after it was lost. Requests on
-a channel that is given up fail then: none waits for a broker that has moved.
+There is one channel to each broker, opened on first use and again after a failure. When a channel
+is closed its requests fail, so that none waits for a broker with another address.
 
 Source: TransactionMarkerChannelManager, AddPartitionsToTxnManager of 3.9.1.
 """
@@ -28,7 +28,7 @@ _NO_LEADER = -1
 
 
 class _OpenChannel(NamedTuple):
-    """A channel to a broker as it was registered, and the responses that come by it."""
+    """A channel to a broker, its registration at that time, and the pending promises."""
 
     node: BrokerNode
     channel: PeerChannel
@@ -36,21 +36,21 @@ class _OpenChannel(NamedTuple):
 
 
 class TransactionChannels:
-    """Channels to all brokers; see `engine.transactions.ports.MarkerChannels`."""
+    """The channels to all brokers; implements `engine.transactions.ports.MarkerChannels`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
-        """Begin without channels; one is opened for the first marker to a broker."""
+        """Create it without channels."""
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._channels: dict[int, _OpenChannel] = {}
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 if no broker leads now; None if the partition is deleted.
+        """Return the leader's broker id: −1 without a live leader, None for a deleted partition.
 
-        Differs: while the coordinators' topic is not known either, nothing counts as deleted.
-        A broker of Kafka that becomes the controller sends a broker that has just started its
-        leaderships before any topic; a coordinator would complete transactions without markers.
+        Differs: while `__transaction_state` is unknown too, no partition counts as deleted. In
+        Kafka a new controller sends a broker that has just started its leaderships before any topic
+        metadata; its coordinator would complete transactions without markers.
         """
         known = self._metadata_cache.partition(partition)
         if known is None:
@@ -59,7 +59,10 @@ class TransactionChannels:
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
+        """Send markers to a leader and promise their codes, by partition for each marker.
+
+        The promise fails with an EngineError if the connection fails or is lost.
+        """
 
         def request(_version: int) -> messages.WriteTxnMarkersRequest:
             return messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
@@ -67,7 +70,7 @@ class TransactionChannels:
         def codes(response: Message) -> list[MarkerCodes]:
             """Return the codes of a local (values) or remote (message) response."""
             if isinstance(response, list):
-                # From a broker of this process.
+                # A broker in this process responds with the codes themselves.
                 return response
             assert isinstance(response, messages.WriteTxnMarkersResponse)
             return _codes(markers, response)
@@ -76,7 +79,10 @@ class TransactionChannels:
         return self.send(broker_id, call).then(codes)
 
     def send(self, broker_id: int, call: Call) -> Promise[Message]:
-        """Send a request to a broker; fails with an EngineError if it was not reached or lost."""
+        """Send a request to a broker; promise the response.
+
+        The promise fails with an EngineError if the connection fails or is lost.
+        """
         open_channel = self._open_channel_to(broker_id)
         if open_channel is None:
             return Promise.failed(
@@ -84,7 +90,7 @@ class TransactionChannels:
             )
         response = open_channel.channel.send(call)
         if response.is_kept and response.error is None:
-            # From a broker of this process: nothing is owed.
+            # A broker in this process has responded already.
             return response
         owed: Promise[Message] = Promise()
         open_channel.owed[owed] = None
@@ -106,12 +112,15 @@ class TransactionChannels:
         return owed
 
     def close(self) -> None:
-        """End all channels, and make none any more."""
+        """Close all channels; later requests fail."""
         self._is_closed = True
         do_each(tuple(self._channels.items()), lambda item: self._close_channel(*item))
 
     def _open_channel_to(self, broker_id: int) -> _OpenChannel | None:
-        """Return the channel to a broker, a new one if its address changed; None if unreachable."""
+        """Return the channel to a broker, a new one after a changed address.
+
+        None if unreachable.
+        """
         node = self._metadata_cache.brokers.get(broker_id)
         if node is None or self._is_closed:
             return None
@@ -127,7 +136,7 @@ class TransactionChannels:
         return made
 
     def _close_channel(self, broker_id: int, open_channel: _OpenChannel) -> None:
-        """Close a channel that is still the broker's; all its calls fail with ConnectionLost."""
+        """Close a channel that is still in use; its requests fail with ConnectionLost."""
         if self._channels.get(broker_id) is not open_channel:
             return
         del self._channels[broker_id]
@@ -139,7 +148,7 @@ class TransactionChannels:
 
 
 def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
-    """Return the request's row of one marker."""
+    """Return the row of one marker in WriteTxnMarkers."""
     request = messages.WriteTxnMarkersRequest
     return request.WritableTxnMarker(
         producer_id=marker.producer_id,
@@ -154,7 +163,7 @@ def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the indexes of partitions by their topics, in order."""
+    """Return the partition indexes of each topic, in order."""
     topics: dict[str, list[int]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition.partition)
@@ -164,7 +173,10 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 def _codes(
     markers: Sequence[Marker], response: messages.WriteTxnMarkersResponse
 ) -> list[MarkerCodes]:
-    """Return the codes of each marker; two of one producer have no partition in common."""
+    """Return the error codes by partition of each marker.
+
+    Two markers of one producer have no partition in common.
+    """
     of_producer: dict[int, MarkerCodes] = {}
     for row in response.markers:
         codes = of_producer.setdefault(row.producer_id, {})

@@ -1,4 +1,4 @@
-"""The partitions of `__transaction_state` on this broker, as their coordinator uses them.
+"""Append to and read `__transaction_state`, for the transaction coordinator.
 
 Source: TransactionStateManager.appendTransactionToLog, loadTransactionMetadata of 3.9.1.
 """
@@ -19,25 +19,28 @@ _SETTINGS = BatchSettings()
 
 
 class TransactionTopic:
-    """Appends to `__transaction_state`, and reads it; see `TransactionLog`."""
+    """The `__transaction_state` partitions of this broker; implements `TransactionLog`."""
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
         self._topic = topic
         self._config = config
 
     def partition_count(self) -> int:
-        """Return the number of partitions that the topic has, or will have."""
+        """Return the partition count of the topic.
+
+        Before it exists, the count it will be created with.
+        """
         return self._topic.partition_count() or self._config.transaction_state_log_num_partitions
 
     def append(
         self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
     ) -> Promise[int]:
-        """Append records as one batch; promises 0 once the in-sync replicas have it, or a code."""
+        """Append records as one batch; promise 0 once the in-sync replicas have it, else a code."""
         waiting = Waiting(ACKS_ALL, timeout_ms)
         return self._topic.append(partition, records, _SETTINGS, waiting, _code)
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
-        """Read all records with their offsets, in order.
+        """Yield all records with their offsets, in order.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
@@ -48,11 +51,11 @@ class TransactionTopic:
                     yield record.offset, TransactionRecord(record.key, record.value)
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 of a partition that is not on this broker."""
+        """Return the log end offset, 0 for a partition that is not on this broker."""
         return self._topic.end_offset(partition)
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached an offset (exclusive)."""
+        """Return whether the high watermark has reached `end_offset` (exclusive)."""
         return self._topic.is_committed(partition, end_offset)
 
 

@@ -1,4 +1,4 @@
-"""The transaction coordinator in a broker: leadership, channels to leaders, periodic work.
+"""The transaction coordinator in a broker: connects it to leadership, channels and tasks.
 
 Source: KafkaServer.startup, RequestHandlerHelper.onLeadershipChange,
 TransactionCoordinator.startup; SCH-12.
@@ -37,7 +37,7 @@ _log = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
 
 class BrokerTransactions(NamedTuple):
-    """A broker's transactions: the coordinator, and its verifications by others."""
+    """The transaction coordinator, producer ids, and verification of a broker."""
 
     coordinator: TransactionCoordinator
     producer_ids: ProducerIds
@@ -45,13 +45,13 @@ class BrokerTransactions(NamedTuple):
     channels: TransactionChannels
 
     def stop(self) -> None:
-        """Stop the coordinator and the verifications."""
+        """Stop the coordinator, and close the channels."""
         self.coordinator.stop()
         self.channels.close()
 
 
 class TransactionDeps(NamedTuple):
-    """The other parts of a broker that its transactions need."""
+    """The other parts of a broker that its transactions use."""
 
     host: BrokerHost
     settings: Callable[[], BrokerConfig]
@@ -60,14 +60,14 @@ class TransactionDeps(NamedTuple):
     tasks: LoopTasks
     peers: Peers
     send_to_controller: SendToController
-    #: The broker's id and its epoch.
+    #: Returns the broker id and the broker epoch.
     identity: Callable[[], tuple[int, int]]
-    #: The topic in the metadata store, None if it is not there.
+    #: `__transaction_state` in the metadata store, None if it does not exist.
     stored: TopicAssignment | None = None
 
 
 def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
-    """Return the transactions of a broker; they follow the leadership of their topic."""
+    """Return a broker's transaction parts, which follow the leadership of `__transaction_state`."""
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
     channels = TransactionChannels(metadata_cache, deps.peers)
@@ -106,11 +106,11 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
-    """Load a transaction partition when this broker leads it; unload it when it resigns."""
+    """Load a partition's transactions when this broker becomes its leader; unload them later."""
     registry = coordinator.registry
 
     def took_role(partition: Partition) -> None:
-        """Load or unload transactions of a partition by this broker's role."""
+        """Load or unload the transactions of a partition by this broker's new role."""
         if partition.topic_partition.topic != TRANSACTION_STATE:
             return
         index = partition.topic_partition.partition
@@ -129,7 +129,7 @@ def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) ->
 def _begin_tasks(
     coordinator: TransactionCoordinator, config: BrokerConfig, tasks: LoopTasks
 ) -> None:
-    """Schedule the abort of transactions that timed out, and the expiry of transactional ids."""
+    """Start the tasks that abort timed-out transactions and expire transactional ids."""
     period_ms = config.transaction_abort_timed_out_transaction_cleanup_interval_ms
     tasks.every_in_steps(
         "transaction-abort", period_ms, coordinator.ends.abort_timed_out, first_after_ms=period_ms
@@ -141,14 +141,14 @@ def _begin_tasks(
 
 
 def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
-    """Request a block of producer ids from the controller; each id is used once."""
+    """Request a block of producer ids from the controller; the promise has None after an error."""
 
     def request(_version: int) -> messages.AllocateProducerIdsRequest:
         broker_id, broker_epoch = deps.identity()
         return messages.AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
 
     def block(response: messages.AllocateProducerIdsResponse) -> ProducerIdBlock | None:
-        """Return the allocated block, None if the controller answered with an error."""
+        """Return the allocated block, None if the response has an error."""
         if response.error_code:
             _log.warning("no producer ids: error %d", response.error_code)
             return None

@@ -1,18 +1,18 @@
 """Refuse to start with settings that require features which this broker lacks.
 
-A broker that ignored one of these would be open where it should be closed, or lose records that it
-should keep. All others are either served or change nothing here.
+A broker that ignored one of these settings would grant access that it should deny, or lose records.
+All other settings are either supported or have no effect here.
 
-| setting | served |
+| setting | supported |
 |---|---|
 | mechanisms of SASL | `listener_sasl.py` |
-| classes of TLS | `listener_tls.py` |
+| TLS settings | `listener_tls.py` |
 | `principal.builder.class` | Kafka's |
 | `authorizer.class.name` | Kafka's AclAuthorizer, without a separate metadata store |
 | policies of topics and configs | classes of Python (`engine/admin/policies.py`) |
 | classes of quotas, tiered storage | no |
-| `replica.selector.class` | the two that Kafka brings |
-| `process.roles` | no: metadata lies in znodes |
+| `replica.selector.class` | the two of Kafka |
+| `process.roles` | no: metadata is in znodes |
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from engine.errors import ConfigError
 from engine.security.principals import super_users_of
 from engine.znode.login import JAAS_FILE, LOGIN_KEYS
 
-#: The one authorizer that there is.
+#: The only supported authorizer.
 AUTHORIZER_CLASS: Final = "kafka.security.authorizer.AclAuthorizer"
 _PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
 _OFF = ("", "false")
-#: How keys of TLS and SASL begin, after the name of a listener and of a mechanism.
+#: Prefixes of TLS and SASL settings, after the names of listener and mechanism.
 _OF_SECURITY: Final = ("ssl.", "sasl.", "connections.max.reauth.ms")
 _IF_NO_RULE = "allow.everyone.if.no.acl.found"
 _SET_ACL: Final = "zookeeper.set.acl"
@@ -54,7 +54,7 @@ CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
 
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
-    """Raise ConfigError for a setting that this broker would have to ignore."""
+    """Raise ConfigError for a setting that requires an unsupported feature."""
     _check_listeners(settings, config)
     for name, rule in _UNSERVED:
         text = settings.configured_text(name)
@@ -102,9 +102,9 @@ def check_listener_change(
 
 
 def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
-    """Raise ConfigError where a listener cannot make its clients, or the broker itself, known."""
+    """Raise ConfigError for invalid SASL and TLS settings of listeners or of the broker's login."""
     for listener in config.bound_listeners:
-        # Most listeners have neither, and a start is to be fast.
+        # Imported here since most listeners have neither, and a start has to be fast.
         if listener.has_sasl:
             from engine.broker.listener_sasl import check_sasl
 
@@ -121,13 +121,13 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:
-    """Return the names that are unknown here, for the operator: they may be mistyped."""
+    """Return the names of unknown settings, which may be mistyped."""
     read = (*_AUTHORIZER_KEYS, *LOGIN_KEYS)
     return [name for name in settings.unknown_names() if name not in read]
 
 
 def _check_authorizer(settings: BrokerSettings, config: BrokerConfig) -> None:
-    """Raise ConfigError if the authorizer is not Kafka's AclAuthorizer or wrongly set."""
+    """Raise ConfigError for an authorizer other than AclAuthorizer, or for its invalid settings."""
     name = config.authorizer_class_name
     if not name:
         return

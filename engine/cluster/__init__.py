@@ -1,4 +1,4 @@
-"""The embedded cluster: brokers and their metadata store, in this process or in one of its own.
+"""The embedded cluster: brokers and their metadata store, in this process or in a separate one.
 
 | module | content |
 |---|---|
@@ -6,12 +6,12 @@
 | `ensemble` | a broker's metadata in a real ZooKeeper |
 | `process` | a process that runs brokers: loop, signals, end |
 | `run` | the programs of such a process: a cluster, one broker of it, a broker alone |
-| `member_processes` | brokers in processes of their own, managed by the process with the store |
+| `member_processes` | brokers in separate processes, managed by the process with the store |
 | `broker_processes` | the same processes seen from outside: states, signals |
-| `requests`, `request_handler` | what commands want of the process, and who carries it out |
+| `requests`, `request_handler` | requests of commands to the process, and their execution |
 | `plan` | the configuration of a cluster |
 | `data_directory` | the files of a cluster |
 | `__main__` | that process as a program |
 | `warm_process` | a process that forks clusters, for programs that start several |
-| `daemon` | start, stop, state and removal of a cluster that runs as its own process |
+| `daemon` | start, stop, state and removal of a cluster in a separate process |
 """

@@ -1,12 +1,12 @@
 """The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan in that directory.
 
-`python -m engine.cluster DIRECTORY PID` ends when process PID, which started it, is gone.
+`python -m engine.cluster DIRECTORY PID` ends when process PID, which started it, has ended.
 `python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it for process PID: the
 metadata store listens at STORE, and PORT is the broker's last port, 0 for any.
 `python -m engine.cluster --forks` forks clusters for the process that started it (`warm_process`).
 
-`kctl cluster start` starts this module and not itself, which would load the command line again.
-Brokers in processes of their own are forks of this process as it is before it runs anything.
+`kctl cluster start` runs this module instead of `kctl`, which would load the command line again.
+Brokers in separate processes are forks of this process, made before it runs anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.cluster.warm_process import FORKS
 def main(path: str, *arguments: str) -> int:
     """Run the cluster of a data directory, or a broker of it, until a signal.
 
-    Returns the exit code.
+    Return the exit code.
     """
     # Hundreds of modules are loaded and none is freed: garbage collection would cost a tenth of the
     # start. The process enables it once it serves.
@@ -63,7 +63,7 @@ def _run_cluster(path: str, owner_pid: str | None = None) -> int:
 
 
 def _load_for_members() -> None:
-    """Load what only brokers in processes of their own need."""
+    """Load the modules that only brokers in separate processes need."""
     from engine.znode import kazoo_client  # noqa: F401
 
 
@@ -84,7 +84,7 @@ def _run_member(arguments: Sequence[str]) -> int:
 
 
 def _reporting(run: Callable[[], int]) -> int:
-    """Run a function and return its exit code; print an EngineError for people."""
+    """Run a function and return its exit code; print an EngineError to stderr."""
     from engine.errors import EngineError
 
     try:

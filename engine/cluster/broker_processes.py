@@ -2,13 +2,13 @@
 
 | lock | broker-<id>.json | the process | state |
 |---|---|---|---|
-| held | an address | stopped by SIGSTOP | paused |
-| held | an address | | running |
-| held | no address, or no file | | starting, or stopping |
-| free | there | | crashed: it was killed, or halted |
-| free | no | | stopped |
+| held | has an address | stopped by SIGSTOP | paused |
+| held | has an address | | running |
+| held | no address, or missing | | starting, or stopping |
+| free | exists | | crashed: it was killed, or halted |
+| free | missing | | stopped |
 
-Brokers that share one process have its state; running.json omits one that was stopped alone.
+Brokers that share one process have its state; running.json omits a broker that was stopped alone.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class BrokerInUse(EngineError):
 
 
 class BrokersShareProcess(EngineError):
-    """A broker cannot be killed or paused alone, because it shares its process with all others."""
+    """A broker cannot be killed or paused alone, because all brokers share one process."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         """`path` is the data directory of the cluster."""
@@ -125,7 +125,7 @@ def broker_statuses(
 
 
 def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
-    """Return a broker's state with process id and address, or why it ended."""
+    """Return a broker's state with process id and address, or the reason of its end."""
     state, running = process_state(data, broker_id)
     rack = plan.rack_of(broker_id)
     if state is BrokerState.CRASHED:
@@ -137,7 +137,7 @@ def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> Broke
 
 
 def process_state(data: DataDirectory, broker_id: int) -> tuple[BrokerState, RunningBroker | None]:
-    """Return the state of a broker with a process of its own, and that process if it exists."""
+    """Return the state of a broker in a separate process, and the process if it exists."""
     running = data.running_broker(broker_id)
     if not is_held(data.broker_lock_path(broker_id)):
         return (BrokerState.STOPPED if running is None else BrokerState.CRASHED), None
@@ -157,9 +157,9 @@ def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None
 def _own_process(
     data: DataDirectory, plan: ClusterPlan, broker_id: int
 ) -> tuple[BrokerState, RunningBroker]:
-    """Return the state and process of a broker that runs in its own process.
+    """Return the state and process of a broker in a separate process.
 
-    Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
+    Raises NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
     """
     check_broker(data, plan, broker_id)
     if not plan.is_in_processes:
@@ -178,8 +178,8 @@ def kill_broker(
 ) -> int:
     """Kill the process of a broker and return its pid once it has ended.
 
-    Its session with the metadata store lives on until it times out, as after any crash. Errors:
-    those of a broker that has no running process of its own.
+    Its session with the metadata store remains until it times out, as after any crash. Raises the
+    errors of `_own_process`.
     """
     _, running = _own_process(data, plan, broker_id)
     processes.kill(running.pid)
@@ -189,23 +189,23 @@ def kill_broker(
 
 
 def pause_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Pause the process of a broker, and return its pid; errors as `kill_broker`."""
+    """Pause the process of a broker, and return its pid; raises the errors of `_own_process`."""
     _, running = _own_process(data, plan, broker_id)
     processes.pause(running.pid)
     return running.pid
 
 
 def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Resume the process of a broker, and return its pid; errors as `kill_broker`."""
+    """Resume the process of a broker, and return its pid; raises the errors of `_own_process`."""
     _, running = _own_process(data, plan, broker_id)
     processes.resume(running.pid)
     return running.pid
 
 
 def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
-    """Return the processes of brokers that exist, with or without the cluster's process.
+    """Return the existing processes of brokers, whether the cluster's process exists or not.
 
-    Brokers that the plan does not have count too: the plan may have been rewritten.
+    Brokers that are not in the plan are included, because the plan may have been rewritten.
     """
     found = {}
     planned = plan.broker_ids() if plan.is_in_processes else ()
@@ -223,7 +223,7 @@ def stop_left_processes(
     deadline_ms: int,
     pause: Callable[[int], None],
 ) -> dict[int, RunningBroker]:
-    """Stop brokers whose cluster's process is gone; returns those still alive at the deadline."""
+    """Stop brokers whose cluster's process has ended; return those still alive at the deadline."""
     left = running_processes(data, plan)
     for running in left.values():
         processes.stop_with_all(running.pid)

@@ -1,9 +1,9 @@
 """Brokers and their metadata store in this process (D8, D9).
 
 The store is a SQLite file next to the brokers' log directories. It also serves ZooKeeper's protocol
-to other processes: tools, brokers of their own, Kafka's brokers (D10). At the start, sessions of
-clients inside an earlier process are closed: those brokers are gone, as this process holds the
-lock. Clients in other processes continue their sessions as soon as the store listens.
+to other processes: tools, brokers in separate processes, Kafka's brokers (D10). At the start,
+sessions of clients inside an earlier process are closed: those brokers have ended, because this
+process holds the lock. Clients in other processes continue their sessions once the store listens.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPEN = StoreSecurity({}, None)
 
 
 class MetadataStore:
-    """The metadata store of this process, and the sessions of local and remote clients."""
+    """The metadata store of this process, with its local and remote sessions."""
 
     def __init__(
         self, path: str, clock: Clock, timers: Timers, security: StoreSecurity = _OPEN
@@ -58,30 +58,30 @@ class MetadataStore:
         self._store.end_local_sessions()
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
-        """Return a client whose session lives as long as this process's loop runs."""
+        """Create a client; its session gets heartbeats while this process's loop runs."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms, self._security.creator)
         client.on_closed = lambda: self._forget(client)
         self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
         return client
 
     def _forget(self, client: EmbeddedZnodeClient) -> None:
-        """Send no more heartbeats for a client that was closed."""
+        """Stop the heartbeats of a client that was closed."""
         cancel = self._cancels.pop(client, None)
         if cancel is not None:
             cancel()
 
     def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
-        """Serve ZooKeeper clients at an address; returns the port. Errors are the network's."""
+        """Serve ZooKeeper clients at an address; return the port. Raises the network's errors."""
         if self._server is None:
             self._server = ZookeeperServer(self._store, entropy, self._security.users)
             self._expire_later()
         return self._server.listen(network, host, port).port
 
     async def end_session_of(self, path: str) -> bool:
-        """Close the session that owns an ephemeral node; returns whether there was one.
+        """Close the session that owns an ephemeral node; return True if there was one.
 
-        Call it when the client is known to be gone: clients that wait for the node would otherwise
-        wait for the session's timeout.
+        Call it when the owner is known to have ended: otherwise clients that wait for the node
+        would wait for the session time-out.
         """
         client = self.client(_SESSION_TIMEOUT_MS)
         await client.connect()
@@ -98,7 +98,7 @@ class MetadataStore:
         """Send heartbeats of a client's session every `period_ms` until `_forget` cancels it."""
 
         def beat() -> None:
-            """Send one heartbeat and schedule the next one, also after a fault."""
+            """Send one heartbeat and schedule the next one, even after an error."""
             try:
                 if client.is_open:
                     client.heartbeat()
@@ -109,14 +109,14 @@ class MetadataStore:
         self._cancels[client] = self._timers.call_at(due_ms, beat)
 
     def _expire_later(self) -> None:
-        """Check for expired sessions at the next expiry, and every tick for new sessions."""
+        """Schedule the next check for expired sessions: at the next expiry, within one tick."""
         due_ms = self._clock.monotonic_ms() + ZOOKEEPER_TICK_MS
         next_ms = self._store.next_expiry_ms()
         due_ms = due_ms if next_ms is None else min(next_ms, due_ms)
         self._cancel_expiry = self._timers.call_at(due_ms, lambda: self._expire(due_ms))
 
     def _expire(self, due_ms: int) -> None:
-        """Expire sessions; after a pause of the process only once received frames are read."""
+        """Expire sessions; after a pause of the process, let the loop first read frames."""
         if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
             # The process was paused: first read the heartbeats received meanwhile.
             self._timers.call_soon(self._expire_now)
@@ -126,7 +126,7 @@ class MetadataStore:
     def _expire_now(self) -> None:
         """Send the local sessions' heartbeats, expire overdue sessions, schedule the next check.
 
-        If the store has failed, the checks stop for good: nothing can be expired any more.
+        If the store has failed, no further check is scheduled: no session can be expired any more.
         """
         is_usable = True
         try:
@@ -138,7 +138,7 @@ class MetadataStore:
             _log.error("sessions cannot expire: %s", error)
             is_usable = False
         finally:
-            # A fault of one session's owner must not keep other sessions alive for ever.
+            # An error of one session must not keep other sessions alive forever.
             if is_usable:
                 self._expire_later()
 
@@ -173,10 +173,10 @@ class Cluster:
         is_whole: bool = True,
         ports: Mapping[int, int] | None = None,
     ) -> None:
-        """`settings_of` is called with a broker's id and its last port.
+        """Create it; `settings_of` is called with a broker's id and its last port (or None).
 
-        If the cluster `is_whole`, no other broker can lead after it closes. `on_fatal` is called
-        when a broker cannot continue.
+        With `is_whole`, no other broker can lead after it closes. `on_fatal` is called when a
+        broker cannot continue.
         """
         #: Open brokers, in the order of opening.
         self.brokers: list[Broker] = []
@@ -192,7 +192,7 @@ class Cluster:
         self._peers: dict[int, Serve] = {}
 
     async def open(self, broker_ids: Iterable[int]) -> Cluster:
-        """Open brokers; if one fails, those opened before are closed. Errors: as `Broker.open`."""
+        """Open brokers; if one fails, close the opened ones. Raises the errors of `Broker.open`."""
         try:
             for broker_id in broker_ids:
                 await self.start(broker_id)
@@ -223,35 +223,35 @@ class Cluster:
         return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
 
     def _linked(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
-        """Return a client over the broker's link to the store; sockets have links of their own."""
+        """Return the client with the broker's link faults; network clients have them elsewhere."""
         links, broker_id = self._host.links, settings.value("broker.id")
         if links is None or not isinstance(znodes, EmbeddedZnodeClient):
             return znodes
         return LinkedZnodeClient(znodes, links, str(broker_id), STORE)
 
     def addresses(self) -> dict[int, str]:
-        """Return the address for clients of each broker, by id."""
+        """Return the client address of each broker, by id."""
         return {broker.broker_id: broker.address_for_clients() for broker in self.brokers}
 
     async def start_again(self, broker_id: int) -> None:
-        """Open one broker, and return once it has cluster metadata. Errors: as `Broker.open`."""
+        """Open one broker; return once it has metadata. Raises the errors of `Broker.open`."""
         broker, informed = await self.start(broker_id), Promise[None]()
         when_informed([broker], partial(informed.keep, None))
         await informed
 
     async def stop(self, broker_id: int) -> None:
-        """Stop one broker after moving its leaderships; other brokers keep running."""
+        """Move one broker's leaderships and stop it; other brokers keep running."""
         broker = next(broker for broker in self.brokers if broker.broker_id == broker_id)
         await broker.stop()
         self.brokers.remove(broker)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
-        """Execute a request on all brokers; returns the state of each broker's logs."""
+        """Execute a request on all brokers; return each broker's rows."""
         brokers = list(self.brokers)
         return {broker.broker_id: await carry_out(broker, request) for broker in brokers}
 
     def stop_with_all(self) -> None:
-        """Move no leaderships on a stop: the cluster of these brokers stops as a whole."""
+        """Move no leaderships when stopping, because all brokers of the cluster stop."""
         self._is_whole = True
         for broker in self.brokers:
             broker.stop_waiting()
@@ -260,7 +260,7 @@ class Cluster:
         """Close all brokers, the last opened first.
 
         If no other broker can lead, no leadership is moved. Controllers stop before brokers; the
-        next start begins with the leaders and ISRs that the store has now.
+        next start begins with the leaders and ISRs in the store.
         """
         if self._is_whole:
             if self._host.links is not None:
@@ -273,7 +273,7 @@ class Cluster:
 
 
 async def _close(brokers: Sequence[Broker]) -> None:
-    """Stop brokers without moving leaders: no broker of the cluster remains to lead."""
+    """Stop brokers without moving leaderships, as no broker of the cluster remains."""
     for broker in brokers:
         broker.controller.stop()
     for broker in reversed(brokers):

@@ -1,7 +1,7 @@
-"""A cluster that runs in a process of its own: start, status, stop, removal.
+"""A cluster in a separate process: start, status, stop, removal.
 
 `start` returns when clients can connect: the process reports that once its brokers have each
-other's metadata. `stop` returns when the process has ended and its files are in order.
+other's metadata. `stop` returns when the process has ended and its files are consistent.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _CHANGEABLE = (
 
 
 class ClusterStatus(NamedTuple):
-    """The status of a cluster seen from outside; no addresses and no pids unless it runs."""
+    """The status of a cluster, seen from outside; addresses and pids only if it runs."""
 
     state: ClusterState
     bootstrap_servers: str | None
@@ -75,7 +75,7 @@ class ClusterStatus(NamedTuple):
     settings: dict[str, str]
 
     def running_brokers(self) -> dict[int, str]:
-        """Return the addresses of the brokers that run; paused ones do not."""
+        """Return the addresses of the running brokers, without paused ones."""
         return {
             broker.broker_id: broker.address
             for broker in self.brokers
@@ -122,7 +122,7 @@ class ClusterDidNotStop(EngineError):
 
 
 class ClusterBusy(EngineError):
-    """Another command starts, repairs or removes the cluster, and takes long."""
+    """Another command that starts, repairs or removes the cluster takes too long."""
 
     hint = "wait for it, or allow more time with --timeout SECONDS"
 
@@ -172,9 +172,9 @@ class OtherPlan(EngineError):
 
 
 def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> ClusterStatus:
-    """Return the status of a cluster; do not call it in the process that runs the cluster.
+    """Return the status of a cluster; must not be called in the process that runs the cluster.
 
-    A cluster that does not close a probing connection within the timeout is hung.
+    A cluster that does not close a probing connection within the time-out is hung.
     """
     state = data.state()
     running = data.running() if state is ClusterState.RUNNING else None
@@ -187,7 +187,7 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
-    """Return the status of a cluster that is known to be in this state."""
+    """Return the status of a cluster, given its state."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
     plan = data.plan() or ClusterPlan()
@@ -281,8 +281,9 @@ def start(
 ) -> None:
     """Start the cluster of a plan, store the plan, and return when the cluster is ready.
 
-    `start_process` replaces `start_program`. The caller holds the start lock. Errors: ClusterInUse,
-    ClusterDidNotStart, ClusterNotReadyInTime, those of `check_start`; the plan is not stored then.
+    `start_process` replaces `start_program`. The caller must hold the start lock. Raises
+    ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime and the errors of `check_start`; the
+    plan is not stored then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
@@ -311,31 +312,31 @@ def start(
 
 
 def start_program(data: DataDirectory, *owner: str) -> processes.Started:
-    """Start the process of a cluster; it ends with an owner whose pid is given."""
+    """Start the process of a cluster; it ends with the owner whose pid is given, if any."""
     command = processes.python_command(_PROGRAM, data.path, *owner)
     return processes.start_detached(command, data.log_path)
 
 
 def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
-    """Stop a process that is starting a cluster, and its brokers that have started."""
+    """Stop a process that is starting a cluster, and brokers that it has already started."""
     processes.terminate(pid)
-    # Brokers that already have started in processes of their own.
+    # Brokers in separate processes that have already started.
     for running in running_processes(data, plan).values():
         processes.stop_with_all(running.pid)
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
-    """Stop a cluster and return when its process has ended; returns whether it ran.
+    """Stop a cluster, and return when its process has ended: True if it was running.
 
-    Errors: ClusterDidNotStop, BadRunningFile.
+    Raises ClusterDidNotStop, BadRunningFile.
     """
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     if not is_held(data.lock_path):
-        # running.json may be left from a process that was killed.
+        # A killed process may have left running.json.
         return _stop_left(data, clock, deadline_ms, pause)
     running = data.running()
     while running is None and is_held(data.lock_path):
-        # It is starting: its pid is known only once it is ready.
+        # The cluster is starting: its pid is known only once it is ready.
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterBusy(data.path)
         pause(_POLL_MS)
@@ -355,7 +356,7 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
 def _stop_left(
     data: DataDirectory, clock: Clock, deadline_ms: int, pause: Callable[[int], None]
 ) -> bool:
-    """Stop brokers that outlived their cluster's process; returns whether there were any."""
+    """Stop brokers that outlived their cluster's process; return True if there were any."""
     plan = _readable_plan(data) or ClusterPlan()
     if not running_processes(data, plan):
         return False
@@ -370,7 +371,7 @@ def plan_for(
     given: frozenset[str],
     unset: Collection[str] = (),
 ) -> ClusterPlan:
-    """Return the plan for a start: the stored one, changed by the options that were `given`.
+    """Return the plan for a start: the stored plan, changed by the options in `given`.
 
     The number of brokers is fixed, and log directories cannot be removed, because they may contain
     replicas (OtherPlan). Given settings are added to the stored ones; `unset` ones are removed
@@ -392,7 +393,7 @@ def plan_for(
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:
-    """Return the log directories that the settings name; `destroy` removes only its own.
+    """Return the log directories set by `log.dirs`, which `destroy` does not remove.
 
     Empty if the plan is damaged.
     """
@@ -404,8 +405,8 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 def destroy(data: DataDirectory, files: Files) -> list[str]:
     """Remove a stopped cluster with its data; return the paths that remain.
 
-    Those are paths that no cluster created. The contents of `directories_that_stay` remain too.
-    Errors: NoClusterInDirectory, ClusterInUse, BrokersStillRun.
+    These are paths that no cluster created. The contents of `directories_that_stay` remain too.
+    Raises NoClusterInDirectory, ClusterInUse, BrokersStillRun.
     """
     state = data.state()
     if state is ClusterState.ABSENT:
@@ -440,7 +441,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
 
 
 def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
-    """Return the cluster id in the log directories, None before the first start."""
+    """Return the cluster id in the log directories; None before the first start."""
     for path in data.log_dirs(_readable_plan(data) or ClusterPlan()):
         try:
             return read_meta_properties(files, f"{path}/{META_FILE}").cluster_id
@@ -450,7 +451,7 @@ def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
 
 
 def _readable_plan(data: DataDirectory) -> ClusterPlan | None:
-    """Return the cluster's plan, None if its file is missing or damaged."""
+    """Return the cluster's plan; None if its file is missing or damaged."""
     try:
         return data.plan()
     except BadClusterFile:

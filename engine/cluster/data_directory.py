@@ -23,7 +23,7 @@ broker-<id>/     the log directory of a broker, its first one
 broker-<id>-2/   the second one, and so on
 ```
 
-A broker that is a process of its own has more:
+A broker in a separate process has additional files:
 
 ```
 broker-<id>.lock     locked by its process
@@ -37,11 +37,11 @@ broker-<id>.network  the number of the change of network.json in force
 
 | lock | running.json | cluster.json | state |
 |---|---|---|---|
-| held | there | | running; hung if it does not respond |
-| held | no | | starting, or stopping |
-| free | there | | crashed: it was killed, the next start recovers |
-| free | no | there | stopped |
-| free | no | no | absent |
+| held | exists | | running; hung if it does not respond |
+| held | missing | | starting, or stopping |
+| free | exists | | crashed: it was killed, the next start recovers |
+| free | missing | exists | stopped |
+| free | missing | missing | absent |
 
 The states of a broker's process derive from its own files in the same way (`broker_processes.py`).
 """
@@ -61,7 +61,7 @@ from engine.host.ports import FileMissing, Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.json_text import JsonObject
 
-# Every command reads the address of the embedded cluster here, and hardly one the rest.
+# Every command imports this module for the cluster's address, and few use the rest.
 if TYPE_CHECKING:
     from engine.cluster.halts import Halt
     from engine.cluster.plan import ClusterPlan
@@ -154,7 +154,7 @@ class DataDirectory:
     """The files of one cluster."""
 
     def __init__(self, files: Files, path: str) -> None:
-        """Name the files; nothing is read or created."""
+        """Set the file names; nothing is read or created."""
         self._files = files
         self.path = path
         #: Locked while a supervisor runs; the next one while a command starts it.
@@ -177,17 +177,17 @@ class DataDirectory:
 
     @property
     def store_path(self) -> str:
-        """The file of the metadata store."""
+        """Return the path of the metadata store's file."""
         from engine.naming import STORE_FILE
 
         return f"{self.path}/{STORE_FILE}"
 
     def broker_path(self, broker_id: int) -> str:
-        """Return the log directory of a broker, the first one if it has several."""
+        """Return the log directory of a broker; the first one if it has several."""
         return f"{self.path}/broker-{broker_id}"
 
     def broker_paths(self, broker_id: int, count: int) -> list[str]:
-        """Return all log directories of a broker, by their count."""
+        """Return all `count` log directories of a broker."""
         first = self.broker_path(broker_id)
         return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
 
@@ -204,13 +204,13 @@ class DataDirectory:
         return f"{self.broker_path(broker_id)}.lock"
 
     def broker_lock_ids(self) -> list[int]:
-        """Return the ids of brokers that have, or had, a process of their own."""
+        """Return the ids of brokers that have, or had, a separate process."""
         names = self._files.list_dir(self.path) if self._files.is_dir(self.path) else []
         found = map(_BROKER_LOCK.fullmatch, names)
         return sorted(int(match[1]) for match in found if match is not None)
 
     def held_broker_ids(self) -> list[int]:
-        """Return the ids of brokers whose process exists, in the plan or not."""
+        """Return the ids of brokers whose process exists, whether in the plan or not."""
         return [id_ for id_ in self.broker_lock_ids() if is_held(self.broker_lock_path(id_))]
 
     def broker_log_path(self, broker_id: int) -> str:
@@ -254,7 +254,7 @@ class DataDirectory:
         return f"{self.path}/security"
 
     def own_files(self) -> list[str]:
-        """Return paths of the cluster's own files, there or not, in the order to remove them."""
+        """Return the paths of the cluster's files, existing or not, in the order of removal."""
         replaced = [self._znode_port_path, self._running_path]
         replaced += [self.request_path, self.response_path]
         replaced += [self.network_path, self.network_done_path]
@@ -269,13 +269,13 @@ class DataDirectory:
         return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
 
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
-        """Return the log directories of a plan's brokers: those of log.dirs, or our own."""
+        """Return the log directories of a plan's brokers: `log.dirs`, or the default ones."""
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
         return paths or list(self.own_log_dirs(plan))
 
     def state(self) -> ClusterState:
-        """Return the state by files and lock; do not call it in the process that holds the lock."""
+        """Return the state; must not be called in the process that holds the lock."""
         is_known = self._files.exists(self._running_path)
         if is_held(self.lock_path):
             return ClusterState.RUNNING if is_known else ClusterState.STARTING
@@ -285,7 +285,7 @@ class DataDirectory:
         return ClusterState.STOPPED if has_plan else ClusterState.ABSENT
 
     def plan(self) -> ClusterPlan | None:
-        """Return the cluster's plan, None if there is none; raises BadClusterFile."""
+        """Return the cluster's plan; None if there is none. Raises BadClusterFile."""
         from engine.cluster.plan import ClusterPlan
 
         content = self._read(self.plan_path)
@@ -322,7 +322,7 @@ class DataDirectory:
             "log_dirs": plan.log_dir_count,
             "insecure": plan.is_insecure,
         }
-        # It may hold passwords: nobody else may read it, before there is anything in it.
+        # The plan may have passwords: the file is made private before content is written.
         temporary = self.plan_path + TEMPORARY_SUFFIX
         self._files.open(temporary, write=True, create=True).close()
         self._files.make_private(temporary)
@@ -330,11 +330,11 @@ class DataDirectory:
 
     @contextmanager
     def trying(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
-        """Store a plan while its cluster starts; yields the function that confirms the start.
+        """Store a plan while its cluster starts; yield the function that confirms the start.
 
-        Without the confirmation the earlier plan is restored, as the next start would fail with
-        this one too. A plan that is stored already belongs to the command that waits for the
-        start, and is left to it.
+        Without the confirmation the earlier plan is restored, because the next start would fail
+        with this one too. If the plan is stored already, the command that waits for the start
+        handles it.
         """
         from engine.cluster.plan import ClusterPlan
 
@@ -356,7 +356,10 @@ class DataDirectory:
                 self.write_plan(kept)
 
     def running(self) -> RunningCluster | None:
-        """Return the process that runs or ran the cluster; raises BadRunningFile."""
+        """Return the process that runs or ran the cluster; None if none is recorded.
+
+        Raises BadRunningFile.
+        """
         try:
             content = self._read(self._running_path)
         except BadClusterFile as error:
@@ -379,14 +382,17 @@ class DataDirectory:
         self._write(self._running_path, running._asdict())
 
     def remove_running(self) -> None:
-        """Record that no process runs the cluster."""
+        """Delete the record of the cluster's process."""
         try:
             self._files.remove(self._running_path)
         except FileMissing:
             return
 
     def running_broker(self, broker_id: int) -> RunningBroker | None:
-        """Return the process that runs or ran a broker; raises BadRunningFile."""
+        """Return the process that runs or ran a broker; None if none is recorded.
+
+        Raises BadRunningFile.
+        """
         path, lock_path = self._broker_running_path(broker_id), self.broker_lock_path(broker_id)
         try:
             content = self._read(path)
@@ -409,7 +415,7 @@ class DataDirectory:
         return log_end(self._files, self.broker_log_path(broker_id))
 
     def last_halt(self, broker_id: int | None = None) -> Halt | None:
-        """Return the last halt of a broker's process, or of the process of all brokers."""
+        """Return the last halt of a broker's process, or of the process of all brokers for None."""
         from engine.cluster.halts import last_halt
 
         if broker_id is None:
@@ -419,14 +425,14 @@ class DataDirectory:
         return last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
 
     def remove_running_broker(self, broker_id: int) -> None:
-        """Record that no process runs a broker."""
+        """Delete the record of a broker's process."""
         try:
             self._files.remove(self._broker_running_path(broker_id))
         except FileMissing:
             return
 
     def read_message(self, path: str) -> JsonObject | None:
-        """Return a request or a response, None without one; raises BadClusterFile."""
+        """Return a request or a response; None if there is none. Raises BadClusterFile."""
         return self._read(path)
 
     def write_message(self, path: str, content: JsonObject) -> None:
@@ -434,7 +440,7 @@ class DataDirectory:
         self._write(path, content)
 
     def remove_network(self, broker_ids: Iterable[int]) -> None:
-        """Remove the files of network faults: the network has none."""
+        """Remove the files of network faults."""
         members = map(self.member_network_path, broker_ids)
         for path in (self.network_path, self.network_done_path, *members):
             try:
@@ -443,9 +449,9 @@ class DataDirectory:
                 continue
 
     def znode_port(self, broker_id: int | None = None) -> int:
-        """Return the last port of the metadata store, 0 if unknown.
+        """Return the last port of the metadata store; 0 if unknown.
 
-        With a broker's id: its last port for that broker's process.
+        With a broker id: its last port for that broker's process.
         """
         content = self._znode_ports()
         try:
@@ -453,11 +459,11 @@ class DataDirectory:
                 return int(content.get("port", 0))
             return int(content.get("brokers", {}).get(str(broker_id), 0))
         except (AttributeError, TypeError, ValueError):
-            # Each free port will do.
+            # Any free port can be used.
             return 0
 
     def note_znode_port(self, port: int, broker_id: int | None = None) -> None:
-        """Record the port of the metadata store for its next start."""
+        """Record the port of the metadata store for the next start."""
         if port == self.znode_port(broker_id):
             return
         content = self._znode_ports()
@@ -470,14 +476,14 @@ class DataDirectory:
         self._write(self._znode_port_path, content)
 
     def _znode_ports(self) -> JsonObject:
-        """Return the ports of the last run; empty if unknown: any free port can be used then."""
+        """Return the recorded ports; empty if unknown, as any free port can be used."""
         try:
             return self._read(self._znode_port_path) or {}
         except BadClusterFile:
             return {}
 
     def _read(self, path: str) -> JsonObject | None:
-        """Return a file's JSON object, None without the file; raise BadClusterFile."""
+        """Return a file's JSON object; None without the file. Raises BadClusterFile."""
         try:
             content = json.loads(self._files.read_bytes(path))
         except FileMissing:

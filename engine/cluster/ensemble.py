@@ -6,9 +6,9 @@
 | zookeeper.session.timeout.ms | requested; the ensemble applies its own bounds |
 | zookeeper.connection.timeout.ms | how long a start waits; default: the session's timeout |
 | zookeeper.set.acl | nodes that this broker creates have Kafka's ACLs (`engine/znode/protection.py`); needs a login |
-| zookeeper.ssl.client.enable | refused when true |
+| zookeeper.ssl.client.enable | rejected when true |
 
-How a broker logs in, as it does where it can, is in `engine/znode/login.py`. The library is loaded with the first client.
+The login to ZooKeeper, if one is configured, is in `engine/znode/login.py`. The client library is loaded with the first client.
 
 Source: D9; KafkaServer.initZkClient.
 """  # noqa: E501 - a table
@@ -27,7 +27,7 @@ _TLS = "zookeeper.ssl.client.enable"
 
 
 class Ensemble:
-    """Creates a broker's session with the ensemble that its settings name."""
+    """Creates a broker's session with the ZooKeeper ensemble in its settings."""
 
     def __init__(
         self, settings: BrokerSettings, clock: Clock, timers: Timers, entropy: Entropy
@@ -40,7 +40,7 @@ class Ensemble:
         config = BrokerConfig.of(settings)
         #: The ensemble's addresses and the chroot, as `zookeeper.connect` has them.
         self._connect = config.zookeeper_connect or ""
-        #: None: the session timeout applies.
+        #: None means the session time-out.
         self._connection_timeout_ms = config.zookeeper_connection_timeout_ms
         self._clock = clock
         self._timers = timers

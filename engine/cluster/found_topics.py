@@ -8,8 +8,8 @@
 | leader epoch | the last one in leader-epoch-checkpoint |
 | producer ids in use | the snapshots |
 
-Directories that wait for deletion, are future replicas or are set aside are ignored. An unreadable
-file loses only its own data, and `problems` names it.
+Directories of deleted, future and stray replicas are ignored. An unreadable file loses only its own
+data, and is named in `problems`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.log.directory.partition_metadata import read_partition_metadata
 from engine.log.producer_snapshot import read_producer_snapshot
 from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind, FileKind, SegmentFileName
 
-#: No producer id is known.
+#: Stands for no known producer id.
 NO_PRODUCER_ID = -1
 
 
@@ -44,7 +44,7 @@ class FoundReplica(NamedTuple):
 
 
 class FoundTopic(NamedTuple):
-    """A topic by its replicas; those of a partition by epoch and size, descending."""
+    """A topic and its replicas by partition; those are sorted by epoch and size, descending."""
 
     name: str
     topic_id: str | None
@@ -64,7 +64,7 @@ class FoundTopic(NamedTuple):
 class FoundCluster(NamedTuple):
     """The data found in the log directories."""
 
-    #: The most frequent id first.
+    #: Cluster ids, the most frequent one first.
     cluster_ids: tuple[str, ...]
     topics: tuple[FoundTopic, ...]
     producer_id_max: int
@@ -75,11 +75,11 @@ class _Reading:
     """Collects the data of log directories."""
 
     def __init__(self, files: Files) -> None:
-        """Begin with nothing found."""
+        """Create it without data."""
         self._files = files
         self.cluster_ids: list[str] = []
         self.replicas: list[FoundReplica] = []
-        #: Highest producer id in the logs: the cluster must give out higher ones.
+        #: Highest producer id in the logs: the cluster must assign higher ones.
         self.producer_id_max = NO_PRODUCER_ID
         self.problems: list[str] = []
 
@@ -101,7 +101,7 @@ class _Reading:
     def _read_partition(self, broker_id: int, folder: PartitionFolder) -> None:
         """Record one replica with its topic id and latest leader epoch, from its directory.
 
-        An unreadable file is noted as a problem, and its value is None.
+        For an unreadable file a problem is recorded, and the value is None.
         """
         assert folder.directory is not None
         topic_id = leader_epoch = None
@@ -145,7 +145,7 @@ class _Reading:
 
 
 def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundCluster:
-    """Return the data of log directories, each given with its presumed broker id."""
+    """Return the data of log directories, given as (presumed broker id, path)."""
     reading = _Reading(files)
     for broker_id, path in log_dirs:
         if files.is_dir(path):
@@ -190,6 +190,6 @@ def _topic(name: str, replicas: list[FoundReplica], problems: list[str]) -> Foun
 
 
 def _fullness(replica: FoundReplica) -> tuple[int, int, int]:
-    """Return by what replicas are compared: leader epoch, bytes, then the lower broker id."""
+    """Return the sort key of replicas: leader epoch, bytes, then the lower broker id."""
     epoch = -1 if replica.leader_epoch is None else replica.leader_epoch
     return epoch, replica.log_bytes, -replica.broker_id

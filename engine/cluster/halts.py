@@ -1,9 +1,10 @@
-"""Cause of the end of brokers that do not run: the FATAL line of their last life, and its remedy.
+"""The cause of a broker's halt: the FATAL line of its last process, and the remedy.
 
-The log of a life begins with the line about descriptors (`LIFE_BEGINS`). A broker halts if all its
-log directories are offline (a full disk, no free descriptor, a failed device), or if one of its own
-invariants is broken. The ERROR line before it has the reason of the last directory's failure. If
-the log is on the full disk these lines may be missing: the disk's free space shows it then.
+The log of a process begins with the line about descriptors (`LIFE_BEGINS`). A broker halts if all
+its log directories are offline (a full disk, no free descriptor, a failed device), or if an
+invariant is broken. The ERROR line before the FATAL line has the reason of the last directory's
+failure. If the log itself is on the full disk, these lines may be missing: then the disk's free
+space is checked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from engine.errors import StorageError
 from engine.host.ports import Files
 from engine.limits import DISK_FULL_BYTES, HALT_TAIL_BYTES
 
-#: Part of the first log line of each life; a process formats it with two counts.
+#: Part of the first log line of each process, which is formatted with two counts.
 LIFE_BEGINS: Final = "descriptors, of which connections have those below"
 _FATAL: Final = re.compile(r"^(\[[^]]*\] )?FATAL ")
 _DIRECTORY: Final = re.compile(r"ERROR Stopping serving replicas in dir .*? of them: (?P<why>.*)$")
@@ -27,7 +28,7 @@ _NO_DESCRIPTORS: Final = (os.strerror(errno.EMFILE), os.strerror(errno.ENFILE))
 
 
 class Halt(NamedTuple):
-    """The end of a broker's last life: its FATAL line, the cause, and the next step.
+    """The halt of a broker's last process: its FATAL line, the cause, and the remedy.
 
     The line is None if the log lacks it, the cause if it adds nothing to the line.
     """
@@ -38,7 +39,7 @@ class Halt(NamedTuple):
 
 
 def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
-    """Return how the last life in a broker log was halted, None if it ended otherwise.
+    """Return how the last process in a broker log halted; None if it ended otherwise.
 
     `folder` has the cluster's files; `again` is the command that starts it again.
     """
@@ -58,7 +59,7 @@ def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | No
 
 
 def _last_life(files: Files, path: str) -> list[str]:
-    """Return the lines of a log since the last start, as far as its tail contains them."""
+    """Return the log lines since the last start, as far as the log's tail has them."""
     try:
         file = files.open(path)
     except StorageError:
@@ -76,12 +77,12 @@ def _last_life(files: Files, path: str) -> list[str]:
 
 
 def _ended_badly(lines: list[str]) -> bool:
-    """Return whether a life ended without an orderly stop."""
+    """Return True if the process ended without a clean stop."""
     return bool(lines) and not any(" INFO stopping" in line for line in lines)
 
 
 def _usable_bytes(files: Files, folder: str) -> int | None:
-    """Return the free bytes of the folder's disk, None if they cannot be determined."""
+    """Return the free bytes of the folder's disk; None if they are unknown."""
     try:
         return files.disk_space(folder).usable_bytes
     except StorageError:

@@ -1,20 +1,20 @@
-"""Brokers of a cluster in processes of their own, started by the process that has the store.
+"""Brokers of a cluster in separate processes, started by the process that has the store.
 
 ```
-open    processes that an earlier life of this one left go on if they know where the store is,
-        all others are started, side by side
-start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID …`
-        ── its address is there once it is ready
-stop    SIGTERM: leaders first ── until its lock is free
-close   SIGUSR2 to all: nobody is left to lead ── until all locks are free
+open    processes left by an earlier supervisor are kept if they use the right store address;
+        all other brokers are started in parallel
+start   end the session of the former process ── `python -m engine.cluster DIR ID …`
+        ── wait until it has written its address
+stop    SIGTERM: leaderships are moved first ── wait until its lock is free
+close   SIGUSR2 to all: no leaderships are moved ── wait until all locks are free
 ```
 
-A process that ends by itself is told in the log, and stays away until somebody starts it again: its
-session with the store ends by its timeout, as any other broker's would.
+A process that ends unexpectedly is reported in the log, and not restarted: its session with the
+store times out, like that of any broker.
 
 Source: D8.
-Differs: Kafka's broker that is started again within its session's timeout does not start, for its
-id is in use. Here it is known that the process is gone.
+Differs: a Kafka broker that is restarted within its session time-out fails, because its id is in
+use. Here the process is known to have ended.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from engine.znode.paths import broker_path
 _log = logging.getLogger("kafka.cluster")
 _PROGRAM = "engine.cluster"
 _POLL_MS = 10
-#: How often processes are checked for an end of their own.
+#: Interval of the checks for processes that ended unexpectedly.
 _CHECK_INTERVAL_MS = 500
 
 
@@ -75,11 +75,10 @@ class MemberProcesses:
         store_address: Callable[[int], str],
         forks: ForkServer | None = None,
     ) -> None:
-        """`store_address` says where the store listens for a broker: it begins to if need be.
+        """Create it; `store_address` makes the store listen for a broker, and returns the address.
 
-        `forks` starts the processes; without it each loads its modules.
-
-        `plan` returns the cluster's present plan.
+        `forks` starts the processes; without it each loads its modules. `plan` returns the
+        cluster's present plan.
         """
         self._forks = forks
         self._process = process
@@ -89,21 +88,21 @@ class MemberProcesses:
         self._store_address = store_address
         #: Process id of each broker that is running or stopping.
         self._pids: dict[int, int] = {}
-        #: Processes that this one has started: it must reap them. Others were started by an earlier
+        #: Processes that this one has started and must reap; others were started by an earlier
         #: supervisor.
         self._own_pids: set[int] = set()
-        #: Listeners where brokers were last, by id: a restarted broker listens there again.
+        #: The last port of each broker, by id: a restarted broker listens there again.
         self._ports: dict[int, str] = {}
         #: Cancels the timer of the next check for ended processes.
         self._cancel: Callable[[], None] = lambda: None
 
     @property
     def brokers(self) -> Sequence[Broker]:
-        """Return none: they are in other processes."""
+        """Return an empty list: the brokers are in other processes."""
         return ()
 
     def stop_with_all(self) -> None:
-        """Do nothing: a cluster's process stops all, and nothing is moved."""
+        """Do nothing: `close` stops all brokers without moving leaderships."""
 
     def addresses(self) -> dict[int, str]:
         """Return the client addresses of running brokers, including paused ones."""
@@ -114,7 +113,7 @@ class MemberProcesses:
         }
 
     async def open(self) -> MemberProcesses:
-        """Start all brokers that do not run; if one does not start, all are stopped."""
+        """Start all brokers that do not run; if one does not start, stop all."""
         try:
             for broker_id, running in running_processes(self._data, self._plan()).items():
                 await self._take_over(broker_id, running)
@@ -132,14 +131,14 @@ class MemberProcesses:
         return self
 
     async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
-        """Adopt a broker process that outlived the previous process of the cluster.
+        """Adopt a broker process that outlived the previous supervisor.
 
         It is stopped instead if it uses another address of the store.
         """
         self._pids[broker_id] = running.pid
         if running.zookeeper == self._store_address(broker_id) and running.address is not None:
             self._ports[broker_id] = running.address.rpartition(":")[2]
-            # The faults of the network that it had ended with the earlier life of this process.
+            # Network faults ended with the earlier supervisor: the process checks them.
             processes.request_poll(running.pid)
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
@@ -147,7 +146,7 @@ class MemberProcesses:
         await self._until_gone(broker_id)
 
     async def start_again(self, broker_id: int) -> None:
-        """Start a broker that does not run, and return once it knows the cluster."""
+        """Start a broker that does not run; return once it has cluster metadata."""
         await self._until_ready(broker_id, *await self._spawn(broker_id))
 
     async def _spawn(self, broker_id: int) -> tuple[Started, int]:
@@ -184,7 +183,7 @@ class MemberProcesses:
         outputs: list[bytes] = []
 
         def has_output() -> bool:
-            """Return True once the process reported its port, or ended with an empty output."""
+            """Return True once the process has reported its port, or ended with empty output."""
             text = started.output()
             if text is not None:
                 outputs.append(text)
@@ -198,7 +197,7 @@ class MemberProcesses:
         self._ports[broker_id] = outputs[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:
-        """Stop a broker, its leaders first, and return when its process has ended."""
+        """Stop a broker, which moves its leaderships first; return when its process has ended."""
         _, running = process_state(self._data, broker_id)
         if running is not None:
             processes.terminate(running.pid)
@@ -208,7 +207,7 @@ class MemberProcesses:
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
         """Send a request to all running brokers at once, and wait for each response.
 
-        A broker that is killed or paused meanwhile sends none.
+        A broker that is killed or paused meanwhile has no response.
         """
         requested = []
         for broker_id in self._plan().broker_ids():
@@ -229,7 +228,7 @@ class MemberProcesses:
     def _has_answered(
         self, broker_id: int, number: int, answers: dict[int, list[JsonObject]]
     ) -> bool:
-        """Read a broker's response; return True once it has come, or never can."""
+        """Read a broker's response; return True if there is one, or none will come."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:
             answers[broker_id] = list(response.get("logs", ()))
@@ -237,9 +236,9 @@ class MemberProcesses:
         return process_state(self._data, broker_id)[0] is not BrokerState.RUNNING
 
     async def close(self) -> None:
-        """Stop all brokers together, without moving leaders: no broker is left to lead."""
+        """Stop all brokers together, without moving leaderships."""
         self._cancel()
-        # What ends as a whole waits for no network.
+        # A complete stop must not wait for delayed links.
         self._process.links.set(LinkFaults())
         for pid in self._pids.values():
             processes.stop_with_all(pid)
@@ -257,7 +256,7 @@ class MemberProcesses:
         )
 
     def _is_gone(self, broker_id: int, pid: int | None) -> bool:
-        """Return True if a process has ended; reap one of our own."""
+        """Return True if a process has ended; reap it if this process started it."""
         if pid in self._own_pids:
             if processes.is_running(pid):
                 return False
@@ -265,12 +264,12 @@ class MemberProcesses:
         return not is_held(self._data.broker_lock_path(broker_id))
 
     def _poll_later(self) -> None:
-        """Check the processes again after the check interval."""
+        """Schedule the next check of the processes."""
         due_ms = self._process.clock.monotonic_ms() + _CHECK_INTERVAL_MS
         self._cancel = self._process.loop.call_at(due_ms, self._poll)
 
     def _poll(self) -> None:
-        """Report processes that have ended by themselves."""
+        """Log the processes that have ended unexpectedly."""
         try:
             for broker_id, pid in tuple(self._pids.items()):
                 if self._is_gone(broker_id, pid):

@@ -1,8 +1,8 @@
-"""The faults of a cluster's network, from the command that sets them to the processes.
+"""The faults of a cluster's network: how a command sets them and processes apply them.
 
 ```
-command   network.json written ── SIGUSR1 to each process ──> waits until each has said its number
-process   looks ── sets its links ── network.done, broker-<id>.network
+command   write network.json ── SIGUSR1 to each process ──> wait until each has acknowledged it
+process   read it ── set its links ── write network.done, broker-<id>.network
 heal      the same without faults, then all these files are removed
 ```
 
@@ -10,12 +10,12 @@ heal      the same without faults, then all these files are removed
 |---|---|
 | network.done, broker-&lt;id&gt;.network | {"number": 3} |
 
-Not by way of `requests.py`: what is asked for there may wait for what a fault cuts off, and faults
-can be changed meanwhile. A process that starts has the faults that are set; one that stands still
-has them when it goes on. They end with the cluster: a start begins without any.
+`requests.py` is not used: a request there may wait for a connection that a fault blocks, and faults
+must be changeable meanwhile. A process that starts applies the present faults; a paused one applies
+them when it is resumed. They end with the cluster: a new start has none.
 
-Each process carries out what concerns the connections that it opens, in both directions; the
-process with the metadata store what concerns those to the store.
+Each process applies the faults to the connections that it opens, in both directions; the process
+with the metadata store applies those of connections to the store.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None
 
 
 def describe_faults(faults: LinkFaults) -> str:
-    """Return faults as a line for people, "" without any."""
+    """Return the faults as a line of text; "" without any."""
     content = encode_faults(faults)
     parts = [" | ".join(",".join(group) for group in content["groups"])]
     parts += [
@@ -92,7 +92,7 @@ def change_faults(
 ) -> LinkFaults:
     """Change the faults, and return them once every running process has applied them.
 
-    The caller holds the lock of faults. Errors: ClusterNotRunning, RequestNotCarriedOut,
+    The caller must hold the lock of faults. Raises ClusterNotRunning, RequestNotCarriedOut,
     BadClusterFile.
     """
     running = data.running() if is_held(data.lock_path) else None
@@ -126,12 +126,12 @@ def change_faults(
 
 
 def _runs(data: DataDirectory, broker_id: int) -> bool:
-    """Return whether a broker still runs, so that its response may come."""
+    """Return True if a broker still runs, so that its acknowledgement may come."""
     return process_state(data, broker_id)[0] is BrokerState.RUNNING
 
 
 def _done(data: DataDirectory, path: str) -> int:
-    """Return the number of the last change that a process applied, 0 if it cannot be read."""
+    """Return the number of the last change that a process applied; 0 if it cannot be read."""
     try:
         content = data.read_message(path) or {}
         return int(content.get("number", 0))

@@ -1,14 +1,14 @@
-"""Files of a data directory that belong to the cluster: only these are taken over or removed.
+"""Files of a data directory that belong to the cluster: only these are reused or removed.
 
 | in the directory | a first start | `destroy` |
 |---|---|---|
-| files of `DataDirectory` | goes on: an earlier start left them | removes them |
-| a store or `broker-<id>/`, no cluster.json | refuses: it was lost, `repair` helps | – |
-| log directories that the plan names, lost+found | goes on | leaves them |
-| anything else | refuses | leaves and names it |
+| files of `DataDirectory` | continues: an earlier start left them | removes them |
+| a store or `broker-<id>/`, no cluster.json | fails: it was lost, `repair` helps | – |
+| log directories in the plan, lost+found | continues | keeps them |
+| any other file | fails | keeps and reports it |
 
 In a log directory of the cluster, files with a broker's names are removed: checkpoints, partitions
-and the files of segments in them. Links are left, wherever they lead.
+and the files of segments in them. Links are kept, regardless of their target.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from engine.log.directory.meta_properties import FILE_NAME as META_FILE
 from engine.log.segment_files import list_partition_files
 from engine.naming import STORE_FILE
 
-#: What a file system has at its root.
+#: Entries at the root of a file system.
 _HARMLESS = frozenset(("lost+found",))
 _BROKER_DIRECTORY = re.compile(r"broker-([0-9]{1,10})(?:-([0-9]{1,4}))?")
 _SHOWN = 3
-#: What a repair has set aside, or did not come to put into place.
+#: Files that a repair has set aside, or that an interrupted repair has left.
 _SET_ASIDE = re.compile(
     r"(znodes\.sqlite|cluster\.json)\.(new|damaged-[0-9]+)(-wal|-shm|-journal)?"
 )
 
 
 class FolderInUse(StorageError):
-    """A folder holds files that are no cluster's."""
+    """A folder has files that do not belong to a cluster."""
 
     hint = "give --data a folder that is empty or not there yet"
 
@@ -47,7 +47,7 @@ class FolderInUse(StorageError):
 
 
 class MetadataLost(StorageError):
-    """A cluster's logs exist, and a file with their metadata does not."""
+    """A cluster has logs, but a file with its metadata is missing."""
 
     def __init__(self, path: str, name: str, beside: str) -> None:
         super().__init__(f"the cluster in {path} has lost its {name}: {beside} is there")
@@ -57,7 +57,7 @@ class MetadataLost(StorageError):
 
 
 def broker_directories(data: DataDirectory, files: Files) -> dict[int, list[str]]:
-    """Return the log directories below a data directory, by the broker that their name says."""
+    """Return the log directories in a data directory, by the broker id in their name."""
     if not files.is_dir(data.path):
         return {}
     matches = map(_BROKER_DIRECTORY.fullmatch, files.list_dir(data.path))
@@ -74,7 +74,7 @@ def broker_directories(data: DataDirectory, files: Files) -> dict[int, list[str]
 
 
 def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Raise FolderInUse or MetadataLost if a start would touch foreign or damaged files."""
+    """Raise FolderInUse or MetadataLost if a start would use foreign or damaged files."""
     if data.state() is ClusterState.ABSENT:
         _check_first_start(data, files, plan)
         return
@@ -94,7 +94,7 @@ def has_store(data: DataDirectory, files: Files) -> bool:
 
 
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
-    """Refuse a directory with parts of a cluster or with foreign files.
+    """Reject a directory with parts of a cluster or with foreign files.
 
     Raises MetadataLost or FolderInUse. A directory that an interrupted first start left is
     accepted.
@@ -112,7 +112,7 @@ def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> 
 
 
 def remove_log_dir(files: Files, path: str) -> list[str]:
-    """Remove the files that brokers made in a log directory; return the paths that remain."""
+    """Remove the files that brokers created in a log directory; return the remaining paths."""
     if not files.exists(path) and not files.is_link(path):
         return []
     if files.is_link(path):
@@ -132,7 +132,7 @@ def remove_log_dir(files: Files, path: str) -> list[str]:
 
 
 def _remove_partition(files: Files, path: str) -> list[str]:
-    """Remove the log's files; return the paths of unknown files and links, which stay."""
+    """Remove the log's files; return the paths of unknown files and links, which remain."""
     unknown = list_partition_files(files, path).unknown
     for name in files.list_dir(path):
         if name not in unknown and not files.is_link(f"{path}/{name}"):
@@ -143,13 +143,13 @@ def _remove_partition(files: Files, path: str) -> list[str]:
 
 
 def _remove_empty(files: Files, path: str) -> None:
-    """Remove a directory unless files of others are left in it."""
+    """Remove a directory if it is empty."""
     if not files.list_dir(path):
         files.remove(path)
 
 
 def set_aside(data: DataDirectory, files: Files) -> list[str]:
-    """Return the files that repairs have left in a data directory."""
+    """Return the files that repairs have kept or left in a data directory."""
     return [f"{data.path}/{n}" for n in files.list_dir(data.path) if _SET_ASIDE.fullmatch(n)]
 
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from engine.config.settings import BrokerSettings
 
 FIRST_BROKER_ID = 1
-# The listener that every broker of a plan has, unless its settings name one.
+# The listener name of each broker, unless the settings have one.
 _LISTENER = "PLAINTEXT"
 _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
 _LOG_DIR_NAMES = ("log.dirs", "log.dir")
-# What is given to all brokers of a plan cannot be each one's own.
+# Settings that must differ between brokers cannot be in a plan.
 _OWN_OF_EACH = ("broker.id", *_LOG_DIR_NAMES)
-# Their ports are those of the first broker.
+# Settings whose ports are those of the first broker.
 _WITH_PORTS = ("listeners", "advertised.listeners")
 _PORT = re.compile(r":([1-9][0-9]*)(?=\s*(?:,|$))")
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
@@ -29,23 +29,23 @@ _HAS_CERTIFICATES = "required"
 
 
 class ClusterPlan(NamedTuple):
-    """The plan of a cluster; settings are broker keys in Kafka's names."""
+    """The plan of a cluster; `settings` has broker keys."""
 
     broker_count: int = 1
     host: str = "127.0.0.1"
     port: int = 9092
     settings: dict[str, str] = {}  # noqa: RUF012 (never changed in place)
-    #: Where the metadata store listens as ZooKeeper; 0 for where it did last, or any.
+    #: Port of the metadata store for ZooKeeper clients; 0 for the last one, or any.
     zookeeper_port: int = 0
-    #: Given to the brokers in turn; none have none.
+    #: Racks, assigned to the brokers in turn; empty for no racks.
     racks: tuple[str, ...] = ()
-    #: Whether each broker is a process of its own.
+    #: Whether each broker has a separate process.
     is_in_processes: bool = False
-    #: Ids that brokers had which were removed: none is given twice.
+    #: Ids of removed brokers, which are not reused.
     removed_ids: tuple[int, ...] = ()
-    #: How many log directories each broker has.
+    #: Number of log directories per broker.
     log_dir_count: int = 1
-    #: Whether listeners for other machines may take everybody.
+    #: Whether listeners for other machines may accept clients without authentication.
     is_insecure: bool = False
 
     def broker_ids(self) -> list[int]:
@@ -54,13 +54,13 @@ class ClusterPlan(NamedTuple):
         return [id_ for id_ in range(FIRST_BROKER_ID, known) if id_ not in self.removed_ids]
 
     def rack_of(self, broker_id: int) -> str | None:
-        """Return the rack of a broker, None without one."""
+        """Return the rack of a broker; None without one."""
         if not self.racks:
             return self.settings.get("broker.rack")
         return self.racks[(broker_id - FIRST_BROKER_ID) % len(self.racks)]
 
     def with_one_more(self) -> tuple[ClusterPlan, int]:
-        """Return the plan with one more broker, and its id, which nobody had before."""
+        """Return the plan with one more broker, and its id, which was never used before."""
         broker_id = FIRST_BROKER_ID + self.broker_count + len(self.removed_ids)
         return self._replace(broker_count=self.broker_count + 1), broker_id
 
@@ -73,10 +73,9 @@ class ClusterPlan(NamedTuple):
 def broker_settings(
     plan: ClusterPlan, log_dirs: Sequence[str], broker_id: int, port: int | None = None
 ) -> dict[str, str]:
-    """Return the settings of one broker; those in the plan override ours.
+    """Return the settings of one broker; those in the plan override the defaults here.
 
-    `log_dirs` are its own log directories. `port` is where it listens unless the plan sets the
-    port.
+    `log_dirs` are its log directories. `port` is used unless the plan sets the port.
     """
     # Internal topics cannot have more replicas than there are brokers.
     replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
@@ -96,12 +95,12 @@ def broker_settings(
 
 
 def _listener_name(plan: ClusterPlan) -> str:
-    """Return the name of the one listener of brokers whose plan sets no listeners."""
+    """Return the listener name of brokers whose plan sets no listeners."""
     return plan.settings.get("inter.broker.listener.name", _LISTENER)
 
 
 def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
-    """Return the listeners that a plan sets, of the broker with a number from 0 on."""
+    """Return the plan's listeners for one broker: `number` (from 0) is added to each port."""
     return {
         name: _PORT.sub(lambda port: f":{int(port[1]) + number}", plan.settings[name])
         for name in _WITH_PORTS
@@ -110,7 +109,7 @@ def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
 
 
 def open_listeners(static: Mapping[str, str]) -> list[str]:
-    """Return the listeners on which anybody on another machine may do anything.
+    """Return the listeners that accept clients from other machines without authentication.
 
     Raises ConfigError.
     """
@@ -132,7 +131,7 @@ def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
 
     of_listener = ListenerSettings(settings, listener.name)
     if listener.has_sasl:
-        # With SASL certificates are asked for only where the listener itself says so.
+        # With SASL, certificates are required only by the listener's own setting.
         certificates = of_listener.own_text(_CLIENT_AUTH)
     else:
         certificates = str(of_listener.value(_CLIENT_AUTH))
@@ -142,7 +141,7 @@ def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
 
 
 def _check_ports(plan: ClusterPlan) -> None:
-    """Raise ConfigError where two brokers would have one port."""
+    """Raise ConfigError if two brokers would have the same port."""
     text = plan.settings.get("listeners", "")
     numbers = [broker_id - FIRST_BROKER_ID for broker_id in plan.broker_ids()]
     ports = [int(port) + number for port in _PORT.findall(text) for number in numbers]
@@ -152,14 +151,14 @@ def _check_ports(plan: ClusterPlan) -> None:
 
 
 def check_plan(plan: ClusterPlan) -> list[str]:
-    """Return the settings of a plan that no broker knows; raises ConfigError."""
+    """Return the unknown settings of a plan; raises ConfigError for an invalid one."""
     if "zookeeper.connect" in plan.settings:
         raise ConfigError(
             "zookeeper.connect",
             plan.settings["zookeeper.connect"],
             "an embedded cluster has its own store; `kctl broker run` joins another one's",
         )
-    # Every command that looks for the embedded cluster imports this module; few check a plan.
+    # Every command that finds the embedded cluster imports this module; few check a plan.
     from engine.broker.unserved import check_served, passed_over
     from engine.cluster.store_security import store_security
     from engine.config.broker_config import BrokerConfig

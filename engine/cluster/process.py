@@ -1,14 +1,14 @@
-"""A process that is brokers and nothing else: its loop, its signals, its end.
+"""A process that only runs brokers: its loop, its signals, its end.
 
-| signal | |
+| signal | effect |
 |---|---|
-| SIGTERM, SIGINT | brokers stopped in order; a second one ends the process at once |
-| SIGUSR2 | the same as part of a whole cluster's stop: no leaders are moved |
-| SIGUSR1 | a cluster's process looks for a request (`requests.py`), a broker's does as it says |
+| SIGTERM, SIGINT | controlled shutdown of the brokers; a second signal ends the process at once |
+| SIGUSR2 | the same, but no leaderships are moved: the whole cluster stops |
+| SIGUSR1 | the process reads and executes a request (`requests.py`) |
 
-After a second signal the next start recovers. So it does after a broken rule of the engine's own,
-wherever it is met: in a handler, an effect, a timer or a task. The state of the brokers is wrong
-then, and a clean end would store it.
+After a second signal the next start recovers. It also does after a broken invariant, in a handler,
+an effect, a timer or a task: the state of the brokers is wrong then, and a clean stop would store
+it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from engine.host.side_process import PipedProcess
 from engine.native.compiled_walk import CompiledWalkLoader, start_compiler
 
 _EXIT_KILLED = 137
-#: How often it is looked for the process that started this one.
+#: Interval of the checks for the process that started this one.
 _STARTER_POLL_MS = 250
-#: After a start of so long it is looked whether the controller is refused: a broker is informed
+#: How long after a start it is checked whether the controller is denied: a broker gets metadata
 #: within some ms.
 _REFUSAL_POLL_MS = 2_000
-#: Internal error, as the commands have it.
+#: Exit code for an internal error, as for commands.
 _EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
 T = TypeVar("T")
@@ -56,25 +56,25 @@ class ServedBrokers(Protocol):
 
     @property
     def brokers(self) -> Sequence[Broker]:
-        """Return the brokers of this process; of a cluster in processes there are none."""
+        """Return the brokers in this process; empty if each has a separate process."""
         ...
 
     def stop_with_all(self) -> None:
-        """Wait for no leaders to move: the whole cluster stops."""
+        """Move no leaderships when stopping, because the whole cluster stops."""
         ...
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Stop all brokers."""
         ...
 
 
 S = TypeVar("S", bound=ServedBrokers)
-#: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
+#: Opens the brokers of a process; its argument is called when a broker cannot continue.
 Opening: TypeAlias = Callable[[Callable[[str], None]], PromiseCoroutine[S]]
 
 
 class BrokerGaveUp(EngineError):
-    """A broker could not go on, and was stopped as far as that was possible."""
+    """A broker could not continue, and was stopped as far as possible."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the broker stopped: {reason}")
@@ -132,14 +132,14 @@ class Process:
     ) -> None:
         """Open brokers, serve until a signal, and stop them; raises the errors of the opening.
 
-        `on_ready` runs once, when every broker knows the cluster; `on_poll` at each signal for a
-        request. Raises BrokerGaveUp when a broker could not continue.
+        `on_ready` runs once, when every broker has metadata; `on_poll` at each signal for a
+        request. Raises BrokerGaveUp if a broker could not continue.
         """
         try:
             served = self._finish(opening(self._give_up))
             self._served = served
             try:
-                # Who gave up while it started serves nobody.
+                # A broker that gave up during the start is not served.
                 if self._failure is None:
                     self._serve(served, partial(on_ready, served), on_poll)
             finally:
@@ -156,10 +156,10 @@ class Process:
         is_wanted: Callable[[], bool],
         before_end: Callable[[], None] | None = None,
     ) -> None:
-        """End this process when the process that started it is gone, while `is_wanted`.
+        """End this process once the process that started it has ended, while `is_wanted()`.
 
-        Checked periodically. The end is that of a kill: the next start recovers. `before_end` kills
-        further processes that must end too.
+        Checked periodically. This process ends as if it was killed: the next start recovers.
+        `before_end` kills further processes that must end too.
         """
         if not is_wanted():
             return
@@ -178,9 +178,9 @@ class Process:
         on_ready: Callable[[], None],
         on_poll: Callable[[], None] | None,
     ) -> None:
-        """Run the event loop, with its signal handlers, until the process has to end.
+        """Run the event loop, with its signal handlers, until the process must end.
 
-        `on_ready` is called once the controller's metadata has arrived, `on_poll` at a signal.
+        `on_ready` is called once the brokers have metadata, `on_poll` at a signal.
         """
         self.loop.on_signals(self._signalled)
         self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
@@ -189,8 +189,8 @@ class Process:
         when_informed(served.brokers, on_ready)
         if served.brokers:
             CompiledWalkLoader(self.loop, self.clock, start_compiler).begin()
-        # What was loaded stays: without it a collection has only requests to look at. What little
-        # of it is garbage is not worth the time of a look, which is part of every start.
+        # Loaded objects are frozen, so that collections only scan objects of requests. They contain
+        # little garbage, which is not worth a collection in every start.
         garbage = Garbage(gc, self.loop, self.clock)
         garbage.begin()
         try:
@@ -199,23 +199,23 @@ class Process:
             garbage.end()
 
     def _finish(self, work: PromiseCoroutine[T]) -> T:
-        """Turn the loop until work is done that may wait for a metadata store elsewhere."""
+        """Run the loop until work is complete, which may wait for a remote metadata store."""
         promise = drive(work)
         if not promise.is_kept:
             promise.watch(self.loop.stop)
         while not promise.is_kept:
-            # A caller that gives up stops the loop too.
+            # `_give_up` stops the loop too.
             self.loop.run()
         return promise.result()
 
     def _give_up(self, reason: str) -> None:
-        """Log why a broker cannot go on, keep the reason, and stop the loop."""
+        """Log and keep the reason why a broker cannot continue, and stop the loop."""
         _log.critical("%s", reason)
         self._failure = reason
         self.loop.stop()
 
     def _fault(self, error: BaseException) -> None:
-        """End the process at once for a broken rule; any other fault is logged only.
+        """End the process at once for a broken invariant; log any other exception.
 
         Source: D22; Kafka's Exit.halt.
         """
@@ -238,7 +238,7 @@ class Process:
         self.loop.stop()
 
     def _stop_with_all(self) -> None:
-        """Stop without moving leaders: all brokers of the cluster stop."""
+        """Begin a stop without moving leaderships, because the whole cluster stops."""
         if self._served is not None:
             self._served.stop_with_all()
         self._is_stopping = True
@@ -254,8 +254,8 @@ def give_up_if_refused(
 ) -> None:
     """Give up a start whose brokers deny the controller's requests, and so get no metadata.
 
-    Checked after a while, and not at a request that a stranger sends as the broker begins to
-    listen.
+    This is checked after a while, not at the first denied request: that could be a stranger's, sent
+    as soon as the broker listens.
     """
 
     def poll() -> None:
@@ -276,7 +276,7 @@ def give_up_if_refused(
 
 
 def refusal_text(principal: str) -> str:
-    """Return why a broker cannot join a cluster whose brokers have this principal."""
+    """Return why a broker cannot join a cluster whose brokers authenticate as this principal."""
     return (
         f"the authorizer denies requests of other brokers, which are {principal}: name it in "
         "super.users, or allow it ClusterAction on the cluster"
@@ -284,11 +284,14 @@ def refusal_text(principal: str) -> str:
 
 
 def when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
-    """Run once when every broker knows itself and the controller, at once without any broker."""
+    """Call `action` once every broker's metadata has the controller and the broker itself.
+
+    It is called at once if there are no brokers.
+    """
     missing = {broker.broker_id for broker in brokers}
 
     def check(broker: Broker, _topics: frozenset[str] = frozenset()) -> None:
-        """Run the action once the last broker knows the controller and its own registration."""
+        """Call the action once the last broker's metadata has the controller and broker."""
         cache = broker.metadata_cache
         is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
         if is_informed and broker.broker_id in missing:

@@ -1,4 +1,4 @@
-"""The log file of a process: its size, its end, its last error."""
+"""The log file of a process: size, last lines, last error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.limits import BROKER_LOG_LINES_SHOWN, LOG_TAIL_BYTES
 
 
 def log_size(files: Files, path: str) -> int:
-    """Return the bytes of a log, 0 without one."""
+    """Return the size of a log in bytes; 0 without one."""
     try:
         return files.size_bytes(path)
     except FileMissing:
@@ -15,7 +15,7 @@ def log_size(files: Files, path: str) -> int:
 
 
 def last_error_of(files: Files, path: str, start: int) -> tuple[str, str | None]:
-    """Return the last line that a process wrote behind a position of its log, and its last hint."""
+    """Return the last line after position `start` of a process's log, and the last hint."""
     lines = _tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
@@ -23,7 +23,7 @@ def last_error_of(files: Files, path: str, start: int) -> tuple[str, str | None]
 
 
 def log_end(files: Files, path: str) -> tuple[str, ...]:
-    """Return the last lines of a log, none without one."""
+    """Return the last lines of a log; empty without one."""
     return tuple(_tail(files, path, 0)[-BROKER_LOG_LINES_SHOWN:])
 
 

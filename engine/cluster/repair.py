@@ -1,20 +1,21 @@
-"""`kctl cluster repair`: the metadata of a cluster written again from its log directories.
+"""`kctl cluster repair`: reconstruction of a cluster's metadata from its log directories.
 
 ```
+file             condition                     new content
 cluster.json     missing or damaged            the brokers' directories, and whether they had
-                                               processes of their own; all else as by default
-znodes.sqlite    missing, damaged, or of       the cluster's id, topics with their ids, partitions,
-                 another cluster's id          leaders and ISR: the brokers that hold them
+                                               separate processes; defaults for the rest
+znodes.sqlite    missing, damaged, or of       the cluster id, topics with their ids, partitions,
+                 another cluster id            leaders and ISRs: the brokers that have them
 ```
 
-Nothing of a log directory is touched. The damaged file is kept beside it, under a name with
-`.damaged-<time>`. The new store is made under another name and put into place whole: a crash leaves
-the old state or the new one.
+Log directories are not changed. The damaged file is kept next to the new one, with the suffix
+`.damaged-<time>`. The new store is written under another name and then renamed: a crash leaves the
+old state or the new one.
 
-No log directory knows the settings of topics. So that no retention takes records by the brokers'
-defaults, each topic is set to keep them for good until an operator says otherwise.
+Log directories do not contain the settings of topics. So that records are not deleted by the
+brokers' default retention, each topic is set to unlimited retention until an operator changes it.
 
-Differs: Kafka has no such tool; what it would find missing in ZooKeeper it would take for deleted.
+Differs: Kafka has no such tool; it treats topics that are missing in ZooKeeper as deleted.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ from engine.znode.values import (
     encode_topic,
 )
 
-#: Ids that were given to producers lie close behind the last one that a snapshot knows: what was
-#: given out and never written is not known, and there are ids enough.
+#: Assigned producer ids are slightly above the highest one in snapshots: ids that never wrote are
+#: unknown, and there are enough ids to skip some.
 _PRODUCER_IDS_SKIPPED = 1_000_000
 _CONTROLLER_EPOCH = 0
 _FIRST_LEADER_EPOCH = 0
@@ -81,7 +82,7 @@ _NEW = ".new"
 
 
 class NothingToRepairFrom(EngineError):
-    """Neither a plan nor a log directory is there."""
+    """There is neither a plan nor a log directory."""
 
     hint = "--data names the directory that `kctl cluster start` made"
 
@@ -93,22 +94,22 @@ class NothingToRepairFrom(EngineError):
 class Repair(NamedTuple):
     """The content that a repair would write, and its gaps; nothing is written yet."""
 
-    #: None where the one that is kept is whole.
+    #: None if the stored plan is intact.
     plan: ClusterPlan | None
-    #: None where the metadata store is whole.
+    #: None if the metadata store is intact.
     found: FoundCluster | None
-    #: What is wrong with each file that is to be written again, by its path.
+    #: The fault of each file to be written, by path.
     reasons: dict[str, str]
     notes: tuple[str, ...]
 
     @property
     def is_needed(self) -> bool:
-        """Return whether there is anything to write."""
+        """Return True if there is a file to write."""
         return self.plan is not None or self.found is not None
 
 
 def check_present(data: DataDirectory, files: Files) -> None:
-    """Raise NothingToRepairFrom where neither a plan nor a log directory is."""
+    """Raise NothingToRepairFrom if there is neither a plan nor a log directory."""
     if not broker_directories(data, files) and not files.exists(data.plan_path):
         raise NothingToRepairFrom(data.path)
 
@@ -116,14 +117,14 @@ def check_present(data: DataDirectory, files: Files) -> None:
 def examine(data: DataDirectory, files: Files) -> Repair:
     """Return the changes that a repair of a stopped cluster would write.
 
-    Errors: ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that
-    exists and that the host refuses to open.
+    Raises ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that
+    exists but cannot be opened.
     """
     if data.state() in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
     left = data.held_broker_ids()
     if left:
-        # They write to the logs that are to be read, and know the store that is to be replaced.
+        # They write to the logs that would be read, and use the store that would be replaced.
         raise BrokersStillRun(data.path, left)
     reasons: dict[str, str] = {}
     rebuilt, kept = None, None
@@ -153,13 +154,13 @@ def examine(data: DataDirectory, files: Files) -> Repair:
 
 
 def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
-    """Return all log directories with broker ids; those of no broker go to the first one."""
+    """Return all log directories with broker ids; the first broker's for unknown directories."""
     own = data.own_log_dirs(plan)
     return [(own.get(path, FIRST_BROKER_ID), path) for path in data.log_dirs(plan)]
 
 
 def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) -> str | None:
-    """Return the fault of the metadata store, None if it is sound."""
+    """Return the fault of the metadata store; None if it is intact."""
     if not has_store(data, files):
         # A cluster that never ran has no store, and no logs.
         return "missing or empty" if found.cluster_ids or found.topics else None
@@ -175,7 +176,7 @@ def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) ->
 
 
 def _cluster_id_in(store_path: str) -> str | None:
-    """Return the cluster id in a store's file, None if the store has none."""
+    """Return the cluster id in a store's file; None if it has none."""
     journal = SqliteJournal(store_path)
     try:
         nodes: dict[str, Node] = dict(journal.load().nodes)
@@ -186,7 +187,7 @@ def _cluster_id_in(store_path: str) -> str | None:
 
 
 def _notes_on_plan(plan: ClusterPlan | None) -> list[str]:
-    """Return the warning that a rebuilt plan has default settings; none without a plan."""
+    """Return the warning that a rebuilt plan has default settings; empty without a plan."""
     if plan is None:
         return []
     return [
@@ -196,7 +197,7 @@ def _notes_on_plan(plan: ClusterPlan | None) -> list[str]:
 
 
 def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
-    """Return notes for the operator: configs lost, partitions without files, new topic ids."""
+    """Return notes for the operator: lost settings, partitions without files, new topic ids."""
     notes = []
     own = [topic for topic in topics if topic.name not in COMPACTED_TOPICS]
     if own:
@@ -216,7 +217,7 @@ def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
 
 
 def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> list[str]:
-    """Write the changes of a repair; return the paths under which old files were set aside."""
+    """Write the changes of a repair; return the paths under which old files were kept."""
     suffix = f".damaged-{clock.wall_ms()}"
     aside = []
     if repair.found is not None:
@@ -245,9 +246,9 @@ def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> li
 def write_store(
     path: str, clock: Clock, found: FoundCluster, creator: tuple[str, str] | None = None
 ) -> None:
-    """Write a metadata store of the data that was found, to a new file.
+    """Write a metadata store with the found data to a new file.
 
-    With a creator its nodes have the ACLs of a protected cluster.
+    With a `creator`, its nodes have the ACLs of a protected cluster.
     """
     store = ZnodeStore(SqliteJournal(path), clock)
     try:
@@ -262,7 +263,7 @@ def write_store(
 
 
 def _first_nodes(found: FoundCluster) -> Iterable[Operation]:
-    """Yield the nodes of the cluster itself; producer ids continue above all that were found."""
+    """Yield the nodes of the cluster itself; producer ids continue above the highest found one."""
     last_id = found.producer_id_max // _PRODUCER_IDS_SKIPPED * _PRODUCER_IDS_SKIPPED
     last_id += 2 * _PRODUCER_IDS_SKIPPED - 1
     block = ProducerIdBlockNode(FIRST_BROKER_ID, last_id, last_id)
@@ -275,7 +276,7 @@ def _first_nodes(found: FoundCluster) -> Iterable[Operation]:
 
 
 def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
-    """Return the nodes of a topic, parents first."""
+    """Yield the nodes of a topic, parents first."""
     config = _COMPACTED if topic.name in COMPACTED_TOPICS else _KEPT_FOR_GOOD
     yield Create(topic_config_path(topic.name), encode_config(config))
     somewhere = next(iter(topic.partitions.values()))[0].broker_id
@@ -298,6 +299,6 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
 
 
 def _brokers(topic: FoundTopic, partition: int) -> tuple[int, ...]:
-    """Return the brokers that hold a partition, who leads first."""
+    """Return the brokers that have a partition, the leader first."""
     holders = (replica.broker_id for replica in topic.partitions.get(partition, ()))
     return tuple(dict.fromkeys(holders))

@@ -1,17 +1,17 @@
-"""Carry out requests of commands in the process that runs a cluster (`requests.py`).
+"""Execution of commands' requests in the process that runs a cluster (`requests.py`).
 
-| | |
+| request | effect |
 |---|---|
-| restart | a broker is stopped as in any clean stop, leaders first, and started; one that does not run is started |
+| restart | a broker is stopped, after moving its leaderships, and started; a stopped one is only started |
 | stop | a broker is stopped, until a restart or the next start of the cluster |
-| add | a broker with a new id is started, and is in the plan from then on |
-| remove | one that holds no replicas is stopped, and its files go; any other is refused |
-| retention | every broker that runs deletes what is due now |
-| compact | every broker that runs cleans the logs of topics before others; nobody waits for it |
-| compaction | every broker that runs says how far its cleaner is |
-| metrics | every broker that runs returns its gauges |
+| add | a broker with a new id is added to the plan and started |
+| remove | a broker without replicas is stopped, and its files are deleted; others are rejected |
+| retention | every running broker deletes the segments that are due |
+| compact | every running broker cleans the logs of topics first; the response does not wait for it |
+| compaction | every running broker returns the progress of its cleaner |
+| metrics | every running broker returns its metrics |
 
-One request is carried out after the other.
+Requests are executed one at a time.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -55,27 +55,27 @@ class Members(ServedBrokers, Protocol):
     """The brokers of a cluster, in this process or in others."""
 
     def addresses(self) -> dict[int, str]:
-        """Return where clients reach the brokers that run."""
+        """Return the client addresses of the running brokers."""
         ...
 
     async def start_again(self, broker_id: int) -> None:
-        """Start a broker of the plan that does not run, and return once it knows the cluster."""
+        """Start a broker of the plan that does not run; return once it has cluster metadata."""
         ...
 
     async def stop(self, broker_id: int) -> None:
-        """Stop a broker that runs, its leaders first."""
+        """Stop a running broker, which moves its leaderships first."""
         ...
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
-        """Have all brokers that run do what is wanted of all; returns what each says of logs."""
+        """Execute a request on all running brokers; return each broker's rows."""
         ...
 
 
 class BrokerHoldsReplicas(EngineError):
-    """A broker is to be removed that partitions have replicas on."""
+    """A broker cannot be removed, because it has replicas."""
 
     def __init__(self, broker_id: int, partitions: list[str]) -> None:
-        """`partitions` are shown in the message, up to a limit."""
+        """Create the error; the message names some of the partitions."""
         shown = ", ".join(partitions[:PARTITIONS_NAMED_MAX])
         more = len(partitions) - PARTITIONS_NAMED_MAX
         super().__init__(
@@ -88,7 +88,7 @@ class BrokerHoldsReplicas(EngineError):
 
 
 class LastBroker(EngineError):
-    """The only broker of a cluster is to be removed."""
+    """The only broker of a cluster cannot be removed."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} is the last one of the cluster in {path}")
@@ -97,7 +97,7 @@ class LastBroker(EngineError):
 
 
 class ClusterSupervisor:
-    """Supervises the brokers of a cluster that runs."""
+    """Executes commands' requests on the brokers of a running cluster."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ClusterSupervisor:
         pid: int,
         znode_address: str,
     ) -> None:
-        """`client` makes a session with the metadata store, which is at `znode_address`."""
+        """Create it; `client` opens a session with the metadata store at `znode_address`."""
         self.plan = plan
         self._pid = pid
         self._znode_address = znode_address
@@ -118,16 +118,15 @@ class ClusterSupervisor:
         self._files = files
         self._members = members
         self._client = client
-        #: Whether a request is being carried out; the next one is read after it.
+        #: Whether a request is being executed; the next one is read after it.
         self._is_busy = False
-        #: Number of the last request that was carried out, by an earlier process too: it is not
-        #: repeated.
+        #: Number of the last executed request, also by an earlier process: it is not repeated.
         self._done = last_number(data, data.response_path)
-        #: Descriptions of the brokers' logs for the response to the last request.
+        #: Rows of the brokers for the response to the last request.
         self._logs: dict[int, list[dict[str, object]]] = {}
 
     def poll(self) -> None:
-        """Carry out the pending request of a command, unless another one is in progress."""
+        """Execute the pending request of a command, unless another one is in progress."""
         if self._is_busy:
             return
         try:
@@ -139,13 +138,13 @@ class ClusterSupervisor:
             return
         self._is_busy, self._done = True, request.number
         if request.action not in REPEATED:
-            # A watching command asks for that again and again.
+            # Watching commands repeat other requests, which are not logged.
             _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))
         work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
-        """Carry out a request, and return the id of the broker concerned, 0 for all."""
+        """Execute a request; return the id of the affected broker, 0 for all."""
         self._logs = {}
         if request.action in OF_ALL:
             self._logs = await self._members.carry_out(request)
@@ -168,16 +167,16 @@ class ClusterSupervisor:
         return broker_id
 
     async def _add(self) -> int:
-        """Add a broker with the next id and start it; the plan is restored if it does not start.
+        """Add a broker with the next id and start it; if it does not start, restore the plan.
 
-        Raises TooManyBrokers in a cluster that serves copied log directories: it has one broker.
+        Raises TooManyBrokers in a cluster that serves copied log directories, which has one broker.
         """
         plan, broker_id = self.plan.with_one_more()
         if self._files.exists(self._data.served_path):
             raise TooManyBrokers(plan.broker_count)
         check_plan(plan)
         before, self.plan = self.plan, plan
-        # A process of its own reads how it is made from there.
+        # A separate process reads the plan from this file.
         self._data.write_plan(plan)
         try:
             await self._members.start_again(broker_id)
@@ -188,7 +187,7 @@ class ClusterSupervisor:
         return broker_id
 
     async def _remove(self, broker_id: int, *, is_running: bool) -> None:
-        """Stop a broker and delete its directories; raises BrokerHoldsReplicas if it has any."""
+        """Stop a broker and delete its directories; raises LastBroker, BrokerHoldsReplicas."""
         if self.plan.broker_count == 1:
             raise LastBroker(self._data.path, broker_id)
         client = self._client()
@@ -210,7 +209,7 @@ class ClusterSupervisor:
             remove_file(self._files, path)
 
     def _respond(self, request: ClusterRequest, work: Promise[int]) -> None:
-        """Write the response of a request, and check for the next one."""
+        """Write the response to a request, and check for the next one."""
         self._is_busy = False
         try:
             broker_id, error = work.result(), None
@@ -232,7 +231,7 @@ class ClusterSupervisor:
         self.poll()
 
     def write_running(self) -> str:
-        """Write to running.json which brokers run now; returns their addresses."""
+        """Write the running brokers to running.json; return their addresses."""
         addresses = sorted(self._members.addresses().items())
         servers = ",".join(address for _, address in addresses)
         brokers = {str(broker_id): address for broker_id, address in addresses}
@@ -241,14 +240,14 @@ class ClusterSupervisor:
 
 
 async def replicas_on(client: ZnodeClient, broker_id: int) -> list[str]:
-    """Return the partitions, by name, that a broker holds or is to get replicas of."""
+    """Return the names of the partitions with a replica on a broker, or one being added."""
     held = []
     for topic in sorted(await client.children(TOPICS)):
         path = topic_path(topic)
         try:
             assignment = decode_topic((await client.get(path))[0], path)
         except NoNode:
-            # It was deleted meanwhile.
+            # The topic was deleted meanwhile.
             continue
         held += [
             f"{topic}-{partition}"

@@ -1,19 +1,19 @@
-"""Requests of commands to the process that runs a cluster, and its answers, as files.
+"""Requests of commands to the process that runs a cluster, and its responses, as files.
 
 ```
-command   request.json written ── SIGUSR1 ──> waits for response.json with the same number
-process   looks ── carries it out ── response.json
+command   write request.json ── SIGUSR1 ──> wait for response.json with the same number
+process   read it ── execute it ── write response.json
 ```
 
-Commands come one after the other: they have the turn (`daemon.turn`). Each takes the number behind
-the last one, also when the clock went back; the process carries out every number but its last.
+Commands are serialised by a lock (`daemon.turn`). Each uses the number after the last one,
+independent of the clock; the process executes a request unless its number is that of the last one.
 
 | request.json | {"number": …, "action": "restart", "broker": 2, "topics": null} |
 |---|---|
 | response.json | {"number": …, "broker": 2, "error": null, "hint": null, "logs": {}} |
 
 `logs` are the rows that each broker returns, by its id, for a request to all brokers: its logs, or
-its metrics. The process asks brokers in processes of their own in the same way:
+its metrics. The process sends requests to brokers in separate processes in the same way:
 
 | broker-<id>.request | {"number": …, "action": "compact", "broker": null, "topics": ["t"]} |
 |---|---|
@@ -33,34 +33,34 @@ from engine.host.lock_file import is_held
 from engine.host.ports import Clock
 from engine.json_text import JsonObject
 
-# Commands import this module, and have no broker and no logs to load.
+# Commands import this module, and need neither brokers nor logs.
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
     from engine.log.cleaner.compaction_state import LogCompaction
     from engine.timing.histogram import MetricValue
 
 _POLL_MS = 5
-#: What commands exit with when a process does not do in time what it should.
+#: Exit code of commands after a time-out.
 _TIMED_OUT_EXIT = 3
 
 
 class Action(Enum):
-    """Actions that a command may request of a cluster's process."""
+    """The actions that a command can request from a cluster's process."""
 
     RESTART = "restart"
     STOP = "stop"
     ADD = "add"
     REMOVE = "remove"
     RETENTION = "retention"
-    #: Clean the logs of topics before others, and say how far that is.
+    #: Clean the logs of topics first, and return the progress.
     COMPACT = "compact"
-    #: Say how far the cleaners are.
+    #: Return the progress of the cleaners.
     COMPACTION = "compaction"
-    #: Return the gauges of brokers.
+    #: Return the metrics of brokers.
     METRICS = "metrics"
 
 
-#: What is wanted of all brokers that run.
+#: Actions on all running brokers.
 OF_ALL = frozenset({Action.RETENTION, Action.COMPACT, Action.COMPACTION, Action.METRICS})
 
 #: Requests that a watching command repeats, which are not logged.
@@ -70,7 +70,7 @@ REPEATED = frozenset({Action.COMPACTION, Action.METRICS})
 class ClusterRequest(NamedTuple):
     """An action and its broker; None for a new broker, and for actions on all brokers.
 
-    `topics` None stands for all topics.
+    `topics` None means all topics.
     """
 
     number: int
@@ -79,7 +79,7 @@ class ClusterRequest(NamedTuple):
     topics: tuple[str, ...] | None = None
 
     def as_message(self) -> JsonObject:
-        """Return the request as the content of its file."""
+        """Return the content of the request's file."""
         return {
             "number": self.number,
             "action": self.action.value,
@@ -89,7 +89,7 @@ class ClusterRequest(NamedTuple):
 
 
 class ClusterNotRunning(EngineError):
-    """A cluster is to do something and does not run."""
+    """A request needs a running cluster."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"the cluster in {path} does not run")
@@ -98,7 +98,7 @@ class ClusterNotRunning(EngineError):
 
 
 class ClusterRefused(EngineError):
-    """The process of a cluster refused a request, with the reason."""
+    """The process of a cluster rejected a request, with the reason."""
 
     def __init__(self, reason: str, hint: str | None) -> None:
         super().__init__(reason)
@@ -107,7 +107,7 @@ class ClusterRefused(EngineError):
 
 
 class RequestNotCarriedOut(EngineError):
-    """The process of a cluster gave no answer in time; it may be at it still."""
+    """The process of a cluster did not respond in time; it may still execute the request."""
 
     exit_code = _TIMED_OUT_EXIT
 
@@ -125,9 +125,9 @@ def request_action(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> int:
-    """Let the process of a cluster carry out an action; return the id of the broker concerned.
+    """Request an action of a cluster's process; return the id of the affected broker.
 
-    The id is 0 for all brokers. The caller holds the start lock. Errors: ClusterNotRunning,
+    The id is 0 for all brokers. The caller must hold the start lock. Raises ClusterNotRunning,
     ClusterRefused, RequestNotCarriedOut.
     """
     request = ClusterRequest(next_number(data), action, broker_id)
@@ -145,7 +145,7 @@ def request_compaction(
 ) -> dict[int, list[LogCompaction]]:
     """Return the compacted logs of each running broker; `begins` starts their cleaning.
 
-    Errors as `request_action`, and BadClusterFile.
+    Raises the errors of `request_action`, and BadClusterFile.
     """
     from engine.log.cleaner.compaction_state import decode_states
 
@@ -162,9 +162,9 @@ def request_compaction(
 def request_metrics(
     data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]
 ) -> dict[int, dict[str, MetricValue]]:
-    """Return the metrics of each broker that runs, by their object names in Kafka's JMX.
+    """Return the metrics of each running broker, by their object names in Kafka's JMX.
 
-    Errors as `request_action`, and BadClusterFile.
+    Raises the errors of `request_action`, and BadClusterFile.
     """
     from engine.broker.metric_text import decode_metrics
 
@@ -180,12 +180,12 @@ def request_metrics(
 
 
 def next_number(data: DataDirectory) -> int:
-    """Return the number behind those of the last request and the last response."""
+    """Return the number after those of the last request and the last response."""
     return 1 + max(last_number(data, data.request_path), last_number(data, data.response_path))
 
 
 def last_number(data: DataDirectory, path: str) -> int:
-    """Return the number of a request or a response, 0 if there is none or it is unreadable."""
+    """Return the number of a request or response; 0 if there is none or it is unreadable."""
     try:
         content = data.read_message(path) or {}
         return max(int(content.get("number", 0)), 0)
@@ -200,9 +200,10 @@ def _exchange(
     timeout_s: float,
     pause: Callable[[int], None],
 ) -> JsonObject:
-    """Write a request, signal the cluster's process, and wait for its response.
+    """Write a request, signal the cluster's process, and return its response.
 
-    Raises ClusterNotRunning, ClusterRefused (the request failed) or RequestNotCarriedOut (timeout).
+    Raises ClusterNotRunning, ClusterRefused (the request failed) or RequestNotCarriedOut
+    (time-out).
     """
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
@@ -224,7 +225,7 @@ def _exchange(
 
 
 def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
-    """Return the pending request, None if there is none; raises BadClusterFile."""
+    """Return the pending request; None if there is none. Raises BadClusterFile."""
     content = data.read_message(path)
     if content is None:
         return None
@@ -241,7 +242,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
-    """Carry out a request on a broker; return its logs or metrics as values of JSON."""
+    """Execute a request on a broker; return its logs or metrics as JSON values."""
     from engine.broker.metric_text import encode_metrics
     from engine.log.cleaner.compaction_state import encode_states
 
@@ -256,7 +257,7 @@ async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]
 
 
 async def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
-    """Carry out the cluster process's request to a broker in its own process, and respond.
+    """Execute the supervisor's request to a broker in a separate process, and respond.
 
     A request that has a response is not repeated. Raises BadClusterFile.
     """

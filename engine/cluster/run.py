@@ -1,14 +1,14 @@
-"""Main programs of the processes of a cluster: the whole cluster, or one broker of it.
+"""The main functions of a cluster's processes: the whole cluster, or one broker of it.
 
 ```
-run_cluster  lock taken ── store opened ── brokers started ── ready: controller knows all brokers
-             SIGTERM, SIGINT ── brokers stopped in order ── store closed ── lock released
-run_member   one broker of a cluster whose store another process has
-run_broker   one broker by its settings alone
+run_cluster  acquire lock ── open store ── start brokers ── ready: all brokers have metadata
+             SIGTERM, SIGINT ── stop brokers ── close store ── release lock
+run_member   one broker of a cluster whose store is in another process
+run_broker   one broker with given settings, without a cluster plan
 ```
 
-Signals are handled in `process.py`. Brokers are started in this process or, as the plan says, in
-processes of their own.
+Signals are handled in `process.py`. The plan determines whether brokers are started in this process
+or in separate ones.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _SESSION_TIMEOUT_MS = 60_000
 
 
 class ClusterLife(NamedTuple):
-    """Conditions for the life of a cluster's process.
+    """The process that owns a cluster's process, and the server that forks brokers.
 
-    It ends when its owner, which started it, is gone. `forks` starts processes of brokers.
+    The cluster's process ends when its owner has ended.
     """
 
     owner_pid: int | None = None
@@ -74,8 +74,8 @@ def run_cluster(
 ) -> None:
     """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
 
-    Errors: ClusterInUse; those of the plan, the settings, the store and the logs. The plan is
-    stored unless the cluster does not start.
+    Raises ClusterInUse, and the errors of the plan, the settings, the store and the logs. The plan
+    is not stored if the cluster does not start.
     """
     check_plan(plan)
     process = _process_of(data)
@@ -87,7 +87,7 @@ def run_cluster(
         raise ClusterInUse(data.path) from error
     try:
         data.remove_running()
-        # Faults of the network end with the cluster.
+        # Network faults end with the cluster.
         data.remove_network(plan.broker_ids())
         with data.trying(plan) as started:
 
@@ -104,9 +104,9 @@ def run_cluster(
 
 
 def _process_of(data: DataDirectory) -> Process:
-    """Return the process of a cluster: copy-on-write if it serves others' log directories.
+    """Create the process of a cluster: copy-on-write if it serves copied log directories.
 
-    Errors: those of `read_served`.
+    Raises the errors of `read_served`.
     """
     served = read_served(data, RealFiles())
     if served is None:
@@ -122,13 +122,13 @@ def _run_cluster(
     on_ready: Callable[[], None],
     life: ClusterLife,
 ) -> None:
-    """Open the store, start the brokers, and handle requests until the process is stopped."""
+    """Open the store, start the brokers, and execute requests until the process is stopped."""
     security = store_security(BrokerSettings(plan.settings), listens=True)
     store = MetadataStore(data.store_path, process.clock, process.loop, security)
     try:
         znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
-        # Who looks after the brokers; it knows them once they are open.
+        # The supervisor of the brokers, once they are open.
         supervisors: list[ClusterSupervisor] = []
 
         def current_plan() -> ClusterPlan:
@@ -140,7 +140,7 @@ def _run_cluster(
                     kill(running.pid)
 
         async def opening(on_fatal: Callable[[str], None]) -> Members:
-            """Start all brokers, in processes of their own or in this one."""
+            """Start all brokers, in separate processes or in this one."""
             if life.owner_pid is not None:
                 process.end_without(life.owner_pid, lambda: True, kill_members)
             members: Members
@@ -152,7 +152,7 @@ def _run_cluster(
                 await members.open()
             else:
                 settings_of = partial(_settings_of, data, current_plan, znode_address)
-                # Brokers that ended in processes of their own: nothing runs on their directories.
+                # Broker processes that ended: nothing runs on their directories.
                 for broker_id in plan.broker_ids():
                     await store.end_session_of(broker_path(broker_id))
                 members = Cluster(store, process.host, settings_of, on_fatal)
@@ -193,7 +193,7 @@ def _settings_of(
     broker_id: int,
     port: int | None,
 ) -> BrokerSettings:
-    """Return a broker's settings by the current plan; its port is assigned if None."""
+    """Return a broker's settings by the current plan; without a `port` any is used."""
     made = plan()
     log_dirs = data.broker_paths(broker_id, made.log_dir_count)
     settings = broker_settings(made, log_dirs, broker_id, port)
@@ -205,10 +205,10 @@ def _settings_of(
 def _listen_again(
     process: Process, data: DataDirectory, store: MetadataStore, plan: ClusterPlan
 ) -> int:
-    """Serve ZooKeeper's clients at the plan's port, else at the port of the last run.
+    """Serve ZooKeeper clients at the plan's port, else at the port of the last run.
 
-    Clients can keep their address over a restart. If the last run's port is in use now, another one
-    is chosen.
+    So clients can keep their address over a restart. If the last run's port is in use now, another
+    one is chosen.
     """
     network, entropy, host = process.network, process.host.entropy, plan.host
     if plan.zookeeper_port:
@@ -230,17 +230,17 @@ def _listen_where_last(
 
 
 class StoreAddresses:
-    """The store's address for each broker process: the port identifies the broker's link."""
+    """The store's address for each broker process; each broker has a separate port."""
 
     def __init__(
         self, process: Process, data: DataDirectory, store: MetadataStore, host: str
     ) -> None:
-        """No port is opened before a broker needs it; all are on `host`."""
+        """Create it without ports; they are opened on `host` when a broker needs one."""
         self._process = process
         self._data = data
         self._store = store
         self._host = host
-        #: The store's port for each broker: connections to it are that broker's link.
+        #: The store's port for each broker: connections to it have that broker's link faults.
         self._ports: dict[int, int] = {}
 
     def of(self, broker_id: int) -> str:
@@ -258,23 +258,23 @@ class StoreAddresses:
 
 
 class Member(NamedTuple):
-    """One broker of a cluster, for a process of its own."""
+    """One broker of a cluster, for a separate process."""
 
     broker_id: int
-    #: Where the metadata store listens.
+    #: Address of the metadata store.
     znode_address: str
-    #: Where the broker listens if the plan leaves it open, and others do not; 0 for any.
+    #: The broker's port if the plan does not set one and it is free; 0 for any.
     port: int
-    #: The process that has the store; without it a start ends.
+    #: The process that has the store; if it ends, the start is given up.
     starter_pid: int
 
 
 def run_member(data: DataDirectory, member: Member) -> None:
     """Run one broker of a data directory's cluster until a signal.
 
-    Its metadata is in the store of the cluster's process. Errors: BrokerInUse; those of the
-    settings, the store, the logs and the network. The file that names the process stays after an
-    error: it shows that the broker has crashed.
+    Its metadata is in the store of the cluster's process. Raises BrokerInUse, and the errors of the
+    settings, the store, the logs and the network. After an error the file about the process
+    remains: it shows that the broker has crashed.
     """
     broker_id = member.broker_id
     try:
@@ -293,7 +293,7 @@ def run_member(data: DataDirectory, member: Member) -> None:
 def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member: Member) -> None:
     """Run one broker whose store is in another process.
 
-    Until it is ready it ends with the process that started it; later it outlives that.
+    Until it is ready, it ends if the process that started it ends; later it outlives that process.
     """
     broker_id, znode_address, port, starter_pid = member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
@@ -306,7 +306,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     apply_faults(data, process.links, network_path)
 
     def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
-        """Start the broker; it ends if the store refuses it before it is ready."""
+        """Start the broker; it ends if the supervisor ends before it is ready."""
         process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
             sessions,
@@ -326,7 +326,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         clusters.append(cluster)
         address = cluster.addresses()[broker_id]
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
-        # Nobody told of changes while it started.
+        # The process received no signal of changes while it started.
         apply_faults(data, process.links, network_path)
         _log.info("ready: %s", address)
         report_ready(address)
@@ -334,7 +334,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     is_answering = False
 
     async def answer() -> None:
-        """Carry out the command that is waiting in this broker's request file."""
+        """Execute the request that is waiting in this broker's request file."""
         nonlocal is_answering
         is_answering = True
         try:
@@ -346,9 +346,9 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
             is_answering = False
 
     def poll() -> None:
-        """Apply network faults and begin the waiting command; called at a signal."""
+        """Apply network faults and begin the waiting request; called at a signal."""
         apply_faults(data, process.links, network_path)
-        # One that takes several turns is not begun with a second time.
+        # A request may take several turns of the loop: do not begin it twice.
         if not is_answering:
             drive(answer())
 
@@ -356,9 +356,9 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
-    """Run one broker of given settings until a signal, its metadata in a file.
+    """Run one broker with given settings until a signal; its metadata is in the file `store_path`.
 
-    Without a file its metadata is in the ZooKeeper that its settings name.
+    Without a file its metadata is in the ZooKeeper of its settings.
     """
     process = Process()
     if store_path is None:
@@ -401,12 +401,12 @@ def log_to_stderr() -> None:
 
 
 class LogLines(logging.Formatter):
-    """Writes a message as one line, with an exception's traceback behind it.
+    """Formats a message as one line, followed by an exception's traceback.
 
-    Differs: Kafka writes names of clients' choice as they are, and a name with a line break in it
-    passes for lines of the broker: such as those of the authorizer.
+    Differs: Kafka writes names chosen by clients unchanged, so that a name with a line break can
+    forge log lines, such as those of the authorizer.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """Return the line of a record, line breaks within it escaped."""
+        """Return the line of a record with escaped line breaks."""
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""A cluster that serves log directories of others, copied from anywhere; they never change.
+"""A cluster that serves copied log directories, which are never changed.
 
 ```
 <data>/served.json                 {"sources": ["/copy/a", …], "writable": false}
@@ -6,13 +6,13 @@
 <data>/znodes.sqlite               topics, ids and partitions, from names and partition.metadata
 ```
 
-All is served by one broker. Of a partition that several directories hold, the copy with the newest
-leader epoch counts, then the longest one. Checkpoints of the sources are taken over, so that what
-was flushed there is not read through; a clean stop counts if all of them had one. The broker's
-changes go into a copy of that file (`engine/host/copy_on_write.py`).
+One broker serves all of them. If several directories have a partition, the copy with the latest
+leader epoch is used, then the longest one. Checkpoints of the sources are copied, so that flushed
+data is not recovered; the shutdown counts as clean if it was in all sources. The broker changes
+only copies of files (`engine/host/copy_on_write.py`).
 
-The settings of topics are in no log directory: all records are kept for good, see `repair.py`.
-Without `writable` producers are refused with POLICY_VIOLATION.
+Log directories do not contain the settings of topics: all records are kept, see `repair.py`.
+Without `writable`, produce requests are rejected with POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from engine.model import TopicPartition
 
 
 class ServedLogs(NamedTuple):
-    """Log directories that a cluster serves, and if clients may write to the cluster."""
+    """The log directories that a cluster serves, and whether clients may write to it."""
 
     sources: tuple[str, ...]
     is_writable: bool
@@ -60,7 +60,7 @@ class Served(NamedTuple):
 
 
 class SourceInUse(StorageError):
-    """A broker writes to a log directory that is to be served."""
+    """A broker is using a log directory that should be served."""
 
     hint = "copy it, or stop that broker first"
 
@@ -70,7 +70,7 @@ class SourceInUse(StorageError):
 
 
 class OnePartition(StorageError):
-    """One partition's directory stands where a log directory is meant."""
+    """A path is a partition directory instead of a log directory."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: is one partition, expected a log directory")
@@ -79,7 +79,7 @@ class OnePartition(StorageError):
 
 
 class TooManyBrokers(EngineError):
-    """Log directories are to be served by more brokers than one."""
+    """Copied log directories cannot be served by more than one broker."""
 
     hint = "start one broker"
 
@@ -91,7 +91,7 @@ class TooManyBrokers(EngineError):
 
 
 class SourceGone(StorageError):
-    """A log directory that a cluster serves is not there any more."""
+    """A log directory that a cluster serves does not exist any more."""
 
     def __init__(self, path: str, data: str) -> None:
         super().__init__(f"{path}: the log directory that is served from here is gone")
@@ -100,7 +100,7 @@ class SourceGone(StorageError):
 
 
 class OtherServedCluster(EngineError):
-    """A data directory has a cluster already that is not the requested one."""
+    """A data directory has a cluster that does not match the request."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"the cluster in {path} {what}")
@@ -109,9 +109,9 @@ class OtherServedCluster(EngineError):
 
 
 def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
-    """Return the log directories that a cluster serves, None for one with logs of its own.
+    """Return the log directories that a cluster serves; None if it has its own logs.
 
-    Errors: StorageError for an invalid file; SourceGone.
+    Raises StorageError for an invalid file; SourceGone.
     """
     path = data.served_path
     try:
@@ -128,7 +128,7 @@ def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
 
 
 def check_same(data: DataDirectory, files: Files, requested: ServedLogs) -> bool:
-    """Return whether a cluster is there already that serves this; raises OtherServedCluster."""
+    """Return True if the requested cluster exists already; raises OtherServedCluster."""
     if data.state() is ClusterState.ABSENT:
         return False
     served = read_served(data, files)
@@ -151,9 +151,9 @@ def serve_logs(
     requested: ServedLogs,
     plan: ClusterPlan,
 ) -> Served:
-    """Create the cluster that serves log directories, for its first start.
+    """Create the cluster that serves log directories, before its first start.
 
-    Errors: TooManyBrokers, NoLogDirectory, OnePartition, SourceInUse.
+    Raises TooManyBrokers, NoLogDirectory, OnePartition, SourceInUse.
     """
     if plan.broker_count > 1:
         raise TooManyBrokers(plan.broker_count)
@@ -164,7 +164,7 @@ def serve_logs(
     chosen = [_first(replicas) for topic in found.topics for replicas in topic.partitions.values()]
     target = data.broker_path(FIRST_BROKER_ID)
     try:
-        # First of all: from here on nobody takes the directory for one with logs of its own.
+        # Written first, so that the directory is never taken for a cluster with its own logs.
         files.make_dir(data.path)
         content = {"sources": sources, "writable": requested.is_writable}
         files.replace_file(data.served_path, json.dumps(content).encode())
@@ -202,7 +202,7 @@ def _undo(data: DataDirectory, files: Files) -> None:
 
 
 def _log_dirs(files: Files, source: str) -> list[str]:
-    """Return the log directory at a path, or those right below it; none may be in use."""
+    """Return the log directory at a path, or those directly below it; none may be in use."""
     try:
         log_dir = find_log_dir(files, source)
     except NoLogDirectory as error:
@@ -220,7 +220,7 @@ def _log_dirs(files: Files, source: str) -> list[str]:
 
 
 def _first(replicas: Sequence[FoundReplica]) -> FoundReplica:
-    """Return the replica that is served: `find_cluster` puts the fullest one first."""
+    """Return the replica to serve, the first one: `find_cluster` sorts by fullness."""
     return replicas[0]
 
 
@@ -256,7 +256,7 @@ def _write_checkpoints(
 
 
 def _as_served(found: FoundCluster) -> FoundCluster:
-    """Return the cluster as one broker serves it; its id is its own."""
+    """Return the cluster with all partitions on one broker, and without a cluster id."""
     topics = []
     for topic in found.topics:
         partitions = {
@@ -268,7 +268,7 @@ def _as_served(found: FoundCluster) -> FoundCluster:
 
 
 def _merge_notes(topics: Iterable[FoundTopic]) -> list[str]:
-    """Return notes: which copy of a partition is served, which partitions have none."""
+    """Return notes on the copy that is served of a partition, and on missing partitions."""
     notes = []
     for topic in topics:
         for number, (first, *others) in topic.partitions.items():

@@ -1,12 +1,12 @@
-"""Users and logins between brokers and their metadata store.
+"""Authentication of brokers to their metadata store.
 
-| section of the JAAS file | of |
+| section of the JAAS file | used by |
 |---|---|
 | Client | a broker, for any store |
-| Server | a store that listens: it must know the brokers of its own cluster |
+| Server | a store that listens: it must have the user of its cluster's brokers |
 
 Source: KafkaServer.initZkClient.
-Differs: a ZooKeeper that does not know its clients starts, and refuses their logins.
+Differs: a ZooKeeper without that user starts, and rejects the brokers' logins.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SET_ACL = "zookeeper.set.acl"
 
 
 class StoreSecurity(NamedTuple):
-    """The users of an embedded store; passwords never show in a repr."""
+    """The users of an embedded store; passwords are not in the repr."""
 
     #: Passwords by user.
     users: Mapping[str, str]
-    #: Who brokers of this process are, where they protect nodes: scheme and id.
+    #: Scheme and id of the brokers in this process, if they protect nodes with ACLs.
     creator: tuple[str, str] | None
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class StoreSecurity(NamedTuple):
 
 
 def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
-    """Return the security of a cluster's own store; raises ConfigError."""
+    """Return the users and creator of a cluster's own store; raises ConfigError."""
     login, protects = store_login(settings)
     if login is None:
         return StoreSecurity(_users(settings), None)
@@ -48,9 +48,9 @@ def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
 
 
 def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
-    """Return how a broker logs in to its store, and whether it sets ACLs on nodes.
+    """Return a broker's login to its store, and whether it sets ACLs on nodes.
 
-    Errors: ConfigError, also for ACLs without a login.
+    Raises ConfigError, also for ACLs without a login.
     """
     login = client_login(_properties(settings), read_input)
     protects = bool(settings.value(_SET_ACL))
@@ -60,10 +60,10 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
 
 def _users(settings: BrokerSettings) -> dict[str, str]:
-    """Return the passwords of the users that the section Server names."""
+    """Return the passwords of the users in the section Server."""
     return server_users(_properties(settings), read_input)
 
 
 def _properties(settings: BrokerSettings) -> dict[str, str]:
-    """Return the configured settings of logins to the store, by name."""
+    """Return the configured settings for store logins, by name."""
     return {name: settings.static[name] for name in LOGIN_KEYS if name in settings.static}

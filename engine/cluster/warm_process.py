@@ -1,7 +1,7 @@
 """A process that has loaded the modules of a cluster, and is forked to start clusters fast.
 
-The first cluster waits until it has loaded, and all others start in a fraction of the time. It ends
-with the process that started it, and the clusters that it has forked end with it.
+The first cluster waits until the modules are loaded, later ones start in a fraction of that time.
+The process ends with the process that started it, and its forked clusters end with it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Final
 from engine.host.fork_server import ForkServer, ForkServerGone, launch_fork_server
 from engine.host.processes import Started, python_command
 
-# A caller warms up first, and loads what it needs itself meanwhile.
+# Callers warm up first, and load their own modules meanwhile.
 if TYPE_CHECKING:
     from engine.cluster.data_directory import DataDirectory
 
-#: In place of a directory: fork clusters.
+#: Argument instead of a directory: fork clusters.
 FORKS: Final = "--forks"
-#: By the process that started it: a fork of that has to start another.
+#: Warm processes by the pid of their owner: a fork of the owner needs another one.
 _servers: dict[int, ForkServer] = {}
 
 
 def warm_up() -> None:
-    """Start the process that clusters are forked from, unless it is there. Raises StorageError."""
+    """Start the process that clusters are forked from, unless it runs. Raises StorageError."""
     if os.getpid() not in _servers:
         _servers[os.getpid()] = launch_fork_server(python_command("engine.cluster", FORKS))
 
@@ -44,6 +44,6 @@ def start_warm(data: DataDirectory) -> Started:
     try:
         return server.spawn((data.path, str(server.pid)), data.log_path)
     except ForkServerGone:
-        # The log names what ended it, and what keeps clusters from starting if anything does.
+        # The log has the reason of its end, and the errors of clusters that do not start.
         cool_down()
         return start_program(data, str(os.getpid()))

@@ -1,6 +1,6 @@
-"""The settings of a broker that the engine reads, by type, checked against each other.
+"""The broker settings that the engine reads, as typed values, and checks between them.
 
-Settings of logs are not among them: a topic's `TopicConfig` holds its overrides or the broker's.
+Settings of logs are not included: a `TopicConfig` has the topic's overrides or the broker's values.
 
 Source: kafka.server.KafkaConfig (fields and validateValues) in ZooKeeper mode.
 """
@@ -27,7 +27,7 @@ _INT = re.compile(r"[+-]?[0-9]{1,10}", re.A)
 
 
 class BrokerConfig(NamedTuple):
-    """Values by key with underscores for dots; a change at run time makes a new object."""
+    """Values by key, with underscores for dots; a change at run time creates a new object."""
 
     listeners: str
     advertised_listeners: str | None
@@ -178,7 +178,7 @@ class BrokerConfig(NamedTuple):
 
     @classmethod
     def of(cls, settings: BrokerSettings) -> BrokerConfig:
-        """Return the checked values; raises ConfigError."""
+        """Parse and check the values; raises ConfigError."""
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
         config._check(TopicConfig.of({}, settings), settings)
@@ -189,18 +189,18 @@ class BrokerConfig(NamedTuple):
 
     @property
     def data_dirs(self) -> tuple[str, ...]:
-        """The log directories: `log.dirs`, or `log.dir` without it."""
+        """Return the log directories: `log.dirs`, or `log.dir` without it."""
         paths = (self.log_dir if self.log_dirs is None else self.log_dirs).split(",")
         return tuple(path.strip() for path in paths if path.strip())
 
     @property
     def security_protocols(self) -> dict[str, str]:
-        """Security protocol by listener name."""
+        """Return the security protocol of each listener name."""
         return parse_security_protocols(self.listener_security_protocol_map)
 
     @property
     def bound_listeners(self) -> tuple[ListenerAddress, ...]:
-        """Where the broker accepts connections."""
+        """Return the addresses on which the broker accepts connections."""
         return parse_listeners("listeners", self.listeners, self.security_protocols)
 
     @property
@@ -212,7 +212,7 @@ class BrokerConfig(NamedTuple):
 
     @property
     def between_brokers(self) -> ListenerAddress:
-        """The advertised listener that other brokers use."""
+        """Return the advertised listener that other brokers use."""
         return inter_broker_listener(
             self.effective_advertised_listeners,
             self.inter_broker_listener_name,
@@ -221,14 +221,14 @@ class BrokerConfig(NamedTuple):
 
     @property
     def connections_per_ip_overrides(self) -> dict[str, int]:
-        """How many connections some hosts may have, by name or address."""
+        """Return the connection limits of single hosts, by name or address."""
         pairs = (
             override.rpartition(":") for override in _entries(self.max_connections_per_ip_overrides)
         )
         return {host.strip(): int(count) for host, _, count in pairs}
 
     def _log_rules(self, logs: TopicConfig) -> tuple[tuple[str, object, bool, str], ...]:
-        """Return settings of logs: name, value, whether it may be so, and the rule."""
+        """Return rules on log settings: name, value, whether the value is valid, and the rule."""
         return (
             (
                 "log.roll.ms",
@@ -266,7 +266,7 @@ class BrokerConfig(NamedTuple):
         )
 
     def _check(self, logs: TopicConfig, settings: BrokerSettings) -> None:
-        """Raise ConfigError where values contradict each other."""
+        """Raise ConfigError if values are invalid or contradict each other."""
         for key, value, holds, rule in (
             (
                 "broker.id",
@@ -317,7 +317,7 @@ class BrokerConfig(NamedTuple):
 
 
 def _check_inter_broker(settings: BrokerSettings) -> None:
-    """Raise ConfigError where the listener between brokers is named in two ways."""
+    """Raise ConfigError if both settings for the inter-broker listener are set."""
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
     if (
         settings.configured_text(name) is not None
@@ -346,7 +346,7 @@ def _check_rebalance_protocols(settings: BrokerSettings) -> None:
 
 
 def _check_overrides(text: str) -> None:
-    """Raise ConfigError unless a list names an address and a whole number in each entry."""
+    """Raise ConfigError unless each entry of a list is ADDRESS:COUNT."""
     for override in _entries(text):
         _, colon, count = override.rpartition(":")
         if not colon or not _is_int(count.strip()):
@@ -358,7 +358,7 @@ def _check_overrides(text: str) -> None:
 
 
 def _entries(text: str) -> list[str]:
-    """Split a list as Java does, dropping empty elements at its end."""
+    """Split a list as Java does: empty elements at the end are dropped."""
     entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:
         entries.pop()
@@ -366,5 +366,5 @@ def _entries(text: str) -> list[str]:
 
 
 def _is_int(text: str) -> bool:
-    """Return whether a text is a number that a Java int can hold."""
+    """Return True if a text is a number that fits into a Java int."""
     return bool(_INT.fullmatch(text)) and -1 << 31 <= int(text) < 1 << 31

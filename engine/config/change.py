@@ -1,22 +1,22 @@
-"""The settings of a broker that may change at run time.
+"""The broker settings that may change at run time.
 
-| key | for one broker | for all |
+| key | for one broker | for all brokers |
 |---|---|---|
 | read-only | no | no |
 | per broker | yes | no |
-| of a listener (`listener.name.<name>.`) | yes | no, but for limits of connections and threads |
-| secrets and stores of TLS without a listener's name | no | no |
+| of a listener (`listener.name.<name>.`) | yes | only limits of connections and threads |
+| TLS secrets and stores without a listener's name | no | no |
 | cluster-wide, throttles | yes | yes |
-| of no table | yes | yes: a plug-in may read it |
+| unknown | yes | yes: a plug-in may read it |
 
-`max.connections` and `max.connection.creation.rate` must be above 0, also those of a listener. A
-number of threads must also stay within half and double of its present value: of the effective one,
-so that one set for all changes nothing where the broker has a value. The retention of tiered logs
-on the disk may not exceed their retention in all, and a listener keeps its security protocol.
-Passwords are encrypted in a znode: each key that ends as that of one does, also of a plug-in.
+`max.connections` and `max.connection.creation.rate` must be above 0, including those of a listener.
+A number of threads must stay within half and double of the present value. The effective value
+counts, so a value for all brokers is not checked where the broker has its own. Local retention of
+tiered logs must not exceed total retention, and a listener keeps its security protocol. Passwords
+are encrypted in znodes: this concerns each key that ends like a password key, also of a plug-in.
 
 Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool, DynamicLogConfig,
-DynamicListenerConfig, ListenerConnectionQuota.validateReconfiguration; a real broker's answers
+DynamicListenerConfig, ListenerConnectionQuota.validateReconfiguration; a real broker's responses
 (`configs.md`).
 """
 
@@ -33,13 +33,13 @@ from engine.config.topic_config import TopicConfig
 from engine.config.value import HIDDEN, ConfigValue, parse_value
 from engine.errors import ConfigError
 
-#: With a listener's prefix these may be set for all brokers.
+#: Keys that may be set for all brokers with a listener's prefix.
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")
 )
-#: A broker may start with 0 of these, which no connection could change again.
+#: Limits that may be 0 only at a start: no connection would be left to change it.
 _ABOVE_ZERO = ("max.connections", "max.connection.creation.rate")
-#: Stores of TLS, which are read again when they change.
+#: TLS stores, which are read again when they change.
 ONLY_BY_LISTENER = frozenset(
     (
         "ssl.keystore.type",
@@ -54,9 +54,9 @@ ONLY_BY_LISTENER = frozenset(
         "ssl.truststore.certificates",
     )
 )
-#: With the prefix of a listener that is open these may change.
+#: Keys that may change for an open listener.
 _OPEN_LISTENER_KEYS = ONLY_BY_LISTENER | _CLUSTER_LEVEL_LISTENER_KEYS
-#: Threads of pools; those of listeners may be set for each.
+#: Thread pool sizes; that of network threads may be set per listener.
 _POOLS = (
     "num.io.threads",
     "num.replica.fetchers",
@@ -66,20 +66,20 @@ _POOLS = (
 )
 _CLEANER_THREADS = "log.cleaner.threads"
 _OF_A_LISTENER = "num.network.threads"
-#: Classes that Kafka finds beside those of its users; of these this engine has its own.
+#: Prefix of Kafka's own classes; this engine has its own implementations of them.
 _CLASSES_OF_KAFKA = "org.apache.kafka."
 _REPORTERS = "metric.reporters"
 _OWN_REPORTERS = {"org.apache.kafka.common.metrics.JmxReporter"}
-#: Retention without a limit; local retention that is that of the whole log.
+#: Retention without a limit, and local retention that equals the total one.
 _NO_LIMIT, _AS_IN_ALL = -1, -2
 
 
 class ReconfigurationRefused(ConfigError):
-    """A running broker cannot take a value; Kafka's answer names the exception that it met."""
+    """A running broker cannot apply a value; Kafka's response then names an exception."""
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
-    """Raise ConfigError if the settings of one or all brokers may not be set to these values."""
+    """Raise ConfigError if settings of one broker, or of all, may not be set to these values."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
@@ -95,7 +95,7 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
 
 
 def _value_of(key: ConfigKey, name: str, text: str) -> ConfigValue:
-    """Return the value of a setting, with a listener's prefix or without; raises ConfigError."""
+    """Return the value of a setting, with or without a listener's prefix; raises ConfigError."""
     is_of_start = key.update_mode is UpdateMode.READ_ONLY
     try:
         value = parse_value(key, text)
@@ -112,19 +112,19 @@ def _value_of(key: ConfigKey, name: str, text: str) -> ConfigValue:
             )
     except ConfigError as error:
         if is_of_start and name != key.name:
-            # Kafka reads it as the listener would be opened.
+            # Kafka parses this setting when it opens the listener.
             raise ReconfigurationRefused(error.key, error.value, error.rule) from error
         raise
     return value
 
 
 def is_only_by_listener(name: str) -> bool:
-    """Return whether a key may change only with the prefix of a listener."""
+    """Return True if a key may change only with the prefix of a listener."""
     return name in ONLY_BY_LISTENER
 
 
 def is_only_per_broker(name: str) -> bool:
-    """Return whether a key may change only for one broker, and not for all."""
+    """Return True if a key may change only for one broker, and not for all."""
     if name.startswith(LISTENER_PREFIX):
         base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
         return base not in _CLUSTER_LEVEL_LISTENER_KEYS
@@ -135,7 +135,7 @@ def is_only_per_broker(name: str) -> bool:
 def check_thread_counts(
     before: BrokerSettings, after: BrokerSettings, listeners: Iterable[str]
 ) -> None:
-    """Raise ConfigError if a number of threads changes too much; listeners are given by name."""
+    """Raise ConfigError if a number of threads changes too much; `listeners` are names."""
     for name in _POOLS:
         _check_threads(name, _count(before, name), _count(after, name))
     for listener in listeners:
@@ -144,9 +144,9 @@ def check_thread_counts(
 
 
 def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None:
-    """Raise ConfigError if local retention is changed to more than retention, or retention to less.
+    """Raise ConfigError if a change makes local retention longer or larger than total retention.
 
-    Values of a broker's start may be so already, and stay.
+    Values that are unchanged are not checked.
     """
     for kind in ("ms", "bytes"):
         kept, local = _retention(after, kind)
@@ -166,9 +166,9 @@ def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None
 def check_open_listeners(
     before: BrokerSettings, after: BrokerSettings, config: BrokerConfig
 ) -> None:
-    """Raise ConfigError if a listener that is open would get other settings or another protocol.
+    """Raise ConfigError if an open listener would get other settings or another protocol.
 
-    Its stores of TLS, limits of connections and threads may change. `config`: of `after`.
+    Its TLS stores and limits of connections and threads may change. `config` is that of `after`.
     """
     protocols = {one.name: one.security_protocol for one in BrokerConfig.of(before).bound_listeners}
     for name, _, _, protocol in config.bound_listeners:
@@ -190,7 +190,7 @@ def check_open_listeners(
 
 
 def _fixed_of_listener(settings: BrokerSettings, listener: str) -> dict[str, str]:
-    """Return the settings of a listener alone that cannot change while it is open."""
+    """Return a listener's own settings that cannot change while it is open."""
     prefix = f"{LISTENER_PREFIX}{listener.lower()}."
     sources = (settings.static, settings.dynamic_default, settings.dynamic_broker)
     return {
@@ -202,13 +202,13 @@ def _fixed_of_listener(settings: BrokerSettings, listener: str) -> dict[str, str
 
 
 def is_encrypted(name: str) -> bool:
-    """Return whether the value of a broker's key lies encrypted in a znode."""
+    """Return True if the value of a broker's key is encrypted in its znode."""
     return name.endswith(_password_suffixes())
 
 
 @cache
 def _password_suffixes() -> tuple[str, ...]:
-    """Return the keys of dynamic passwords; listener-prefixed names end with them."""
+    """Return the keys of dynamic passwords; the names with a listener's prefix end with them."""
     return tuple(
         key.name
         for key in broker_keys().values()
@@ -217,7 +217,7 @@ def _password_suffixes() -> tuple[str, ...]:
 
 
 def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
-    """Raise ConfigError for a read-only key, or one that this scope cannot set."""
+    """Raise ConfigError for a read-only key, or a key that this scope cannot set."""
     key = broker_keys().get(name)
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")
@@ -229,7 +229,7 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
-    """Raise ReconfigurationRefused unless `new` is at least 1 and within half to double."""
+    """Raise ReconfigurationRefused unless `new` is at least 1 and from half to double of `old`."""
     if new == old or (new >= 1 and old // 2 <= new <= old * 2):
         return
     base = name.rpartition(_OF_A_LISTENER)[1] or name
@@ -256,7 +256,7 @@ def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
 
 
 def _network_threads(settings: BrokerSettings, own_name: str) -> int:
-    """Return a listener's `num.network.threads`: its own, else the broker's."""
+    """Return a listener's `num.network.threads`; the broker's if the listener has none."""
     text = settings.configured_text(own_name)
     if text is None:
         return _count(settings, _OF_A_LISTENER)

@@ -1,15 +1,15 @@
-"""The content of DescribeConfigs' responses, from nothing but the settings.
+"""The content of DescribeConfigs responses, computed from settings only.
 
 | requested | response |
 |---|---|
 | a broker | every key that is not internal, and every other key that is set |
-| the default of brokers (empty name) | the settings of that default |
-| a topic | every key of topics |
+| the default of all brokers (empty name) | the settings of that default |
+| a topic | every topic key |
 
-The source of a value is that of its first synonym; without one it is the default, even when the
-value was given by another key.
+The source of a value is that of its first synonym; without a synonym it is DEFAULT, even if another
+key gives the value.
 
-Entries come sorted by name; the API handler puts them into Kafka's order.
+Entries are sorted by name; the API handler puts them into Kafka's order.
 
 Source: kafka.server.ConfigHelper of 3.9.1; a real broker's responses.
 """
@@ -29,12 +29,12 @@ from engine.config.settings import (
 from engine.config.topic_config import TopicConfig
 from engine.config.value import format_value
 
-#: The number of a type that no table knows.
+#: The type number of unknown keys.
 _UNKNOWN_TYPE = 0
 
 
 class DescribedConfig(NamedTuple):
-    """One entry of an answer; the type is DescribeConfigs' number."""
+    """One entry of a response; `type` is the number in DescribeConfigs."""
 
     name: str
     value: str | None
@@ -46,12 +46,12 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Return whether it is not set; version 0 of the API has this field."""
+        """Return True if the key is not set; version 0 of the API has this field."""
         return self.source is SettingSource.DEFAULT
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
-    """Return the entries of a broker, sorted by name; raises ConfigError for a bad value."""
+    """Return the entries of a broker, sorted by name; raises ConfigError for an invalid value."""
     names = {
         key.name
         for key in broker_keys().values()
@@ -71,7 +71,7 @@ def describe_broker_defaults(settings: BrokerSettings) -> list[DescribedConfig]:
 def describe_topic(
     settings: BrokerSettings, topic_overrides: dict[str, str]
 ) -> list[DescribedConfig]:
-    """Return the entries of a topic, sorted by name; raises ConfigError for a bad value."""
+    """Return the entries of a topic, sorted by name; raises ConfigError for an invalid value."""
     config = TopicConfig.of(topic_overrides, settings)
     entries = []
     for name, key in topic_keys().items():
@@ -90,7 +90,7 @@ def describe_topic(
 
 
 def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
-    """Return one setting of a broker, or of the cluster-wide default, with its synonyms."""
+    """Return one entry of a broker, or of the cluster-wide default, with its synonyms."""
     key = known_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:
@@ -116,7 +116,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
 
 
 def _is_dynamic(name: str) -> bool:
-    """Return True if brokers can change a key at run time; listeners' keys and throttles not."""
+    """Return True for keys that may change at run time, without listener keys and throttles."""
     key = broker_keys().get(name)
     return key is not None and key.update_mode in (
         UpdateMode.PER_BROKER,
@@ -125,5 +125,5 @@ def _is_dynamic(name: str) -> bool:
 
 
 def _source(synonyms: list[SettingSynonym]) -> SettingSource:
-    """Return where a setting's value comes from: the first synonym counts."""
+    """Return the source of the first synonym; DEFAULT without synonyms."""
     return synonyms[0].source if synonyms else SettingSource.DEFAULT

@@ -1,19 +1,19 @@
-"""The documentation of each key, in a few sentences for operators; loaded when it is needed.
+"""The documentation of each key in a few sentences, loaded on first use.
 
 The tables `tables/documentation_*.py` are text:
 
 ```
 log.dirs                                  a key
-    Directories of logs, with commas      its sentences, indented, on as many lines as they need
+    Directories of logs, with commas      its sentences, indented, on one or more lines
     between them; ...
 ```
 
-A broker's key that gives topics a default has the topic's sentences. Where the embedded broker
-differs, `documentation_here.py` adds a sentence.
+The documentation of a broker key that is a topic default is taken from the topic key. If the
+embedded broker differs, `documentation_here.py` adds a sentence.
 
-Source: the set of keys that Kafka documents: all of its tables, none with a listener's prefix, of a
-plug-in, or that can be set only at run time.
-Differs: the words are ours.
+Source: the set of keys that Kafka documents: all of its tables, without keys that have a listener's
+prefix, belong to a plug-in, or can be set only at run time.
+Differs: the texts are ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.config.key import UpdateMode, broker_keys, topic_keys
 
 @cache
 def topic_documentation() -> Mapping[str, str]:
-    """Return the sentences of each key of a topic."""
+    """Return the documentation of each topic key."""
     from engine.config.tables.documentation_topics import TOPIC_TEXTS
 
     return {name: _with_note(name, text) for name, text in _entries(TOPIC_TEXTS)}
@@ -34,7 +34,7 @@ def topic_documentation() -> Mapping[str, str]:
 
 @cache
 def broker_documentation() -> Mapping[str, str]:
-    """Return the sentences of each key of a broker that Kafka documents."""
+    """Return the documentation of each broker key that Kafka documents."""
     from engine.config.tables.documentation_cluster import CLUSTER_TEXTS
     from engine.config.tables.documentation_groups import GROUP_TEXTS
     from engine.config.tables.documentation_kraft import KRAFT_TEXTS
@@ -63,20 +63,20 @@ def broker_documentation() -> Mapping[str, str]:
 
 
 def _defaults_of_topics(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of each key of brokers that is a default of topics."""
+    """Yield each broker key that is a topic default, with its documentation."""
     for name, key in topic_keys().items():
         for synonym in key.broker_synonyms[:1]:
             yield synonym, f"Holds for topics that do not set {name} themselves. {texts[name]}"
 
 
 def _with_note(name: str, text: str) -> str:
-    """Return a key's sentences, with the added one of the first pattern that fits the key."""
+    """Append the note of the first pattern that matches the key, if any."""
     note = next((note for pattern, note in _notes() if _fits(name, pattern)), None)
     return text if note is None else f"{text} {note}"
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Return whether a key has a name; `*` at the end of a pattern is any rest of a name."""
+    """Return True if a key matches a pattern; `*` at the end matches any rest."""
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern
@@ -84,7 +84,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 @cache
 def _notes() -> tuple[tuple[str, str], ...]:
-    """Return key patterns with the sentences added to their documentation; first match counts."""
+    """Return (pattern, note) pairs; the first match counts."""
     from engine.config.tables.documentation_here import HERE_TEXTS
 
     return tuple(
@@ -93,7 +93,7 @@ def _notes() -> tuple[tuple[str, str], ...]:
 
 
 def _entries(table: str) -> Iterator[tuple[str, str]]:
-    """Yield the flush lines of a table with the indented lines below each."""
+    """Yield each unindented line of a table with the text of the indented lines below it."""
     head, body = "", [""]
     for line in table.splitlines():
         if line.startswith(" "):

@@ -1,10 +1,10 @@
-r"""Java's properties files: `server.properties`, `meta.properties`, settings of clients.
+r"""Java's properties files: `server.properties`, `meta.properties`, client settings.
 
 ```
 # or !            a comment
-key=value         also with : or white space between them
+key=value         the separator may also be : or white space
 key\              a line that ends with a backslash continues, without the next line's indent
-\t \n \r \f \u00e9   escapes; \ before any other character stands for it
+\t \n \r \f \u00e9   escapes; \ before any other character is dropped
 ```
 
 Source: java.util.Properties (load reads ISO 8859-1).
@@ -30,17 +30,17 @@ _WRITTEN_ESCAPES = {
     "#": "\\#",
     "!": "\\!",
 }
-#: What separates a key, or begins a comment: in a value they stand for themselves.
+#: Characters that separate keys or begin comments; they need no escape in values.
 _SEPARATORS = "=:#!"
 _UNICODE_DIGITS = 4
 _HEX = frozenset("0123456789abcdefABCDEF")
-# Java makes the table of a Properties with this many buckets and doubles it at three quarters
-# (ConcurrentHashMap.addCount).
+# Java creates a Properties object with this many buckets, and doubles them when three quarters are
+# used (ConcurrentHashMap.addCount).
 _BUCKETS_MIN = 16
 
 
 def parse_properties(content: bytes, path: str) -> dict[str, str]:
-    """Return keys and values; of two lines for one key the last counts. Raises CorruptFile."""
+    """Return keys and values; the last line of a key counts. Raises CorruptFile."""
     properties = {}
     for line in _logical_lines(content.decode("latin-1")):
         end = _key_end(line)
@@ -52,7 +52,7 @@ def parse_properties(content: bytes, path: str) -> dict[str, str]:
 
 
 def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
-    """Return a file's content, entries in the order in which Java writes them."""
+    """Return a file's content, with entries in the order in which Java writes them."""
     lines = [f"#{comment}" for comment in comment_lines]
     for key in java_order(entries):
         lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
@@ -60,7 +60,7 @@ def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]
 
 
 def encode_settings(entries: Mapping[str, str]) -> bytes:
-    """Return the content of a file for people, too: entries in their order, few escapes."""
+    """Return the content of a file that people read too: given order, few escapes."""
     lines = (
         f"{_escaped(key, in_key=True)}={_escaped(value, in_key=False, spared=_SEPARATORS)}\n"
         for key, value in entries.items()
@@ -69,7 +69,7 @@ def encode_settings(entries: Mapping[str, str]) -> bytes:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments and blanks, continuations joined."""
+    """Yield lines without comments and blank lines; continued lines are joined."""
     pending = ""
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = natural.lstrip(_SPACE)
@@ -86,7 +86,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _key_end(line: str) -> int:
-    """Return the index of the first unescaped `=`, `:` or space, else the line's length."""
+    """Return the index of the first unescaped `=`, `:` or space; the line's length without one."""
     escaped = False
     for index, character in enumerate(line):
         if not escaped and (character in "=:" or character in _SPACE):
@@ -96,7 +96,7 @@ def _key_end(line: str) -> int:
 
 
 def _unescaped(text: str, path: str) -> str:
-    """Return the text with backslash escapes replaced; raise CorruptFile at an incomplete one."""
+    """Replace backslash escapes; raises CorruptFile for an incomplete one."""
     parts = []
     index = 0
     while index < len(text):
@@ -120,7 +120,7 @@ def _unescaped(text: str, path: str) -> str:
 
 
 def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
-    """Return the text with escapes; keys escape every space, values only a leading one.
+    """Add escapes; in keys every space is escaped, in values only a leading one.
 
     Printable characters in `spared` are not escaped.
     """
@@ -139,10 +139,10 @@ def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
 
 
 def java_order(keys: Iterable[str]) -> list[str]:
-    """Return the keys by hash bucket, as Java's table of properties gives them out.
+    """Return the keys in hash order, as Java iterates over a Properties object.
 
-    Differs: two keys in one bucket come in the order given; in Java it also depends on when the
-    table grew.
+    Differs: two keys in one bucket keep the given order; in Java it also depends on when the table
+    grew.
     """
     ordered = list(keys)
     buckets = _BUCKETS_MIN
@@ -152,6 +152,6 @@ def java_order(keys: Iterable[str]) -> list[str]:
 
 
 def _bucket(key: str, buckets: int) -> int:
-    """Return the bucket of a key in a hash map of Java."""
+    """Return the bucket of a key in a Java hash map."""
     hashed = java_string_hash(key) & 0xFFFFFFFF
     return (hashed ^ hashed >> 16) & (buckets - 1)

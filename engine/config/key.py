@@ -1,14 +1,14 @@
-"""Keys of Kafka's configs, read from tables of text on first use.
+"""The keys of Kafka's configs, parsed from text tables on first use.
 
-A row of a table, its cells between bars:
+The cells of a row:
 
 ```
 name | type | default | valid | importance | brokers: update mode, topics: broker keys | internal
 
-default    null: none    !: must be given
+default    null: none    !: required
 valid      -: every value of the type
            [a,...,b]  [a,...]  [a,...,b] or -1    numbers, both ends inclusive
-           [x, y]  any case [X, Y]                texts, or elements of a list
+           [x, y]  any case [X, Y]                choices, for a text or each element of a list
            non-empty string    release    replicas
 ```
 
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 
 class ConfigType(Enum):
-    """Types of values, by their number in DescribeConfigs."""
+    """The types of values, with their numbers in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -38,44 +38,44 @@ class ConfigType(Enum):
 
 
 class UpdateMode(Enum):
-    """The times at which a broker's key may change."""
+    """When, and in which scope, a broker key may change."""
 
-    #: Only at a start.
+    #: Only at a restart.
     READ_ONLY = "read-only"
     #: At run time, one broker at a time.
     PER_BROKER = "per-broker"
     #: At run time, for one broker or for all.
     CLUSTER_WIDE = "cluster-wide"
-    #: At run time and nowhere else.
+    #: Only at run time, not in the properties file.
     DYNAMIC_ONLY = "dynamic-only"
 
 
 class ConfigKey(NamedTuple):
-    """One key. Its documentation is in the reference, not here."""
+    """One key. Its documentation is not here, but in the reference."""
 
     name: str
     type: ConfigType
-    #: As a text, or None.
+    #: As text, or None.
     default: str | None
     is_required: bool
-    #: The rule in the table's words.
+    #: The rule, as written in the table.
     valid: str
     importance: str
     is_internal: bool = False
-    #: Of a broker's keys only.
+    #: Only for broker keys.
     update_mode: UpdateMode | None = None
-    #: Of a topic's keys only: where the default comes from, the first of highest precedence.
+    #: Only for topic keys: the broker keys that give the default, highest precedence first.
     broker_synonyms: tuple[str, ...] = ()
 
     @property
     def is_sensitive(self) -> bool:
-        """Return whether its value is never shown."""
+        """Return True if the value is never shown."""
         return self.type is ConfigType.PASSWORD
 
 
 @cache
 def broker_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of a broker, sorted by name."""
+    """Return the broker keys, sorted by name."""
     from engine.config.tables.broker_3_9_1 import BROKER_ROWS
 
     return {
@@ -86,7 +86,7 @@ def broker_keys() -> Mapping[str, ConfigKey]:
 
 @cache
 def topic_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of a topic, sorted by name."""
+    """Return the topic keys, sorted by name."""
     from engine.config.tables.entity_3_9_1 import TOPIC_ROWS
 
     return {
@@ -99,7 +99,7 @@ def topic_keys() -> Mapping[str, ConfigKey]:
 
 @cache
 def quota_keys() -> Mapping[str, ConfigKey]:
-    """Return the quotas of users and clients."""
+    """Return the quota keys of users and clients."""
     from engine.config.tables.entity_3_9_1 import QUOTA_ROWS
 
     return _plain(QUOTA_ROWS)
@@ -107,7 +107,7 @@ def quota_keys() -> Mapping[str, ConfigKey]:
 
 @cache
 def scram_keys() -> Mapping[str, ConfigKey]:
-    """Return the mechanisms under which a user's credentials are kept."""
+    """Return the SCRAM mechanisms, which are the keys of users' credentials."""
     from engine.config.tables.entity_3_9_1 import SCRAM_ROWS
 
     return _plain(SCRAM_ROWS)
@@ -115,7 +115,7 @@ def scram_keys() -> Mapping[str, ConfigKey]:
 
 @cache
 def ip_keys() -> Mapping[str, ConfigKey]:
-    """Return the quotas of addresses."""
+    """Return the quota keys of IP addresses."""
     from engine.config.tables.entity_3_9_1 import IP_ROWS
 
     return _plain(IP_ROWS)
@@ -123,7 +123,7 @@ def ip_keys() -> Mapping[str, ConfigKey]:
 
 @cache
 def client_metrics_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of a subscription to metrics of clients."""
+    """Return the keys of client metrics subscriptions."""
     from engine.config.tables.entity_3_9_1 import CLIENT_METRICS_ROWS
 
     return _plain(CLIENT_METRICS_ROWS)
@@ -154,12 +154,12 @@ def admin_keys() -> Mapping[str, ConfigKey]:
 
 
 def _plain(rows: str) -> dict[str, ConfigKey]:
-    """Return the keys of a table by name; a further cell marks a key as internal."""
+    """Return the keys of a table by name; an additional cell marks a key as internal."""
     return {key.name: key._replace(is_internal=bool(cells)) for key, cells in _rows(rows)}
 
 
 def _rows(rows: str) -> list[tuple[ConfigKey, list[str]]]:
-    """Return each row's key, and the cells that its kind of table adds."""
+    """Return the key of each row, with the additional cells of its table."""
     parsed = []
     for row in rows.splitlines():
         name, type_name, default, valid, importance, *more = row.split(" | ")

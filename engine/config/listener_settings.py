@@ -1,4 +1,4 @@
-"""The settings of one listener: those with its prefix, and the broker's for all others.
+"""The settings of one listener: those with its prefix, else the broker's.
 
 ```
 listener.name.<listener>.<key>                       this listener
@@ -6,7 +6,7 @@ listener.name.<listener>.<mechanism>.<key>           this listener, this mechani
 <key>                                                all listeners
 ```
 
-Names of listeners and mechanisms are in lower case there.
+Names of listeners and mechanisms are in lower case in these keys.
 
 Source: KafkaConfig.valuesWithPrefixOverride, JaasContext.loadServerContext.
 """
@@ -19,28 +19,28 @@ from engine.config.key import broker_keys
 from engine.config.settings import BrokerSettings
 from engine.config.value import ConfigValue, parse_value
 
-#: The prefix of a key that is for one listener alone, before the listener's name.
+#: The prefix of a key for one listener, before the listener's name.
 LISTENER_PREFIX: Final = "listener.name."
 
 
 class ListenerSettings:
-    """A listener's view of a broker's settings."""
+    """The broker's settings as they apply to one listener."""
 
     def __init__(self, settings: BrokerSettings, listener: str) -> None:
         self._settings = settings
         self._prefix = f"{LISTENER_PREFIX}{listener.lower()}."
 
     def name_of(self, key: str, mechanism: str | None = None) -> str:
-        """Return the name that a key has for this listener alone."""
+        """Return the name of a key with the listener's (and mechanism's) prefix."""
         mechanism_prefix = "" if mechanism is None else f"{mechanism.lower()}."
         return f"{self._prefix}{mechanism_prefix}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
-        """Return the text that is set for this listener alone, or for a mechanism of it."""
+        """Return the text set with the listener's (and mechanism's) prefix; None if not set."""
         return self._settings.configured_text(self.name_of(key, mechanism))
 
     def text(self, key: str) -> str | None:
-        """Return the text that is set for this listener, else for all; defaults do not count."""
+        """Return the text set for this listener, else for all listeners; None if neither is set."""
         own = self.own_text(key)
         return self._settings.configured_text(key) if own is None else own
 

@@ -32,12 +32,12 @@ class ListenerAddress(NamedTuple):
 
     @property
     def has_sasl(self) -> bool:
-        """Return whether its clients authenticate by SASL."""
+        """Return True if its clients authenticate by SASL."""
         return self.security_protocol.startswith("SASL_")
 
     @property
     def has_tls(self) -> bool:
-        """Return whether its connections are encrypted."""
+        """Return True if its connections are encrypted."""
         return self.security_protocol.endswith("SSL")
 
     def __str__(self) -> str:
@@ -63,14 +63,14 @@ def parse_security_protocols(text: str) -> dict[str, str]:
 
 
 def unparsed_pair(key: str, pair: str) -> str:
-    """Return Kafka's message for an element of a list of pairs that has no colon."""
+    """Return Kafka's error message for an element of a list of pairs without a colon."""
     return f"Error parsing configuration property '{key}': begin 0, end -1, length {len(pair)}"
 
 
 def parse_listeners(
     key: str, text: str, protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
-    """Return the listeners of a list; names and ports are distinct. Raises ConfigError."""
+    """Parse a list of listeners; names and ports must be distinct. Raises ConfigError."""
     listeners: list[ListenerAddress] = []
     failed = f"Error creating broker listeners from '{text.strip()}'"
     for endpoint in filter(None, (part.strip() for part in text.split(","))):
@@ -99,7 +99,7 @@ def advertised_listeners(
 ) -> tuple[ListenerAddress, ...]:
     """Return the advertised listeners; raises ConfigError.
 
-    Each must be bound under its name, and have an address that clients can connect to.
+    Each must be bound under the same name, and have an address to which clients can connect.
     """
     key = "advertised.listeners"
     advertised = tuple(bound) if text is None else parse_listeners(key, text, protocols)
@@ -125,7 +125,7 @@ def advertised_listeners(
 def inter_broker_listener(
     advertised: Sequence[ListenerAddress], name: str | None, protocol: str
 ) -> ListenerAddress:
-    """Return the listener for other brokers: by its name, else by its protocol's."""
+    """Return the listener for other brokers: by its name, or by the protocol's name."""
     wanted = protocol if name is None else name.upper()
     for listener in advertised:
         if listener.name == wanted:
@@ -135,7 +135,7 @@ def inter_broker_listener(
 
 
 def _on_own_hosts(listeners: Sequence[ListenerAddress]) -> bool:
-    """Return whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
+    """Return True if no port is used twice, except once on IPv4 and once on IPv6."""
     by_port: dict[int, list[str]] = {}
     for listener in listeners:
         by_port.setdefault(listener.port, []).append(listener.host)

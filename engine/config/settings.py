@@ -1,4 +1,4 @@
-"""Sources of a broker's settings, and their order of precedence.
+"""The sources of a broker's settings, and their precedence.
 
 ```
 1  dynamic, of this broker        /config/brokers/<id>
@@ -7,8 +7,8 @@
 4  default                        the table
 ```
 
-The first source that has a key counts. Some settings have several keys; then it is first the
-source and within it the key that counts:
+The first source that has a key counts. Some settings have several keys, listed here by precedence;
+the source takes precedence over the order of keys:
 
 ```
 log.retention.ms   log.retention.minutes   log.retention.hours
@@ -33,7 +33,7 @@ from engine.config.value import ConfigValue, parse_value
 
 
 class SettingSource(Enum):
-    """Sources of a value, with their numbers in DescribeConfigs."""
+    """The sources of a value, with their numbers in DescribeConfigs."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -43,7 +43,7 @@ class SettingSource(Enum):
 
 
 class SettingSynonym(NamedTuple):
-    """A place where a setting has a value, itself or under another key."""
+    """A source in which a setting has a value, under its own key or a synonym."""
 
     name: str
     value: str | None
@@ -71,7 +71,7 @@ _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 
 
 class BrokerSettings:
-    """The texts of a broker's settings from all sources; a change makes a new object."""
+    """The texts of a broker's settings from all sources; a change creates a new object."""
 
     __slots__ = ("dynamic_broker", "dynamic_default", "generated_broker_id", "static")
 
@@ -83,9 +83,10 @@ class BrokerSettings:
         *,
         generated_broker_id: int | None = None,
     ) -> None:
-        """Keys are Kafka's; `static` is the properties file, the others are znodes."""
+        """Create it from the properties file (`static`) and the settings in znodes."""
         self.static = _with_both_ids(static)
-        #: The broker's id if none is configured; above those that may be configured.
+        #: The generated broker id if none is configured; it is above all ids that may be
+        #: configured.
         self.generated_broker_id = generated_broker_id
         self.dynamic_broker = dynamic_broker or {}
         self.dynamic_default = dynamic_default or {}
@@ -108,9 +109,9 @@ class BrokerSettings:
         )
 
     def configured_text(self, name: str) -> str | None:
-        """Return the text of exactly this key from the first source that sets it, else None.
+        """Return the text of exactly this key from the first source that sets it; None without one.
 
-        Defaults do not count, nor other keys of the same setting like `log.retention.hours`.
+        Defaults do not count, nor other keys of the same setting such as `log.retention.hours`.
         """
         for source in (self.dynamic_broker, self.dynamic_default, self.static):
             text = source.get(name)
@@ -119,15 +120,15 @@ class BrokerSettings:
         return None
 
     def value(self, name: str) -> ConfigValue:
-        """Return the value of one of the table's keys, or its default; raises ConfigError."""
+        """Return the value of a known key, or its default; raises ConfigError."""
         text = self.configured_text(name)
         return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:
         """Return all sources that set a value, the effective one first.
 
-        They begin where the key itself is set: a setting that only has another key's value (hours
-        instead of ms) is not listed. Passwords have the value None.
+        The list begins with the key itself: a setting that only has a value by another key (hours
+        instead of ms) has no synonyms. The values of passwords are None.
         """
         names = synonym_names(name)
         shown = is_shown(name)
@@ -148,12 +149,12 @@ class BrokerSettings:
         return synonyms
 
     def unknown_names(self) -> list[str]:
-        """Return the static keys that no table knows; plug-ins may read them."""
+        """Return the static keys that are in no table; plug-ins may read them."""
         return sorted(name for name in self.static if known_key(name) is None)
 
 
 def synonym_names(name: str) -> tuple[str, ...]:
-    """Return the keys that may give a setting its value, highest precedence first."""
+    """Return the keys that can give a setting its value, highest precedence first."""
     names = _SYNONYMS.get(name)
     if names is not None:
         return names
@@ -165,7 +166,7 @@ def synonym_names(name: str) -> tuple[str, ...]:
 
 
 def known_key(name: str) -> ConfigKey | None:
-    """Return the row of a key, also with a listener's prefix; None if no table has it."""
+    """Return the row of a key, with or without a listener's prefix; None for an unknown key."""
     keys = broker_keys()
     exact = keys.get(name)
     if exact is not None:
@@ -174,19 +175,19 @@ def known_key(name: str) -> ConfigKey | None:
 
 
 def is_shown(name: str) -> bool:
-    """Return whether a key's value may be shown; an unknown key might be a password."""
+    """Return True if a key's value may be shown; an unknown key might be a password."""
     key = known_key(name)
     return key is not None and not key.is_sensitive
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a key is known to hold a password, also with a listener's prefix."""
+    """Return True if a key is known to be a password, with or without a listener's prefix."""
     key = known_key(name)
     return key is not None and key.is_sensitive
 
 
 def _default_text(key: ConfigKey | None) -> str | None:
-    """Return a key's default, None if there is none: dynamic-only keys have no default."""
+    """Return a key's default; None if it has none, as for dynamic-only keys."""
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         return None
     return key.default
@@ -194,13 +195,13 @@ def _default_text(key: ConfigKey | None) -> str | None:
 
 @cache
 def _default_value(name: str) -> ConfigValue:
-    """Return the value of a key that is not set; raises ConfigError."""
+    """Return the default value of a key; raises ConfigError."""
     key = broker_keys()[name]
     return parse_value(key, key.default)
 
 
 def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
-    """Set `broker.id` and `node.id` to each other's value if only one is set."""
+    """Set `broker.id` or `node.id` to the value of the other one if only one is set."""
     broker_id, node_id = static.get("broker.id"), static.get("node.id")
     if broker_id is None and node_id is not None:
         return {**static, "broker.id": node_id}

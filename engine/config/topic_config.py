@@ -1,10 +1,10 @@
-"""The settings of one topic: its overrides, and the broker's values for all others.
+"""The settings of one topic: its overrides, and the broker's values for all other keys.
 
-| setting | from |
+| setting | value |
 |---|---|
-| set for the topic | that |
-| else, with keys of a broker | the first that has a value: `log.retention.ms`, minutes, hours |
-| else | the default of the table |
+| set for the topic | the override |
+| not set, with broker keys | the first one with a value: `log.retention.ms`, minutes, hours |
+| not set, without broker keys | the default in the table |
 
 Source: org.apache.kafka.storage.internals.log.LogConfig, ServerTopicConfigSynonyms.
 """
@@ -32,10 +32,10 @@ _MS = {
     "log.roll.hours": 3_600_000,
     "log.roll.jitter.hours": 3_600_000,
 }
-# Off in every cluster whose metadata is in znodes, and where no tiered storage is.
+# Settings that must be off in a cluster with ZooKeeper or without tiered storage.
 _REMOTE_STORAGE = "remote.storage.enable"
 _MUST_BE_FALSE = ("remote.log.copy.disable", "remote.log.delete.on.disable", _REMOTE_STORAGE)
-#: Kafka's message for the settings that only clusters with KRaft have.
+#: Kafka's message for settings that need KRaft.
 _OF_KRAFT = (
     "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under "
     "Zookeeper's mode."
@@ -43,7 +43,7 @@ _OF_KRAFT = (
 
 
 class TopicConfig(NamedTuple):
-    """Values of all keys of a topic, each named as its key with underscores for dots."""
+    """The values of all topic keys, each named as its key with underscores for dots."""
 
     cleanup_policy: tuple[str, ...]
     compression_gzip_level: int
@@ -84,36 +84,36 @@ class TopicConfig(NamedTuple):
 
     @classmethod
     def of(cls, overrides: Mapping[str, str], settings: BrokerSettings) -> TopicConfig:
-        """Return a topic's values; keys of no topic are left out. Raises ConfigError."""
+        """Return a topic's values; overrides with unknown keys are ignored. Raises ConfigError."""
         values = [_value(key, overrides.get(name), settings) for name, key in topic_keys().items()]
-        # Fields and keys have one order, which a test holds.
+        # Fields and keys are in the same order, which a test checks.
         return cls._make(values)
 
     def value(self, name: str) -> ConfigValue:
-        """Return a value by its key."""
+        """Return the value of a key."""
         value: ConfigValue = getattr(self, name.replace(".", "_"))
         return value
 
     @property
     def is_compacted(self) -> bool:
-        """Return whether the cleaner works on it."""
+        """Return True if the cleaner compacts the topic."""
         return COMPACT in self.cleanup_policy
 
     @property
     def is_deleted(self) -> bool:
-        """Return whether time and size retention work on it."""
+        """Return True if time and size retention apply to the topic."""
         return DELETE in self.cleanup_policy
 
     @property
     def timestamp_before_ms_max(self) -> int:
-        """Return the most that a record's time may lie in the past, also by the older key."""
+        """Return how far a record's timestamp may be in the past, in ms, by either key."""
         if self.message_timestamp_before_max_ms != _LONG_MAX:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
 
     @property
     def timestamp_after_ms_max(self) -> int:
-        """Return the most that a record's time may lie in the future, in ms."""
+        """Return how far a record's timestamp may be in the future, in ms, by either key."""
         if self.message_timestamp_after_max_ms != _LONG_MAX:
             return self.message_timestamp_after_max_ms
         return self.message_timestamp_difference_max_ms

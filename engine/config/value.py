@@ -1,16 +1,16 @@
-"""Values of configs: read from text, checked, and written back as Kafka does.
+"""Config values: parsing, checking and formatting as in Kafka.
 
 ```
-type       read                                               written
+type       parsed                                             formatted
 boolean    true, false in any case                            true
 int ...    decimal digits with a sign, within the type        plain digits
 double     decimal, with or without an exponent               Java's Double.toString: 2.0E7
-list       elements between commas, without blanks around     joined by commas
-others     without blanks around it                           as it is
+list       elements between commas, surrounding blanks removed   joined by commas
+others     surrounding blanks removed                         unchanged
 ```
 
 Source: org.apache.kafka.common.config.ConfigDef (parseType, convertToString, validators).
-Differs: not-a-number and infinity are no doubles; a class is not loaded, only its name kept.
+Differs: NaN and infinity are rejected as doubles; a class is not loaded, only its name is kept.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from typing import TypeAlias
 from engine.config.key import ConfigKey, ConfigType
 from engine.errors import ConfigError
 
-#: A value in memory; lists are tuples.
+#: A parsed value; lists are tuples.
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
-#: Shown in place of a password in messages.
+#: Shown instead of a password in messages.
 HIDDEN = "[hidden]"
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.A)
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?", re.A)
 _RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
 _CHOICE = re.compile(r"(any case )?\[(.*)\]")
-#: Releases that changed formats or protocols, and how many steps (IV0, IV1, …) each has.
-#: Source: MetadataVersion of 3.9.1.
+#: Releases that changed formats or protocols, with their numbers of steps (IV0, IV1, …).
 _RELEASE_STEPS = {
     "0.8.0": 0,
     "0.8.1": 0,
@@ -68,19 +67,19 @@ _RELEASE_STEPS = {
     "3.9": 1,
     "4.0": 2,
 }
-#: A release that is not out yet can be named only with its step.
+#: An unreleased version is valid only with its step.
 _UNRELEASED = "4.0"
-#: Kafka takes empty elements too. Source: ThrottledReplicaListValidator.
+#: Kafka accepts empty elements too. Source: ThrottledReplicaListValidator.
 _REPLICAS = re.compile(r"(?:[0-9]+:[0-9]+)?", re.A)
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
-# No number of 64 bits is longer; more digits would only cost time.
+# No 64-bit number has more digits; parsing more would only take time.
 _DIGITS_MAX = 400
 
 _Check: TypeAlias = Callable[[ConfigValue], bool]
 
 
 def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
-    """Return a checked value; None is the value of a key that is not set. Raises ConfigError."""
+    """Parse and check a value; a `text` of None (not set) gives None. Raises ConfigError."""
     if text is None:
         if key.is_required:
             raise ConfigError(key.name, None, "must be given")
@@ -93,7 +92,7 @@ def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
 
 
 def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
-    """Return a value's text as brokers show it."""
+    """Return a value as brokers print it."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -107,7 +106,7 @@ def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
 
 
 def java_double_text(value: float) -> str:
-    """Return Java's text of a double: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
+    """Return a double as Java prints it: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
     if not math.isfinite(value):
         return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -115,7 +114,7 @@ def java_double_text(value: float) -> str:
     mantissa, _, exponent = repr(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
-    # The place of the point, counted from the first digit that is not zero.
+    # The position of the decimal point, counted from the first digit that is not zero.
     places = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0")
     sign = "-" if value < 0 else ""
@@ -123,7 +122,7 @@ def java_double_text(value: float) -> str:
 
 
 def _parse(key: ConfigKey, text: str) -> ConfigValue:
-    """Return the value of a text; raise ConfigError if it is not of the key's type."""
+    """Parse a text by the key's type; raises ConfigError."""
     trimmed = text.strip()
     if key.type is ConfigType.BOOLEAN:
         if trimmed.lower() not in ("true", "false"):
@@ -144,7 +143,7 @@ def _parse(key: ConfigKey, text: str) -> ConfigValue:
 
 
 def _parse_integer(key: ConfigKey, trimmed: str) -> int:
-    """Return a whole number within the type's bits; raise ConfigError otherwise."""
+    """Parse a whole number within the type's bits; raises ConfigError."""
     bits = _BITS[key.type]
     if len(trimmed) <= _DIGITS_MAX and _INTEGER.fullmatch(trimmed):
         value = int(trimmed)
@@ -155,7 +154,7 @@ def _parse_integer(key: ConfigKey, trimmed: str) -> int:
 
 @cache
 def _check_of(valid: str) -> tuple[_Check, str]:
-    """Return the check of a rule in the tables, and its text for messages."""
+    """Return the check for a rule in the tables, and its text for messages."""
     if valid == "-":
         return (lambda value: True), ""
     if valid == "non-empty string":
@@ -173,7 +172,7 @@ def _check_of(valid: str) -> tuple[_Check, str]:
 
 
 def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
-    """Return a check that a number is from `low` to `high`, both inclusive, or −1 where allowed."""
+    """Return a check that a number is between `low` and `high`, inclusive, or an allowed -1."""
     least = float(low) if "." in low else int(low)
     most = None if high is None else float(high) if "." in high else int(high)
 
@@ -216,11 +215,11 @@ def _is_release(value: ConfigValue) -> bool:
 
 
 def _are_replicas(value: ConfigValue) -> bool:
-    """Return whether a list is `*`, or has only elements like partition:broker."""
+    """Return True if a list is `*`, or all its elements are partition:broker."""
     assert isinstance(value, tuple)
     return "".join(value) == "*" or all(_REPLICAS.fullmatch(element) for element in value)
 
 
 def _shown(key: ConfigKey, text: str) -> str:
-    """Return a value as errors show it: hidden if the key is sensitive."""
+    """Return a value for error messages; hidden if the key is sensitive."""
     return HIDDEN if key.is_sensitive else text

@@ -1,4 +1,4 @@
-"""The controller of a cluster whose metadata is in znodes (`CTL-1` ...), and the topic admin.
+"""The controller of a cluster with its metadata in znodes (`CTL-1` ...), and topic administration.
 
 | module | content |
 |---|---|
@@ -9,8 +9,8 @@
 | `states`, `elections` | the tables of states and the rules of leader elections: pure |
 | `partition_machine`, `replica_machine` | changes of state: znodes, then memory, then requests |
 | `request_batch` | LeaderAndIsr, UpdateMetadata and StopReplica of one change |
-| `topic_deletion` | deletions that wait, continue and end |
-| `guarded_znodes` | writes that only the controller of this epoch may do |
+| `topic_deletion` | the deletions of topics: started, postponed, continued, completed |
+| `guarded_znodes` | writes that are fenced by the controller epoch |
 | `topic_admin`, `topic_rules` | creating and deleting topics, adding partitions |
 | `replica_assignment` | the placement of new replicas: pure |
 """

@@ -1,26 +1,26 @@
-"""AlterPartition: a leader requests another ISR.
+"""AlterPartition: a leader requests a change of its partition's ISR.
 
-Per partition the first row that holds decides:
+For each partition the first row that applies decides:
 
 | the request | response |
 |---|---|
-| names a topic id that is not known | UNKNOWN_TOPIC_ID |
-| names a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |
+| has an unknown topic id | UNKNOWN_TOPIC_ID |
+| has a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |
 | has a newer leader or partition epoch | NOT_CONTROLLER: this controller's state is too old |
 | has an older leader epoch | FENCED_LEADER_EPOCH |
-| requests the present state | that |
+| requests the present state | the present state |
 | has an older partition epoch | INVALID_UPDATE_VERSION |
-| is from a recovering leader and has others in ISR | INVALID_REQUEST |
+| is from a recovering leader and adds other replicas to the ISR | INVALID_REQUEST |
 | would set a recovered leader back to recovering | INVALID_REQUEST |
 | has a broker in ISR that is not alive | INELIGIBLE_REPLICA (before v2 OPERATION_NOT_ATTEMPTED) |
 | has a broker in ISR that is not assigned | the same |
-| else | written; the leader epoch stays, the partition epoch rises |
+| any other | written; the leader epoch stays, the partition epoch rises by one |
 
 Source: REPL-6, R13, ZN:isr-change, ISR-6, KIP-497, KIP-841;
 KafkaController.tryProcessAlterPartition.
-Differs: Kafka's with znodes accepts a broker that is not assigned. A leader's request from before a
-cancelled move may come when another controller knows nothing of the move, and its replica is
-deleted.
+Differs: Kafka's controller with ZooKeeper accepts a broker that is not assigned. A request sent
+before a reassignment was cancelled may reach a new controller that does not know the reassignment,
+after the added replica was deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _RequestedTopic: TypeAlias = "messages.AlterPartitionRequest.TopicData"
 
 
 class Proposal(NamedTuple):
-    """The state that a leader requests for one partition; the ISR in the order of the request."""
+    """The state that a leader requests for a partition; the ISR is in the order of the request."""
 
     leader: int
     leader_epoch: int
@@ -74,7 +74,10 @@ def judge(
     context: ControllerContext,
     version: int,
 ) -> PartitionLeadership | int | None:
-    """Return the state to write, an error code, or None without a change. Pure. Source: ISR-10."""
+    """Return the state to write, an error code, or None if the state is as proposed already.
+
+    Pure. Source: ISR-10.
+    """
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
     state = current.state
@@ -111,10 +114,10 @@ def judge(
 
 
 class AlterPartition:
-    """Answers AlterPartition requests, one event each. Source: ISR-2."""
+    """Handles AlterPartition requests, each as one event of the controller. Source: ISR-2."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
-        """Only the active controller's events call it."""
+        """Create the handler; only events of the active controller call it."""
         self._machines = machines
         self._reassignment = reassignment
         self._context = machines.context
@@ -122,17 +125,20 @@ class AlterPartition:
         self._writer = StateWriter(machines.context, machines.parts.znodes)
 
     def refusal(self, code: int = NOT_CONTROLLER) -> messages.AlterPartitionResponse:
-        """Return the response of one that is not the controller, or of another failure."""
+        """Return a response with an error for the whole request, by default NOT_CONTROLLER."""
         return messages.AlterPartitionResponse(error_code=code)
 
     def failure(self) -> messages.AlterPartitionResponse:
-        """Return the response when the store failed."""
+        """Return the response after a failure of the metadata store."""
         return self.refusal(UNKNOWN_SERVER_ERROR)
 
     async def handle(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> messages.AlterPartitionResponse:
-        """Return the response once the granted states are written and sent. Source: REPL-8."""
+        """Write the granted states, send them to the replicas, and return the response.
+
+        Source: REPL-8.
+        """
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)
@@ -158,7 +164,7 @@ class AlterPartition:
         return self._response(codes, results, unknown, version)
 
     def _check_reassignments(self, results: StateResults) -> None:
-        """Check partitions under way once the leader has its response. Source: RSN-2."""
+        """Queue a check of the reassignments of partitions whose ISR changed. Source: RSN-2."""
         changed = [
             partition
             for partition, result in results.items()
@@ -200,7 +206,10 @@ class AlterPartition:
         unknown: list[_RequestedTopic],
         version: int,
     ) -> messages.AlterPartitionResponse:
-        """Return the response: state or error code per partition, unknown topics first."""
+        """Return the response.
+
+        A state or an error code for each partition, unknown topics first.
+        """
         response = messages.AlterPartitionResponse
         topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 
@@ -229,7 +238,7 @@ class AlterPartition:
         return response(topics=[*map(_unknown_topic, unknown), *topics.values()])
 
     def _topic(self, topic: str, version: int) -> messages.AlterPartitionResponse.TopicData:
-        """Return an empty topic row, by id or by name as the version requires."""
+        """Return an empty row for a topic, by id or by name as `version` requires."""
         row = messages.AlterPartitionResponse.TopicData
         if version >= _TOPIC_IDS_SINCE:
             return row(topic_id=self._context.topic_ids.get(topic, NO_UUID))
@@ -237,7 +246,7 @@ class AlterPartition:
 
 
 def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.TopicData:
-    """Return UNKNOWN_TOPIC_ID for all partitions of a topic."""
+    """Return a row with UNKNOWN_TOPIC_ID for each requested partition of a topic."""
     response = messages.AlterPartitionResponse
     return response.TopicData(
         topic_id=topic.topic_id,

@@ -1,8 +1,8 @@
 """The watches that the controller has set, at most one for each path and kind.
 
-A watch fires once. It is armed again before the read that follows, so that nothing is missed
-between the two; arming one that is still set does nothing. A watch cannot be taken back from the
-store: disarmed, it fires into nothing.
+A watch fires once. It is set again before the node is read, so that no change between the two is
+missed; setting a watch that is still set does nothing. The store cannot remove a watch: an event of
+a disarmed watch is ignored.
 
 Source: ZN:watches.
 """
@@ -16,18 +16,18 @@ from engine.znode.model import EventType, WatchEvent, WatchKind
 
 
 class ArmedWatches:
-    """Watches by path and kind."""
+    """The one-shot watches of the controller, by path and kind."""
 
     def __init__(self, client: ZnodeClient) -> None:
         self._client = client
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Watch for the next created or deleted child; the node must exist."""
+        """Call `on_change` at the next creation or deletion of a child; the node must exist."""
         await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
-        """Notify of the node's next creation, change or deletion."""
+        """Call `on_event` at the node's next creation, change or deletion."""
         await self._arm(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:
@@ -40,7 +40,7 @@ class ArmedWatches:
         self._armed.clear()
 
     async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:
-        """Set a watch unless one is set; it is removed when it fires or cannot be set."""
+        """Set a watch unless it is set; it is forgotten when it fires or cannot be set."""
         key = (path, kind)
         if key in self._armed:
             return

@@ -1,17 +1,17 @@
-"""The controller's reaction to brokers that start, change, fail and respond.
+"""The controller's events about brokers: start, stop, changed endpoints, failed disks, responses.
 
 | event | work |
 |---|---|
-| broker up | live brokers to the old ones, everything to it; its replicas ONLINE; elect where there is no leader; reassignments and deletions continue |
-| broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
+| broker up | UpdateMetadata: live brokers to the other brokers, all partitions to it; its replicas ONLINE; leaders for partitions without one; reassignments and deletions continue |
+| broker down | partitions that it led OFFLINE, then elections; its replicas OFFLINE |
 | broker bounced (new epoch) | down, then up |
-| broker modified | live brokers to all |
-| log directory failed | LeaderAndIsr of all its replicas: the response names those that cannot be read |
-| LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
-| StopReplica answered | deletions continue, or wait |
-| ISR change noted by an old broker | read again, sent to all; reassignments continue |
+| broker modified | UpdateMetadata to all brokers |
+| log directory failed | LeaderAndIsr of all the broker's replicas: the response has the unreadable ones |
+| LeaderAndIsr answered | unreadable replicas OFFLINE, as on a broker that is down |
+| StopReplica answered | deletions continue, or are postponed |
+| ISR change node of a broker before 2.7 | read the states, send them to all brokers; reassignments continue |
 
-Each event first arms its watch again, then reads all: it never trusts what fired it.
+Each event first sets its watch again, then reads the complete state from the znodes.
 
 Source: CTL-7, CTL-8; Kafka's KafkaController.
 """  # noqa: E501 - a table
@@ -52,7 +52,7 @@ V = TypeVar("V")
 
 
 class BrokerEvents:
-    """The handlers of events about brokers."""
+    """Handles the controller's events about brokers."""
 
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
@@ -65,7 +65,7 @@ class BrokerEvents:
         self._channel = channel
 
     async def load(self) -> None:
-        """Read the brokers after an election, and delete the notes for the last controller."""
+        """Read the live brokers at a failover, and delete the last controller's change nodes."""
         await self._watch_notes()
         for folder in (LOG_DIR_EVENT_NOTIFICATION, ISR_CHANGE_NOTIFICATION):
             await self._remove_notes(folder, await self._client.children(folder))
@@ -76,12 +76,12 @@ class BrokerEvents:
             self._channel.open(broker.node)
 
     def close(self) -> None:
-        """Close the queues to all brokers, for a resignation."""
+        """Close the request queues to all brokers, for a resignation."""
         for broker_id in self._context.live_ids():
             self._channel.close(broker_id)
 
     async def on_brokers(self) -> None:
-        """Process the brokers that started, died or restarted with another epoch."""
+        """Process brokers that registered, disappeared or registered again since the last read."""
         brokers = await self._watch_brokers()
         before = self._context.live_brokers
         new = sorted(broker_id for broker_id in brokers if broker_id not in before)
@@ -105,7 +105,7 @@ class BrokerEvents:
             await self._fail_brokers(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
-        """Note the changed endpoints of a broker."""
+        """Read the endpoints of a broker again and send changed ones to all brokers."""
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
         before = self._context.live_brokers.get(broker_id)
@@ -115,7 +115,10 @@ class BrokerEvents:
         self._machines.send_metadata(self._context.live_ids())
 
     async def on_log_dir_failures(self) -> None:
-        """Request from brokers whose directory failed the replicas that they still have."""
+        """Send LeaderAndIsr to brokers with a failed log directory.
+
+        The response has lost replicas.
+        """
         await self._watch_notes()
         names = await self._client.children(LOG_DIR_EVENT_NOTIFICATION)
         try:
@@ -128,7 +131,10 @@ class BrokerEvents:
             await self._remove_notes(LOG_DIR_EVENT_NOTIFICATION, names)
 
     async def on_isr_changes(self) -> None:
-        """Send all brokers the ISRs that a broker before 2.7 wrote itself. Source: SCH-3."""
+        """Read the ISRs that a broker before 2.7 wrote, and send them to all brokers. Source.
+
+        SCH-3.
+        """
         await self._watch_notes()
         names = await self._client.children(ISR_CHANGE_NOTIFICATION)
         try:
@@ -149,7 +155,7 @@ class BrokerEvents:
     async def on_leader_and_isr_response(
         self, broker_id: int, response: messages.LeaderAndIsrResponse
     ) -> None:
-        """Note replicas whose log directory a broker cannot use, and elect leaders without them."""
+        """Update a broker's offline replicas from its response, and elect other leaders."""
         if response.error_code != NONE or broker_id not in self._context.live_brokers:
             return
         before = self._context.offline_replicas.get(broker_id, set())
@@ -170,7 +176,7 @@ class BrokerEvents:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Continue the deletions that a broker has answered."""
+        """Mark the replicas of a StopReplica response as deleted or as failed."""
         failed: list[Replica] = []
         done: list[Replica] = []
         for row in response.partition_errors:
@@ -185,7 +191,7 @@ class BrokerEvents:
     def _errors(
         self, response: messages.LeaderAndIsrResponse
     ) -> Iterable[tuple[TopicPartition, int]]:
-        """Yield each partition and its error code; skip topics that are unknown by now."""
+        """Yield each partition and its error code; skip topic ids that are unknown."""
         for topic in response.topics:
             name = self._context.topic_names.get(topic.topic_id)
             if name is not None:
@@ -195,7 +201,10 @@ class BrokerEvents:
     # -- brokers up and down -------------------------------------------------------------------
 
     async def _start(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
-        """Bring new brokers into the cluster: metadata, replicas, elections, reassignments."""
+        """Process started brokers.
+
+        Send metadata, start replicas, elect leaders, continue reassignments.
+        """
         context, machines = self._context, self._machines
         others = [other for other in context.live_ids() if other not in broker_ids]
         for broker_id in broker_ids:
@@ -214,7 +223,7 @@ class BrokerEvents:
             await self._watch_broker(broker_id)
 
     async def _fail_brokers(self, broker_ids: list[int]) -> None:
-        """Remove dead or restarted brokers from the context, and take their replicas offline."""
+        """Remove failed or restarted brokers from the context, and set their replicas OFFLINE."""
         context = self._context
         for broker_id in broker_ids:
             context.live_brokers.pop(broker_id)
@@ -224,7 +233,7 @@ class BrokerEvents:
         await self._take_offline(context.replicas_on(broker_ids))
 
     async def _take_offline(self, replicas: list[Replica]) -> None:
-        """Elect other leaders for lost replicas, then remove these from ISRs."""
+        """Elect leaders in place of lost ones, then set the replicas OFFLINE (out of the ISRs)."""
         context, machines = self._context, self._machines
         going = context.going()
         kept = [r for r in replicas if r.partition.topic not in going]
@@ -234,13 +243,13 @@ class BrokerEvents:
         await machines.replicas.change(kept, ReplicaPhase.OFFLINE)
         await machines.deletion.fail_replicas(replicas)
         if not kept and all(isinstance(result, str) for result in results.values()):
-            # No changed state has notified the brokers of the dead ones.
+            # No request about a changed state has sent the brokers the new list of live brokers.
             machines.send_metadata(context.live_ids())
 
     # -- watches and notes ---------------------------------------------------------------------
 
     async def _watch_brokers(self) -> dict[int, LiveBroker]:
-        """Watch the brokers' nodes, and return the brokers that are registered."""
+        """Watch the list of broker nodes, and return the registered brokers."""
         await self._machines.watches.arm_children(
             BROKER_IDS, partial(self._machines.put, "BrokerChange", self.on_brokers)
         )
@@ -269,10 +278,10 @@ class BrokerEvents:
     async def _notes(
         self, folder: str, names: list[str], decode: Callable[[bytes | None, str], V]
     ) -> list[V]:
-        """Return the content of change nodes; an invalid node is reported and skipped."""
+        """Return the decoded change nodes; an invalid node is reported and skipped."""
 
         async def read(path: str) -> list[V]:
-            """Return the decoded note, or nothing if it is gone or cannot be parsed."""
+            """Return the decoded node in a list, an empty list if it is absent or invalid."""
             try:
                 data, _ = await self._client.get(path)
                 return [decode(data, path)]

@@ -1,4 +1,4 @@
-"""ControlledShutdown and AllocateProducerIds: brokers' requests to the controller besides ISRs.
+"""Handle ControlledShutdown and AllocateProducerIds requests of brokers to the controller.
 
 Source: KafkaController.doControlledShutdown, ZkProducerIdManager;
 ZN:controlled-shutdown, ZN:producer-ids.
@@ -43,24 +43,27 @@ class ProducerIdsExhausted(EngineError):
 
 
 class ControlledShutdown:
-    """Takes leadership from a broker that is about to stop. Source: ZN:controlled-shutdown."""
+    """Moves leaderships away from a broker before it stops. Source: ZN:controlled-shutdown."""
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
         self._context = machines.context
 
     def refusal(self) -> messages.ControlledShutdownResponse:
-        """Return the response of one that is not the controller."""
+        """Return the response of a broker that is not the controller."""
         return messages.ControlledShutdownResponse(error_code=STALE_CONTROLLER_EPOCH)
 
     def failure(self) -> messages.ControlledShutdownResponse:
-        """Return the response when the store failed."""
+        """Return the response after a failure of the metadata store."""
         return messages.ControlledShutdownResponse(error_code=UNKNOWN_SERVER_ERROR)
 
     async def handle(
         self, request: messages.ControlledShutdownRequest
     ) -> messages.ControlledShutdownResponse:
-        """Move leaders, shrink ISRs; the response has the partitions that it still leads."""
+        """Elect other leaders, remove the broker from ISRs.
+
+        Return the partitions that it still leads.
+        """
         context = self._context
         broker = context.live_brokers.get(request.broker_id)
         if broker is None:
@@ -90,7 +93,10 @@ class ControlledShutdown:
         )
 
     def _shared_partitions(self, broker_id: int) -> tuple[list[TopicPartition], list[Replica]]:
-        """Return the partitions that a broker leads, and its other replicas, if others exist."""
+        """Return the partitions that a broker leads, and its follower replicas.
+
+        Partitions with a single replica and topics to delete are left out.
+        """
         context = self._context
         led, followed = [], []
         for replica in context.replicas_on((broker_id,)):
@@ -110,24 +116,24 @@ class ControlledShutdown:
 
 
 class AllocateProducerIds:
-    """Gives out blocks of 1000 producer ids, each once. Source: REPL-12, ZN:producer-ids."""
+    """Allocates blocks of 1000 producer ids, each block once. Source: REPL-12, ZN:producer-ids."""
 
     def __init__(self, machines: Machines) -> None:
         self._context = machines.context
         self._client = machines.parts.znodes.client
 
     def refusal(self) -> messages.AllocateProducerIdsResponse:
-        """Return the response of one that is not the controller."""
+        """Return the response of a broker that is not the controller."""
         return messages.AllocateProducerIdsResponse(error_code=NOT_CONTROLLER)
 
     def failure(self) -> messages.AllocateProducerIdsResponse:
-        """Return the response when the store failed."""
+        """Return the response after a failure of the metadata store."""
         return messages.AllocateProducerIdsResponse(error_code=UNKNOWN_SERVER_ERROR)
 
     async def handle(
         self, request: messages.AllocateProducerIdsRequest
     ) -> messages.AllocateProducerIdsResponse:
-        """Return the next block for a broker."""
+        """Return the response with the next block for a broker."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None:
             return messages.AllocateProducerIdsResponse(error_code=BROKER_ID_NOT_REGISTERED)
@@ -139,8 +145,11 @@ class AllocateProducerIds:
         )
 
     async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
-        """Reserve the next 1000 producer ids; retry if another broker reserved them first."""
-        # Brokers before 3.0 write the node themselves: the first writer has the block.
+        """Reserve the next 1000 producer ids; retry after a concurrent write of the node.
+
+        Raises ProducerIdsExhausted.
+        """
+        # Brokers before 3.0 write the node themselves: the first writer gets the block.
         while True:
             data, stat = await self._client.get(PRODUCER_ID_BLOCK)
             last = decode_producer_id_block(data, PRODUCER_ID_BLOCK)

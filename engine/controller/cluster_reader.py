@@ -1,9 +1,9 @@
 """Read the cluster from its znodes: brokers, topics, states, topics to delete.
 
-Many nodes are read at once: a thousand requests are on their way before the first answer is waited
-for, so that a failover of ten thousand partitions takes a handful of round trips.
+Up to a thousand reads are in flight at once, so that a failover with ten thousand partitions takes
+few round trips.
 
-A node that is deleted between the list of children and its read is passed over.
+A node that is deleted between the list of children and its read is skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.znode.values import (
     decode_topic,
 )
 
-#: Kafka reads ids and ports as numbers of this size.
+#: The largest id or port, an int32 in Kafka.
 _INT32_MAX = (1 << 31) - 1
 _DIGITS_MAX = 10
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
@@ -50,9 +50,10 @@ V = TypeVar("V")
 async def read_many(
     read: Callable[[K], PromiseCoroutine[V]], keys: Iterable[K], turns: LoopTurns
 ) -> dict[K, V]:
-    """Read znodes by key, up to CONTROLLER_READS_MAX at once; keys must be distinct.
+    """Call `read` for each key, up to CONTROLLER_READS_MAX at once; keys must be distinct.
 
-    The requests are spread over turns of the loop: the embedded store responds within the call.
+    The requests are spread over turns of the loop, since the embedded store responds within the
+    call.
     """
     listed = list(keys)
     found: dict[K, V] = {}
@@ -73,7 +74,7 @@ class StoredTopic(NamedTuple):
 
     assignment: TopicAssignment
     version: int
-    #: 16 bytes; only topics from before 2.8 have none.
+    #: 16 bytes; None for a topic that was created before 2.8.
     topic_id: bytes | None
 
 
@@ -87,7 +88,7 @@ async def read_controller_id(client: ZnodeClient) -> int | None:
 
 
 async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
-    """Return the brokers that are registered, by id."""
+    """Return the registered brokers by id. Raises InvalidZnodeValue."""
     names = await client.children(BROKER_IDS)
     for name in names:
         if not _is_int32(name):
@@ -102,7 +103,7 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
-    """Return a broker's registration, None if it does not exist."""
+    """Return a broker's registration, None if the broker is not registered."""
     path = broker_path(broker_id)
     try:
         data, stat = await client.get(path)
@@ -126,14 +127,14 @@ async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
 async def read_leaderships(
     client: ZnodeClient, partitions: Iterable[TopicPartition], turns: LoopTurns
 ) -> dict[TopicPartition, PartitionLeadership]:
-    """Return leader and ISR of the partitions that have a state.
+    """Return leader and ISR of the partitions that have a state node.
 
-    One that cannot be parsed counts as none, as in Kafka: it is not overwritten, and only its
-    partition cannot be led.
+    A state that cannot be parsed counts as missing, as in Kafka: it is not overwritten, and only
+    this partition has no leader.
     """
 
     async def read(partition: TopicPartition) -> PartitionLeadership | None:
-        """Return a partition's state with its znode version; None if absent or unparsable."""
+        """Return a partition's state with its znode version; None if absent or invalid."""
         path = partition_state_path(partition)
         try:
             data, stat = await client.get(path)
@@ -150,7 +151,7 @@ async def read_leaderships(
 
 
 def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
-    """Return the endpoints of a registered broker; raises InvalidZnodeValue."""
+    """Return id, endpoints and rack of a registration; raises InvalidZnodeValue."""
     endpoints = tuple(
         _endpoint(text, registration.security_protocols, path) for text in registration.endpoints
     )
@@ -158,13 +159,13 @@ def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> 
 
 
 def _is_int32(digits: str) -> bool:
-    """Return whether a text is a whole number from 0 that fits into an int32."""
+    """Return whether the text is a decimal number from 0 to the maximum of int32."""
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX
     return is_number and int(digits) <= _INT32_MAX
 
 
 def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
-    """Return the parsed `LISTENER://host:port`; raise InvalidZnodeValue if malformed."""
+    """Parse `LISTENER://host:port`; raises InvalidZnodeValue if it is malformed."""
     listener, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")
     number = _PROTOCOL_NUMBERS.get(protocols.get(listener, ""))

@@ -1,6 +1,6 @@
-"""The controller's state of the cluster, as in the znodes: loaded at failover, then kept up.
+"""The controller's copy of the cluster state in the znodes: loaded at failover, then updated.
 
-Nothing here decides or writes; the machines change it after the znodes were written (CTL-5).
+This module decides and writes nothing; the state machines update it after each znode write (CTL-5).
 
 Source: Kafka's ControllerContext.
 """
@@ -15,44 +15,44 @@ from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode
 from engine.znode.values import NO_LEADER, PartitionAssignment, PartitionStateNode
 
-#: The leader and epoch that brokers are sent while a topic is being deleted.
+#: The leader and the leader epoch in requests about a topic that is being deleted.
 DELETED = -2
 _NO_EPOCH = -1
 _NOTHING = PartitionAssignment(())
 
 
 class LiveBroker(NamedTuple):
-    """A registered broker; its epoch is the transaction that registered it."""
+    """A registered broker; its epoch is the id of the transaction that registered it."""
 
     node: BrokerNode
     epoch: int
 
 
 class PartitionLeadership(NamedTuple):
-    """Leader and ISR with the version of their node, the partition epoch."""
+    """Leader and ISR, with the version of their node as the partition epoch."""
 
     state: PartitionStateNode
     partition_epoch: int
 
 
 class ControllerContext:
-    """Brokers, topics and the phases of partitions and replicas."""
+    """Brokers, topics, assignments, leaders, and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
-        """Begin empty; `reset` empties it again when this broker resigns."""
-        #: Phases are emptied and never replaced: readers keep a reference for the broker's life.
+        """Create an empty context."""
+        #: These two dicts are cleared and never replaced: readers keep a reference to them.
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
-        #: Counts elections of a leader outside the ISR by this broker as the controller.
+        #: Number of unclean elections by this broker as the controller.
         self.unclean_elections = 0
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything of the cluster."""
+        """Clear the state of the cluster, for a resignation."""
         self.epoch = 0
         self.live_brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
-        #: Assignments by topic and partition index; a topic that is known is here.
+        #: Assignments by topic and partition index; has every known topic.
         self.topics: dict[str, dict[int, PartitionAssignment]] = {}
         self.topic_ids: dict[str, bytes] = {}
         self.topic_names: dict[bytes, str] = {}
@@ -60,29 +60,32 @@ class ControllerContext:
         self.reassigning: set[TopicPartition] = set()
         self.partition_phases.clear()
         self.replica_phases.clear()
-        #: Replicas that a broker could not open, by broker.
+        #: Replicas that a broker cannot read, by broker.
         self.offline_replicas: dict[int, set[TopicPartition]] = {}
         self.to_delete: set[str] = set()
         self.deletion_started: set[str] = set()
-        #: Of `to_delete`: those that wait for a broker or a reassignment.
+        #: Topics of `to_delete` whose deletion waits for a broker or a reassignment.
         self.ineligible_for_deletion: set[str] = set()
 
     # -- brokers -------------------------------------------------------------------------------
 
     def is_live(self, broker_id: int) -> bool:
-        """Return whether a broker is up and not about to stop."""
+        """Return whether the broker is registered and not in controlled shutdown."""
         return broker_id in self.live_brokers and broker_id not in self.shutting_down
 
     def live_ids(self) -> list[int]:
-        """Return the brokers that are up, those about to stop too."""
+        """Return the registered brokers, including those in controlled shutdown."""
         return sorted(self.live_brokers)
 
     def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether a replica can serve: its broker is up and its directory readable."""
+        """Return whether the replica's broker is live and its log directory readable."""
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
     def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether a replica can serve; a broker in controlled shutdown counts as up."""
+        """Return whether the replica's broker is registered and its log directory readable.
+
+        A broker in controlled shutdown counts as online here.
+        """
         return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
 
     def _is_readable(self, broker_id: int, partition: TopicPartition) -> bool:
@@ -92,15 +95,15 @@ class ControllerContext:
     # -- topics --------------------------------------------------------------------------------
 
     def assignment(self, partition: TopicPartition) -> PartitionAssignment:
-        """Return the replicas of a partition, none if it is not known."""
+        """Return the replicas of a partition, an empty assignment for an unknown partition."""
         return self.topics.get(partition.topic, {}).get(partition.partition, _NOTHING)
 
     def assign(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Note the replicas of a partition."""
+        """Set the replicas of a partition."""
         self.topics.setdefault(partition.topic, {})[partition.partition] = assignment
 
     def name_topic(self, topic: str, topic_id: bytes) -> None:
-        """Note a topic's id."""
+        """Set a topic's id."""
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
 
@@ -139,26 +142,29 @@ class ControllerContext:
         ]
 
     def replicas_on(self, broker_ids: Iterable[int]) -> list[Replica]:
-        """Return all replicas that brokers should have."""
+        """Return the replicas that are assigned to any of `broker_ids`."""
         wanted = frozenset(broker_ids)
         return [r for r in self.replicas_of(self.partitions()) if r.broker_id in wanted]
 
     # -- leaders -------------------------------------------------------------------------------
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return the epoch for StopReplica: the leader's, −2 for a topic to delete, else −1."""
+        """Return the leader epoch to send in StopReplica.
+
+        −2 for a topic to delete, −1 without a leader.
+        """
         if partition.topic in self.to_delete:
             return DELETED
         leadership = self.leaderships.get(partition)
         return _NO_EPOCH if leadership is None else leadership.state.leader_epoch
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
-        """Return the partitions that ever had a leader, but those that brokers are to forget."""
+        """Return the partitions that ever had a leader, except those of topics being deleted."""
         going = self.going()
         return [p for p in self.leaderships if p.topic not in going]
 
     def is_going(self, topic: str) -> bool:
-        """Return True if a topic is to be deleted, and no longer maintained.
+        """Return True if a topic is being deleted: its deletion waits for no reassignment.
 
         A topic whose deletion waits for a reassignment is still maintained: the reassignment needs
         a leader, which needs its epoch, and followers, which fetch by the topic's id.
@@ -171,7 +177,7 @@ class ControllerContext:
         )
 
     def going(self) -> set[str]:
-        """Return the topics that are going."""
+        """Return the topics for which `is_going` is True."""
         return self.to_delete - {partition.topic for partition in self.reassigning}
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
@@ -194,7 +200,7 @@ class ControllerContext:
         ]
 
     def offline_partition_count(self) -> int:
-        """Count the partitions without a leader that serves."""
+        """Return the number of partitions in phase OFFLINE, without topics being deleted."""
         return sum(
             phase is PartitionPhase.OFFLINE and partition.topic not in self.deletion_started
             for partition, phase in self.partition_phases.items()
@@ -211,7 +217,7 @@ class ControllerContext:
         ]
 
     def topics_with_offline_replicas(self, topics: Iterable[str]) -> set[str]:
-        """Return the given topics that have a replica which is offline."""
+        """Return the topics of `topics` that have at least one offline replica."""
         return {
             topic
             for topic in topics
@@ -222,11 +228,14 @@ class ControllerContext:
         }
 
     def load_leaderships(self, leaderships: Mapping[TopicPartition, PartitionLeadership]) -> None:
-        """Store the leaders and ISRs that were read."""
+        """Store leaders and ISRs that were read from the znodes."""
         self.leaderships.update(leaderships)
 
     def leads_something(self, broker_id: int) -> list[TopicPartition]:
-        """Return the partitions with several replicas that a broker leads."""
+        """Return the partitions with more than one replica that a broker leads.
+
+        Topics to delete are left out.
+        """
         return [
             partition
             for partition, (state, _) in self.leaderships.items()

@@ -1,20 +1,20 @@
-"""The controller: its election, and the order of its work.
+"""The controller module of a broker: controller election, failover, resignation, and the event queue.
 
 ```
         start ──> Startup ──> watch /controller, elect
                                  │
-        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: read again
+        /controller exists ──────┴── does not: one multi { create it, epoch + 1 } ── lost: read again
                  │                                      │ won
-          another leads                                 v
+          another controller                            v
                  ^                     failover: feature, brokers, topics, deletions,
                  │                     metadata to all, replicas, partitions,
-                 │                     reassignments, elections, the clock
+                 │                     reassignments, elections, leader balance
    /controller changed, or a                            │
    write was fenced: resign <────────────────── active: events one at a time
 ```
 
-Every write of the active controller is fenced by the version of `/controller_epoch`, so it does
-not matter how late it learns that it was deposed.
+Every write of the active controller is fenced by the version of `/controller_epoch`: a controller
+that was replaced and does not know it yet cannot write.
 
 Source: CTL-1 ... CTL-3, CTL-11, ZN:election, ZN:failover; Kafka's KafkaController.
 """  # noqa: E501 - a drawing
@@ -72,7 +72,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class _RequestHandler(Protocol[Result_co]):
-    """Handles one kind of request."""
+    """A handler with the responses for "not the controller" and for a failed store."""
 
     def refusal(self) -> Result_co: ...
 
@@ -99,10 +99,10 @@ class Controller:
         self._client = ports.znodes
         #: The active controller as last read from the metadata store.
         self._controller_id = _NOBODY
-        #: Whether this controller has resigned after an error, and must pause before the next
-        #: election.
+        #: Whether this controller resigned after an error: the next election waits
+        #: CONTROLLER_RETRY_MS.
         self._gave_up = False
-        #: Whether that pause runs: this broker takes part in the election after it.
+        #: Whether this wait is running; an election follows.
         self._is_pausing = False
         self.event_times = EventTimes(ports.clock, ports.work_ns)
         self._queue = EventQueue(ports.timers.call_soon, self._on_failed, self.event_times)
@@ -110,7 +110,7 @@ class Controller:
         #: when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
         self._turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
-        self._machines = self._put_together(config, settings)
+        self._machines = self._create_machines(config, settings)
         self._reassignment = Reassignment(self._machines)
         self._brokers = BrokerEvents(self._machines, self._reassignment, ports.channel)
         self._topics = TopicEvents(self._machines, ports.entropy)
@@ -124,10 +124,10 @@ class Controller:
         )
         self._reassignment_list = ReassignmentList(self._machines)
 
-    def _put_together(
+    def _create_machines(
         self, config: BrokerConfig, settings: Callable[[], BrokerSettings]
     ) -> Machines:
-        """Create the state machines and the sender of requests of this controller."""
+        """Create the state machines and the request sender of this controller."""
         sender = BatchSender(
             self.broker_id,
             config.between_brokers.name,
@@ -157,49 +157,52 @@ class Controller:
 
     @property
     def controller_id(self) -> int:
-        """Return the controller's broker id as far as this broker knows, −1 for none."""
+        """Return the broker id of the controller as last read, −1 for none."""
         return self._controller_id
 
     @property
     def epoch(self) -> int:
-        """The epoch of the active controller; 0 elsewhere."""
+        """Return the controller epoch, 0 if this broker is not the controller."""
         return self.context.epoch
 
     @property
     def waiting_event_count(self) -> int:
-        """Return how many events wait for the one that runs."""
+        """Return how many events are queued."""
         return self._queue.waiting_count
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no event runs or waits."""
+        """Return whether no event runs and none is queued."""
         return self._queue.is_idle
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """Return the topic with an id of 16 bytes, as the controller knows it."""
+        """Return the name of the topic with this id (16 bytes), None for an unknown id."""
         return self.context.topic_names.get(topic_id)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic's deletion is requested and not complete."""
+        """Return whether the deletion of a topic is requested and not complete."""
         return topic in self.context.to_delete
 
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take part in the election; this broker is registered, and the persistent znodes exist."""
+        """Queue the first election; the broker is registered and the persistent znodes exist."""
         self._queue.put(Event("Startup", self._on_startup))
 
     def stop(self) -> None:
-        """Do nothing more and forget everything; the session of the store ends with the broker."""
+        """Resign and drop all queued events; `/controller` is removed with the broker's session."""
         self._controller_watch.clear()
         self._queue.close(self._forget_controller)
 
     def session_expired(self) -> None:
-        """Resign: `/controller` and all watches went with the session. Overtakes queued events."""
+        """Queue a resignation in place of all queued events: the session expired.
+
+        `/controller` and all watches are removed with the session.
+        """
         self._queue.clear_and_put(Event("Expire", self._on_expire))
 
     def session_began(self) -> None:
-        """Take part in the election again, after this broker has registered again."""
+        """Queue an election, after the broker has registered with a new session."""
         self._queue.put(Event("Reelect", self._on_reelect))
 
     # -- requests ------------------------------------------------------------------------------
@@ -207,7 +210,7 @@ class Controller:
     def alter_partition(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Promise the response to an AlterPartitionRequest of a version."""
+        """Promise the response to an AlterPartition request in `version`."""
         handler = self._alter_partition
         return self._put_request(
             "AlterPartition", handler, partial(handler.handle, request, version)
@@ -216,28 +219,31 @@ class Controller:
     def controlled_shutdown(
         self, request: messages.ControlledShutdownRequest
     ) -> Promise[messages.ControlledShutdownResponse]:
-        """Promise the response to a ControlledShutdownRequest."""
+        """Promise the response to a ControlledShutdown request."""
         handler = self._controlled_shutdown
         return self._put_request("ControlledShutdown", handler, partial(handler.handle, request))
 
     def allocate_producer_ids(
         self, request: messages.AllocateProducerIdsRequest
     ) -> Promise[messages.AllocateProducerIdsResponse]:
-        """Promise the response to an AllocateProducerIdsRequest."""
+        """Promise the response to an AllocateProducerIds request."""
         handler = self._allocate_producer_ids
         return self._put_request("AllocateProducerIds", handler, partial(handler.handle, request))
 
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
-        """Elect preferred leaders, or with `is_unclean` any replica; promise each result."""
+        """Elect the preferred leaders, or with `is_unclean` any live replica.
+
+        Promise the results.
+        """
         handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
     def alter_reassignments(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
-        """Promise the response to an AlterPartitionReassignmentsRequest."""
+        """Promise the response to an AlterPartitionReassignments request."""
         handler = self._requested_reassignment
         return self._put_request(
             "ApiPartitionReassignment", handler, partial(handler.handle, request)
@@ -246,14 +252,17 @@ class Controller:
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Promise[messages.ListPartitionReassignmentsResponse]:
-        """Promise the response to a ListPartitionReassignmentsRequest."""
+        """Promise the response to a ListPartitionReassignments request."""
         handler = self._reassignment_list
         return self._put_request(
             "ListPartitionReassignments", handler, partial(handler.handle, request)
         )
 
     def allow_unclean_election(self, topic: str | None = None) -> None:
-        """Elect leaders after a change of `unclean.leader.election.enable` of a topic or of all."""
+        """Queue an election of offline partitions of `topic`, or of all topics for None.
+
+        Called after `unclean.leader.election.enable` was changed.
+        """
 
         async def work() -> None:
             await self._machines.partitions.bring_online(topic)
@@ -267,11 +276,11 @@ class Controller:
         handler: _RequestHandler[R],
         handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
-        """Queue a request as an event; the promise is always kept, also when the event fails."""
+        """Queue a request as an event; the promise is kept even if the event fails."""
         promise: Promise[R] = Promise()
 
         async def work() -> None:
-            """Handle the request if this broker is still the controller, and keep its promise."""
+            """Handle the request if this broker is the controller, and keep the promise."""
             if not self.is_active:
                 promise.keep(handler.refusal())
                 return
@@ -280,7 +289,7 @@ class Controller:
             except AssertionError:
                 raise
             except Exception:
-                # A fault of our code is answered as one of the store: no request waits for ever.
+                # A bug in a handler is answered like a failed store: no request waits for ever.
                 promise.keep(handler.failure())
                 raise
             promise.keep(response)
@@ -291,7 +300,7 @@ class Controller:
     # -- events --------------------------------------------------------------------------------
 
     def _put_active(self, name: str, work: Callable[[], PromiseCoroutine[None]]) -> None:
-        """Queue an event that does nothing if this broker has resigned by then."""
+        """Queue an event that does nothing if this broker is not the controller when it runs."""
 
         async def if_active() -> None:
             if self.is_active:
@@ -312,13 +321,16 @@ class Controller:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Queue a StopReplica response as an event, if it answers deletions of replicas."""
+        """Queue a StopReplica response as an event if it is about deleted replicas."""
         if deleted:
             work = partial(self._brokers.on_stop_replica_response, broker_id, deleted, response)
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_failed(self, name: str, error: EngineError) -> None:
-        """Report a failed event; after ControllerMoved (a fenced write), read who is controller."""
+        """Report a failed event.
+
+        After ControllerMoved (a fenced write) read `/controller` again.
+        """
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
             try:
@@ -327,21 +339,21 @@ class Controller:
                 self._ports.reporter.event_failed(name, second)
 
     async def _on_startup(self) -> None:
-        """Watch `/controller`, then stand for election: a later change is an event."""
+        """Watch `/controller`, then take part in the election."""
         await self._watch_controller()
         await self._elect()
 
     async def _on_reelect(self) -> None:
-        """Read `/controller` again, then stand for election."""
+        """Read `/controller` again, then take part in the election."""
         await self._read_controller()
         await self._elect()
 
     async def _on_expire(self) -> None:
-        """Resign: the session with the metadata store has expired."""
+        """Resign after the session with the metadata store expired."""
         self._forget_controller()
 
     def _forget_controller(self) -> None:
-        """Resign, and forget the controller and its watch, which ended with the session."""
+        """Resign and clear the watch of `/controller` and the known controller."""
         self._controller_watch.clear()
         self._resign()
         self._controller_id = _NOBODY
@@ -349,38 +361,38 @@ class Controller:
     # -- election ------------------------------------------------------------------------------
 
     async def _watch_controller(self) -> None:
-        """Watch `/controller`: its deletion starts an election, another event re-reads it."""
+        """Watch `/controller`: its deletion starts an election, any other event reads it again."""
 
         def on_event(event: EventType) -> None:
             """Start an election, or queue the reading of the new controller."""
             if event is EventType.DELETED:
-                self._stand_again()
+                self._elect_again()
             else:
                 self._queue.put(Event("ControllerChange", self._follow_controller))
 
         await self._controller_watch.arm_node(CONTROLLER, on_event)
 
-    def _stand_again(self) -> None:
-        """Queue an election; after a failed step only when a pause is over."""
+    def _elect_again(self) -> None:
+        """Queue an election; after a failed failover wait CONTROLLER_RETRY_MS first."""
         if self._gave_up:
-            # A step that failed a moment ago would fail again at once.
+            # A failover that failed a moment ago would fail again at once.
             self._gave_up, self._is_pausing = False, True
             retry_ms = self._ports.clock.monotonic_ms() + CONTROLLER_RETRY_MS
-            self._ports.timers.call_at(retry_ms, self._stand_after_pause)
+            self._ports.timers.call_at(retry_ms, self._elect_after_pause)
         elif not self._is_pausing:
             self._queue.put(Event("Reelect", self._on_reelect))
 
-    def _stand_after_pause(self) -> None:
-        """Stand for election again after a step of the controller has failed."""
+    def _elect_after_pause(self) -> None:
+        """Queue an election after the wait of a failed failover."""
         self._is_pausing = False
         self.session_began()
 
     async def _follow_controller(self) -> None:
-        """Read `/controller` after a change; start an election if no broker is the controller.
+        """Read `/controller` after a change; start an election if the node does not exist.
 
-        The watch on the node fires for its creation; by the time the node is read, that controller
-        may have resigned. The watch set then fires only for the next creation, so an election is
-        started here. A node that exists but cannot be read blocks every election until it is
+        The watch fires for the creation of the node; before the node is read, that controller may
+        have resigned. The new watch then fires only for the next creation, so an election is
+        started here. A node that exists but cannot be parsed blocks every election until it is
         deleted, as in Kafka.
 
         Differs: Kafka starts no election here; if all brokers missed the deletion, no broker would
@@ -388,10 +400,10 @@ class Controller:
         """
         await self._read_controller()
         if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:
-            self._stand_again()
+            self._elect_again()
 
     async def _read_controller(self) -> None:
-        """Watch and read the controller's node; resign if it names another broker, or none."""
+        """Watch and read `/controller`; resign if it has another broker or does not exist."""
         # Source: ZN:resign.
         await self._watch_controller()
         controller_id = await self._read_controller_id()
@@ -400,9 +412,10 @@ class Controller:
         self._controller_id = _NOBODY if controller_id is None else controller_id
 
     async def _read_controller_id(self) -> int | None:
-        """Return the controller, None without one; a node that cannot be read counts as absent.
+        """Return the controller's broker id; None if the node is absent or cannot be parsed.
 
-        Source: KafkaZkClient.getControllerId, for which content that is no JSON is no controller.
+        Source: KafkaZkClient.getControllerId, which treats content that is not JSON as no
+        controller.
         """
         try:
             return await read_controller_id(self._client)
@@ -411,7 +424,7 @@ class Controller:
             return None
 
     async def _elect(self) -> None:
-        """Register as the controller unless there is one; resign if the failover fails."""
+        """Become the controller if there is none, and fail over; resign if the failover fails."""
         controller_id = await self._read_controller_id()
         if controller_id is not None:
             self._controller_id = controller_id
@@ -427,13 +440,16 @@ class Controller:
         except ControllerMoved:
             await self._follow_controller()
         except EngineError as error:
-            # Half a controller is none: let the next election find a whole one.
+            # A controller after half a failover must not act: the next election starts a complete
+            # one.
             self._ports.reporter.event_failed("Failover", error)
             await self._give_up()
 
     async def _fail_over(self) -> None:
-        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines,
-        7 reassignments, 8 deletions go on, 9 preferred elections, 10 the clock.
+        """Take over as the controller.
+
+        Order: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines,
+        7 reassignments, 8 continued deletions, 9 preferred elections, 10 the leader balance.
 
         Source: C4, ZN:failover.
         """
@@ -442,9 +458,9 @@ class Controller:
         await self._brokers.load()
         await self._topics.load()
         await self._topics.load_deletions()
-        # Brokers need the live brokers before they get leaders to follow. They get all topics
-        # too (Kafka sends those a moment later): until then each is unknown to clients, and
-        # librdkafka drops its unsent records for a topic that it knew and that is unknown now.
+        # Brokers need the live brokers before LeaderAndIsr. They get all topics too (Kafka sends
+        # those a moment later): until then each topic is unknown to clients, and librdkafka drops
+        # its unsent records for a topic that was known and is unknown now.
         self._machines.send_all_metadata(self.context.live_ids())
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()
@@ -455,7 +471,7 @@ class Controller:
         self._balance.start()
 
     async def _give_up(self) -> None:
-        """Resign and remove `/controller`, so that there is another election."""
+        """Resign and delete `/controller`, which starts another election."""
         await self._read_controller()
         if not self.is_active:
             return
@@ -466,7 +482,7 @@ class Controller:
             await self._machines.parts.znodes.write([Delete(CONTROLLER)])
 
     def _resign(self) -> None:
-        """Forget everything if this broker was the controller."""
+        """Stop all work and clear the state, if this broker was the controller."""
         if not self.is_active:
             return
         self._balance.stop()

@@ -1,4 +1,4 @@
-"""Election of the controller: one transaction that only one broker can win.
+"""The controller election: a transaction that succeeds for one broker only.
 
 ```
 multi { create ephemeral /controller · set /controller_epoch = old + 1, if no other broker did }
@@ -27,9 +27,9 @@ _NO_EPOCH = 0
 
 
 async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) -> tuple[int, int]:
-    """Become the controller; returns the epoch and the version of its node.
+    """Become the controller; return the controller epoch and the version of its node.
 
-    Raises ControllerMoved if another broker was first.
+    Raises ControllerMoved if another broker became the controller first.
 
     Source: ZN:election.
     """
@@ -46,7 +46,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
     except (NodeExists, BadVersion, NoNode) as error:
         raise ControllerMoved("another broker was first") from error
     except ZnodeConnectionLost:
-        # The transaction may have been done all the same.
+        # The transaction may have been applied.
         if await _is_ours(client, epoch):
             return epoch, version + 1
         raise
@@ -56,7 +56,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
 
 
 async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
-    """Return the controller epoch and its znode version; create the node if missing."""
+    """Return the controller epoch and its znode version; create a missing node."""
     try:
         data, stat = await client.get(CONTROLLER_EPOCH)
     except NoNode:
@@ -67,7 +67,10 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
 
 
 async def _is_ours(client: ZnodeClient, epoch: int) -> bool:
-    """Return True if this session is the controller with the epoch: the response was lost."""
+    """Return True if this session owns `/controller` and the epoch is `epoch`.
+
+    That means that the transaction was applied and only its response was lost.
+    """
     stat = await client.exists(CONTROLLER)
     data, _ = await client.get(CONTROLLER_EPOCH)
     is_owner = stat is not None and stat.ephemeral_owner == client.session_id

@@ -2,12 +2,12 @@
 
 | reason | leader | ISR after it |
 |---|---|---|
-| OFFLINE | first of the assigned that is alive and in ISR; else, if unclean is allowed, the first alive | the live ones of it; unclean: the leader alone |
-| REASSIGN | the first of the target replicas that is alive and in ISR | unchanged |
-| PREFERRED | the first assigned, if alive and in ISR | unchanged |
-| CONTROLLED_SHUTDOWN | first of the assigned that is alive, in ISR and not shutting down | without those that shut down |
+| OFFLINE | first assigned replica that is live and in the ISR; else, if unclean is allowed, first live one | its live members; unclean: only the leader |
+| REASSIGN | first target replica that is live and in the ISR | unchanged |
+| PREFERRED | first assigned replica, if live and in the ISR | unchanged |
+| CONTROLLED_SHUTDOWN | first assigned replica that is live, in the ISR and not shutting down | without replicas that shut down |
 
-Every election raises the leader epoch by one (ELE-6); no leader means no change.
+Every election raises the leader epoch by one (ELE-6). If no replica qualifies, nothing changes.
 
 Source: R5, D1, ELE-1 ... ELE-6; Kafka's Election and PartitionLeaderElectionAlgorithms.
 """  # noqa: E501 - a table
@@ -34,9 +34,12 @@ class ElectionReason(Enum):
 
 
 class Candidates(NamedTuple):
-    """The values that an election uses; `live` replicas are up, shutting down or not."""
+    """The replicas and settings that an election uses.
 
-    #: In the order of assignment; for REASSIGN the target replicas.
+    `live` includes replicas that are shutting down.
+    """
+
+    #: Assigned replicas in order; for REASSIGN the target replicas.
     replicas: Sequence[int]
     live: AbstractSet[int]
     shutting_down: AbstractSet[int] = frozenset()
@@ -44,7 +47,7 @@ class Candidates(NamedTuple):
 
 
 class Elected(NamedTuple):
-    """The result: the state to write, and the replicas to notify."""
+    """The result of an election: the state to write, and the brokers that get LeaderAndIsr."""
 
     state: PartitionStateNode
     recipients: tuple[int, ...]
@@ -54,16 +57,18 @@ class Elected(NamedTuple):
 def elect(
     reason: ElectionReason, state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Return the new state, None if no replica may lead."""
+    """Return the state after an election, None if no replica qualifies."""
     return _RULES[reason](state, candidates, controller_epoch)
 
 
 def without_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state without an offline replica in the ISR, and without a leader if it led.
+    """Return the state without an offline replica in the ISR.
 
-    The last member of the ISR stays in it, so that only this replica can bring the partition back.
+    Without a leader if it was the leader.
+
+    The last member of the ISR stays in it, so that only this replica can become the leader again.
 
     Source: ISR-1, R13.
     """
@@ -78,7 +83,7 @@ def without_replica(
 
 
 def first_state(live: Sequence[int], controller_epoch: int) -> PartitionStateNode:
-    """Return the state of a new partition; its live replicas are in the order of assignment."""
+    """Return the state of a new partition; `live` replicas are in the order of assignment."""
     return PartitionStateNode(live[0], 0, tuple(live), controller_epoch)
 
 
@@ -87,8 +92,8 @@ def _elect_offline(
 ) -> Elected | None:
     """Elect the first live replica of the ISR, else any live replica if unclean is allowed.
 
-    The ISR keeps its live members. After an unclean election the ISR is the leader alone, in
-    recovery. Returns None if no replica may lead.
+    The ISR keeps its live members. After an unclean election the ISR has only the leader, in
+    recovery. Returns None if no replica qualifies.
     """
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
@@ -104,7 +109,7 @@ def _elect_offline(
 def _elect_among(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect the first live target replica in the ISR, None if there is none; the ISR stays."""
+    """Elect the first live target replica in the ISR, None if there is none; keep the ISR."""
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
     if leader is None:
@@ -115,7 +120,7 @@ def _elect_among(
 def _elect_preferred(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect the preferred leader if it is live and in sync, else None; the ISR stays."""
+    """Elect the preferred leader if it is live and in the ISR, else return None; keep the ISR."""
     preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
     if preferred not in candidates.live or preferred not in state.isr:
         return None
@@ -125,9 +130,9 @@ def _elect_preferred(
 def _elect_around_shutdown(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Elect a live ISR member that does not shut down, None if there is none.
+    """Elect a live ISR member that is not shutting down, None if there is none.
 
-    Replicas that shut down leave the ISR.
+    Replicas that are shutting down leave the ISR.
     """
     live = _in_order(candidates.replicas, candidates.live)
     isr = _without(state.isr, candidates.shutting_down)
@@ -140,7 +145,7 @@ def _elect_around_shutdown(
 def _led(
     state: PartitionStateNode, leader: int, isr: tuple[int, ...], controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state with leader and ISR, and the leader epoch raised by one."""
+    """Return the state with a new leader and ISR; the leader epoch is raised by one."""
     return state._replace(
         leader=leader,
         isr=isr,
@@ -150,17 +155,17 @@ def _led(
 
 
 def _first(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
-    """Return the first replica that is in the ISR, None if none is."""
+    """Return the first replica that is in the ISR, None if no replica is."""
     return next((replica for replica in replicas if replica in isr), None)
 
 
 def _in_order(replicas: Sequence[int], chosen: AbstractSet[int]) -> tuple[int, ...]:
-    """Return the chosen replicas in their order in a list."""
+    """Return the members of `chosen` in the order of `replicas`."""
     return tuple(replica for replica in replicas if replica in chosen)
 
 
 def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]:
-    """Return the replicas that stay, in their order."""
+    """Return the replicas that are not in `gone`, in their order."""
     return tuple(replica for replica in replicas if replica not in gone)
 
 

@@ -1,7 +1,7 @@
-"""Events of the controller: one at a time, in the order in which they came.
+"""The event queue of the controller: events run one at a time, in the order of `put`.
 
-An event is a coroutine. It may wait for the metadata store, and no other begins until it is done.
-Watches, responses and requests only put events here; nothing runs inside `put`.
+An event is a coroutine. It may wait for the metadata store; the next event begins when it is done.
+Watches, responses and requests only put events; `put` runs none.
 
 Source: C5, D11, CTL-11; Kafka's ControllerEventManager.
 """
@@ -20,7 +20,7 @@ Work: TypeAlias = Callable[[], PromiseCoroutine[None]]
 
 
 class Event(NamedTuple):
-    """An event of the controller; `on_drop` is run in its place when it is overtaken."""
+    """An event of the controller; `on_drop` runs in place of `work` if the event is dropped."""
 
     name: str
     work: Work
@@ -28,7 +28,7 @@ class Event(NamedTuple):
 
 
 class EventQueue:
-    """Runs events; `on_failed` is awaited with each EngineError that an event raised."""
+    """Runs events; `on_failed` handles each EngineError that an event raises."""
 
     def __init__(
         self,
@@ -36,27 +36,27 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
-        """Begin empty; an event runs on a later turn than its `put`."""
+        """Create an empty queue; an event runs on a later turn of the loop than its `put`."""
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed
-        #: Events that wait, each with the time when it was put.
+        #: Queued events, each with the time of its `put` in ns.
         self._events: deque[tuple[Event, int]] = deque()
-        #: Whether an event runs now.
+        #: Whether an event is running.
         self._is_running = False
         #: Whether the next event is scheduled for a coming turn.
         self._is_due = False
         self._is_closed = False
-        #: Called when the running event has ended after a close. None otherwise.
+        #: Called when the running event has ended after `close`. None otherwise.
         self._on_idle: Callable[[], None] | None = None
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing runs and nothing waits."""
+        """Return whether no event runs and none is queued."""
         return not (self._is_running or self._events)
 
     def put(self, event: Event) -> None:
-        """Queue an event; after `close` it is dropped."""
+        """Queue an event; after `close` the event is dropped."""
         if self._is_closed:
             _drop(event)
             return
@@ -64,14 +64,14 @@ class EventQueue:
         self._wake()
 
     def clear_and_put(self, event: Event) -> None:
-        """Drop all queued events and queue one event, which makes them pointless."""
+        """Drop all queued events, then queue `event`."""
         dropped, self._events = self._events, deque()
         for overtaken, _ in dropped:
             _drop(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
-        """Drop all queued events; run `on_idle` once the running event, if any, has ended."""
+        """Drop all queued events, and call `on_idle` once no event is running."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
         for event, _ in dropped:
@@ -82,7 +82,7 @@ class EventQueue:
             on_idle()
 
     def _wake(self) -> None:
-        """Run the next event on a later turn, unless one is running or due."""
+        """Schedule the next event for a later turn, unless one is running or scheduled."""
         if not (self._is_running or self._is_due) and self._events:
             self._is_due = True
             self._call_soon(self._run_next)
@@ -98,11 +98,11 @@ class EventQueue:
 
     @property
     def waiting_count(self) -> int:
-        """Return how many events wait."""
+        """Return how many events are queued."""
         return len(self._events)
 
     async def _run(self, event: Event, queued_ns: int) -> None:
-        """Run one event, report its EngineError, and wake the queue for the next event."""
+        """Run one event, handle its EngineError, and schedule the next event."""
         began_ns = self.times.now_ns()
         try:
             try:
@@ -110,7 +110,7 @@ class EventQueue:
             except EngineError as error:
                 await self._on_failed(event.name, error)
         finally:
-            # An error in this event does not hold up the next one.
+            # The next event runs even if this one raised.
             self._is_running = False
             self.times.note(event.name, queued_ns, began_ns)
             on_idle, self._on_idle = self._on_idle, None
@@ -120,6 +120,6 @@ class EventQueue:
 
 
 def _drop(event: Event) -> None:
-    """Run `on_drop` of an event that is overtaken, or put after `close`."""
+    """Call `on_drop` of an event that will not run."""
     if event.on_drop is not None:
         event.on_drop()

@@ -1,10 +1,10 @@
-"""Waits, rates and durations of the controller's events.
+"""Queue times, rates and durations of the controller's events.
 
-Kafka measures them by the state of the controller meanwhile; events that are not listed here change
-none.
+Kafka measures them by the controller's state during the event; events that are not listed here have
+no timer.
 
 Source: ControllerState.rateAndTimeMetricName, ControllerEventManager and ControllerStats of 3.9.1.
-Differs: updates of metadata and features are no events here.
+Differs: updates of metadata and of features are not events here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BROKER_CHANGE: Final = "LeaderElection"
 _REASSIGNMENT: Final = "PartitionReassignment"
 _TOPIC_CHANGE: Final = "TopicChange"
 
-#: The name of the timer of each event, without its end.
+#: Timer name of each event, without the suffix `RateAndTimeMs`.
 _TIMERS: Final = {
     "AlterPartition": "IsrChange",
     "ApiPartitionReassignment": _REASSIGNMENT,
@@ -52,10 +52,10 @@ _TIMERS: Final = {
 
 
 class EventTimes:
-    """The timers of one controller's events, and how long these waited."""
+    """The timers of one controller's events, and the times of events in the queue."""
 
     def __init__(self, clock: Clock, work_ns: Callable[[], int]) -> None:
-        """`work_ns` is a clock of nanoseconds."""
+        """Create empty histograms; `work_ns` returns a monotonic time in nanoseconds."""
         self._clock = clock
         self.now_ns = work_ns
         now_s = clock.monotonic_ms() // _MS_PER_S
@@ -68,7 +68,10 @@ class EventTimes:
         }
 
     def note(self, event: str, queued_ns: int, began_ns: int) -> None:
-        """Note how long an event waited and ran; its name may have the subject in brackets."""
+        """Record the queue time and the duration of an event that ended now.
+
+        The name may have its subject in brackets.
+        """
         now_s = self._clock.monotonic_ms() // _MS_PER_S
         self.waits.note((began_ns - queued_ns) // _NS_PER_MS, now_s)
         kind, _, _ = event.partition("(")

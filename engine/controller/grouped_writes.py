@@ -1,10 +1,10 @@
-"""Writes grouped into one transaction, to save syncs of the disk; each can fail alone.
+"""Combine groups of writes into one transaction, to save fsyncs; each group can fail separately.
 
 ```
 groups   [a b] [c] [d e] ...      one multi for all, up to a bound of operations and of bytes
-                │ one is refused: nothing was done
+                │ a group is refused: nothing was written
                 v
-         [a b]   [c]   [d e]      a multi each: done, or refused by itself
+         [a b]   [c]   [d e]      one multi for each group: written, or refused separately
 ```
 
 Source: none; Kafka sends a transaction for every write.
@@ -21,14 +21,17 @@ from engine.znode.errors import NodeError
 from engine.znode.model import Operation, OperationResult
 from engine.znode.request_size import request_bytes
 
-#: Of a group of writes: the results of its operations, or why all of it was refused.
+#: The results of a group's operations, or the error that refused the group.
 GroupResult: TypeAlias = "list[OperationResult] | NodeError"
-#: Does all operations or none.
+#: Runs all operations in one transaction.
 Multi: TypeAlias = Callable[[Sequence[Operation]], PromiseCoroutine[list[OperationResult]]]
 
 
 async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
-    """Do groups of operations, each whole or not at all, in order."""
+    """Write groups of operations in order; each group completely or not at all.
+
+    Returns the results, or the NodeError, of each group.
+    """
     results: list[GroupResult] = []
     for chunk in _chunks(groups):
         results += await _write_chunk(multi, chunk)
@@ -36,7 +39,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
-    """Write several groups in one transaction; if it fails, write each group alone."""
+    """Write several groups in one transaction; if it fails, write each group separately."""
     try:
         flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:
@@ -60,7 +63,7 @@ async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
 
 
 def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
-    """Yield groups together up to the bounds of a transaction; a larger group alone."""
+    """Yield lists of groups that fit into one transaction; a larger group is yielded alone."""
     chunk: list[Sequence[Operation]] = []
     count = size_bytes = 0
     for group in groups:

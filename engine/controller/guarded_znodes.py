@@ -1,4 +1,4 @@
-"""Writes that only the controller of this epoch may do.
+"""Writes to the metadata store that fail if a later controller was elected.
 
 Each transaction begins with a check of `/controller_epoch`:
 
@@ -6,7 +6,7 @@ Each transaction begins with a check of `/controller_epoch`:
 multi { check /controller_epoch version · write · write · ... }
 ```
 
-so that a controller that was deposed, and does not know it yet, changes nothing (ZN:fence).
+so that a controller that was replaced and does not know it yet changes nothing (ZN:fence).
 
 Source: C1; KafkaZkClient.retryRequestsUntilConnected with an expected controller epoch version.
 """
@@ -28,7 +28,7 @@ from engine.znode.paths import CONTROLLER_EPOCH
 
 
 class ControllerMoved(FencedError):
-    """Another controller was elected: this one may no longer write."""
+    """A later controller was elected; the write was not applied."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the controller has moved to another broker: {reason}")
@@ -36,20 +36,20 @@ class ControllerMoved(FencedError):
 
 
 class GuardedZnodes:
-    """A store as the controller writes it; `epoch_version` is set by the election."""
+    """The metadata store with fenced writes; the election sets `epoch_version`."""
 
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
-        """Wrap the session of the broker; the election begins the writes."""
+        """Wrap the broker's session; `epoch_version` must be set before the first write."""
         self.client = client
-        #: Shares of the loop's turns for work over thousands of partitions.
+        #: Divides work over thousands of partitions into turns of the loop.
         self.turns = turns
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Apply all operations or none, if the controller epoch is still this controller's.
+        """Apply all operations or none, if `/controller_epoch` has the version `epoch_version`.
 
-        Raises ControllerMoved if a later controller was elected, and NodeError. Many operations get
-        a turn of the loop to themselves: the embedded store applies them within the call.
+        Raises ControllerMoved if it has another version, and NodeError. Many operations get a
+        separate turn of the loop, since the embedded store applies them within the call.
         """
         if len(operations) > CONTROLLER_OPERATIONS_PER_SHARE:
             await self.turns.await_turn()
@@ -63,23 +63,26 @@ class GuardedZnodes:
         return results
 
     async def write_groups(self, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
-        """Do groups of operations, each whole or not at all, in order; raises ControllerMoved."""
+        """Write groups of operations in order; each group completely or not at all.
+
+        Returns the results, or the NodeError, of each group. Raises ControllerMoved.
+        """
         return await write_groups(self.write, groups)
 
     async def create_missing(self, paths: Iterable[str]) -> None:
-        """Create nodes without data, where they do not exist."""
+        """Create the nodes that do not exist, without data."""
         for result in await self.write_groups([(Create(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NodeExists):
                 raise result
 
     async def delete_all(self, paths: Iterable[str]) -> None:
-        """Delete nodes in order; absent ones do not matter."""
+        """Delete nodes in order; nodes that do not exist are skipped."""
         for result in await self.write_groups([(Delete(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NoNode):
                 raise result
 
     async def tree_below(self, path: str) -> list[str]:
-        """Return a node and all its descendants, children before parents, for a deletion.
+        """Return the paths of a node and its descendants, children before parents.
 
         Empty if the node does not exist.
         """

@@ -1,14 +1,14 @@
-"""Periodic election of preferred leaders on brokers that lead too few of their partitions.
+"""Periodic election of preferred leaders (auto leader rebalance).
 
-Per broker: of the partitions whose preferred leader it is, the share that another leads. Where
-that is more than `leader.imbalance.per.broker.percentage`, the preferred leader of each such
-partition is elected if it is alive and in sync.
+The imbalance of a broker is the share of the partitions with it as preferred leader that have
+another leader. If it exceeds `leader.imbalance.per.broker.percentage`, the broker is elected in
+each of these partitions in which it is alive and in sync.
 
-| when | |
+| check | when |
 |---|---|
 | first | 5 s after the election of the controller |
-| again | `leader.imbalance.check.interval.seconds` after each check |
-| never | without `auto.leader.rebalance.enable`; while any partition is reassigned; for topics to delete |
+| next | `leader.imbalance.check.interval.seconds` after each check |
+| none | without `auto.leader.rebalance.enable`; while any partition is reassigned; for topics to delete |
 
 The three settings are read when a broker starts, as in Kafka.
 
@@ -29,7 +29,7 @@ from engine.host.ports import Clock, Timers
 from engine.limits import LEADER_BALANCE_FIRST_CHECK_MS
 from engine.model import TopicPartition
 
-#: The leader's number for a partition that never had one.
+#: Stands for the leader of a partition that never had one.
 _NEVER_LED = -2
 
 
@@ -46,9 +46,10 @@ def partitions_to_give_back(
     can_lead: Callable[[int, TopicPartition], bool],
     percentage: int,
 ) -> list[TopicPartition]:
-    """Return the partitions whose preferred leaders are to be elected; pure.
+    """Return the partitions whose preferred leader is to be elected; pure.
 
-    A partition that never had a leader has −2 for one and counts as led as preferred.
+    A partition that never had a leader has the leader −2 and does not count as imbalanced.
+    `can_lead` returns True if a replica is alive.
     """
     by_broker: dict[int, list[TopicPartition]] = {}
     for partition, leadership in leaderships.items():
@@ -66,12 +67,12 @@ def partitions_to_give_back(
 
 
 class LeaderBalance:
-    """Checks the balance of leaders periodically."""
+    """Checks periodically whether preferred leaders have to be elected."""
 
     def __init__(
         self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers
     ) -> None:
-        """Nothing is checked before `start`."""
+        """Create the check; it does not run before `start`."""
         self._machines = machines
         self._config = config
         self._clock = clock
@@ -80,18 +81,18 @@ class LeaderBalance:
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Schedule the first check, after this broker was elected."""
+        """Schedule the first check, after this broker became the controller."""
         if self._config.auto_leader_rebalance_enable:
             self._schedule(LEADER_BALANCE_FIRST_CHECK_MS)
 
     def stop(self) -> None:
-        """Check no more, after this broker resigned."""
+        """Cancel the next check."""
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
 
     async def check(self) -> None:
-        """Elect preferred leaders where other replicas lead, and schedule the next check."""
+        """Elect preferred leaders on imbalanced brokers, and schedule the next check."""
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()
@@ -108,7 +109,7 @@ class LeaderBalance:
             self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000)
 
     def _schedule(self, delay_ms: int) -> None:
-        """Schedule the next check, and cancel the one that was scheduled before."""
+        """Schedule the next check in place of one that was scheduled before."""
         self.stop()
         due_ms = self._clock.monotonic_ms() + delay_ms
         self._cancel = self._timers.call_at(due_ms, self._due)

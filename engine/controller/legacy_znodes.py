@@ -1,16 +1,16 @@
-"""Nodes by which tools before 2.4 requested reassignments and preferred elections.
+"""Handle the znodes by which tools before 2.4 request reassignments and preferred elections.
 
 | node | work | then |
 |---|---|---|
-| `/admin/reassign_partitions` | each partition is reassigned, as if the API had requested it, without a check of live brokers | a partition is removed when it is done or impossible, the node with the last one |
+| `/admin/reassign_partitions` | each partition is reassigned as by the API, without a check of live brokers | a partition is removed when it is done or refused; after the last one the node is deleted |
 | `/admin/preferred_replica_election` | the preferred leaders of its partitions are elected | the node is deleted |
 
-Both are watched, and read after a failover; entries that cannot be parsed count as none.
+Both are watched, and read after a failover; a node that cannot be parsed counts as empty.
 
 Source: ZN:reassign, ZN:preferred-election; KafkaController.processZkPartitionReassignment,
 processReplicaLeaderElection.
-Differs: a node that was changed by hand is read again; a list that cannot be one of replicas is
-refused, where Kafka 3.9.1 is left with a move that never ends.
+Differs: a node that was changed by hand is read again; an invalid list of replicas is refused,
+where Kafka 3.9.1 starts a reassignment that never ends.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from engine.znode.values import decode_partitions
 
 
 class LegacyZnodes:
-    """The handlers of events about the two nodes."""
+    """Handles the controller's events about the two nodes."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
         self._machines = machines
@@ -44,7 +44,7 @@ class LegacyZnodes:
         self._reassignment = reassignment
 
     async def on_reassignment(self) -> None:
-        """Begin the requested reassignments that are not under way already."""
+        """Start the requested reassignments that are not in progress; remove refused ones."""
         await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
         plan = {}
         failed = set()
@@ -59,7 +59,7 @@ class LegacyZnodes:
             await self._reassignment.node.remove(lambda partition, _target: partition in failed)
 
     async def on_preferred_election(self) -> None:
-        """Elect the requested preferred leaders."""
+        """Elect the requested preferred leaders, and delete the node."""
         await self._watch(
             PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election
         )
@@ -76,12 +76,12 @@ class LegacyZnodes:
         await znodes.delete_all([PREFERRED_REPLICA_ELECTION])
 
     def _is_in_progress(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
-        """Return whether a partition is being reassigned to this target already."""
+        """Return whether the partition is being reassigned to `target` already."""
         assignment = self._context.assignment(partition)
         return is_reassigning(assignment) and target_replicas(assignment) == target
 
     async def _watch(
         self, path: str, name: str, work: Callable[[], PromiseCoroutine[None]]
     ) -> None:
-        """Queue the work at the next change of a node; called before the node is read."""
+        """Queue `work` at the next change of a node; called before the node is read."""
         await self._machines.watches.arm_node(path, lambda _event: self._machines.put(name, work))

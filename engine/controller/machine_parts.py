@@ -1,4 +1,4 @@
-"""The parts that the machines of one controller share."""
+"""The parts that the state machines of one controller share."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.controller.request_batch import BatchSender
 
 
 class MachineParts(NamedTuple):
-    """The state, its writer and its sender."""
+    """Context, store, request sender, reporter and settings of one controller."""
 
     context: ControllerContext
     znodes: GuardedZnodes
     sender: BatchSender
     reporter: ControllerReporter
-    #: The broker's present settings, for those that topics do not override.
+    #: Returns the broker's present settings, the defaults of topic settings.
     settings: Callable[[], BrokerSettings]

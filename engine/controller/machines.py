@@ -1,4 +1,4 @@
-"""The machines of one controller, put together."""
+"""The state machines of one controller, as its event handlers get them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PutActive = Callable[[str, Callable[[], PromiseCoroutine[None]]], None]
 
 
 class Machines(NamedTuple):
-    """The parts that events work with."""
+    """The state machines, watches and event queue of one controller."""
 
     parts: MachineParts
     partitions: PartitionMachine
     replicas: ReplicaMachine
     deletion: TopicDeletion
     watches: ArmedWatches
-    #: An event that is put runs only while this broker is the controller.
+    #: Queues an event; it runs only if this broker is still the controller.
     put: PutActive
 
     @property
@@ -38,13 +38,13 @@ class Machines(NamedTuple):
     def send_metadata(
         self, broker_ids: list[int], partitions: list[TopicPartition] | None = None
     ) -> None:
-        """Send brokers the live brokers, and the state of partitions."""
+        """Send UpdateMetadata with the live brokers and the state of `partitions`."""
         batch = RequestBatch(self.parts.sender)
         batch.add_update_metadata(broker_ids, partitions or ())
         batch.send()
 
     def send_all_metadata(self, broker_ids: list[int]) -> None:
-        """Send brokers a full UpdateMetadata; they forget all partitions that it lacks."""
+        """Send a full UpdateMetadata; the receivers drop all partitions that it lacks."""
         batch = RequestBatch(self.parts.sender)
         batch.add_all_metadata(broker_ids)
         batch.send()

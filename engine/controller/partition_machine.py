@@ -1,14 +1,14 @@
-"""Moves partitions from phase to phase (`states`), electing leaders on the way.
+"""The state machine of partitions: changes their phases (`states`) and elects leaders.
 
 | to | does |
 |---|---|
-| NEW | notes it |
+| NEW | sets the phase |
 | ONLINE from NEW | creates `partitions`, each `<p>`, each `state`; LeaderAndIsr to the live replicas |
-| ONLINE from ONLINE, OFFLINE | elects; writes `state`; LeaderAndIsr to the replicas that the rule names |
-| OFFLINE, NON_EXISTENT | notes it |
+| ONLINE from ONLINE, OFFLINE | elects; writes `state`; LeaderAndIsr to the recipients in `Elected` |
+| OFFLINE, NON_EXISTENT | sets the phase |
 
-Requests go out when all partitions of a call are done. A partition that cannot be moved stays
-where it was and is reported; the others go on.
+Requests are sent after all partitions of a call are processed. A partition whose change fails keeps
+its phase and is reported.
 
 Source: CTL-6, CTL-7, CTL-9, ZN:create-topic; Kafka's ZkPartitionStateMachine.
 """  # noqa: E501 - a table
@@ -40,7 +40,7 @@ from engine.znode.values import PartitionStateNode, decode_config, encode_partit
 
 
 class PartitionMachine:
-    """The phases of partitions; only events of the controller call it."""
+    """Changes the phases of partitions; only events of the controller call it."""
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
@@ -48,7 +48,7 @@ class PartitionMachine:
         self._writer = StateWriter(parts.context, parts.znodes)
 
     async def startup(self) -> None:
-        """Note the phase of each partition after a failover, and elect where there is no leader."""
+        """Set the phase of each partition after a failover, then elect missing leaders."""
         context = self._context
         for partition in context.partitions():
             leadership = context.leaderships.get(partition)
@@ -62,7 +62,7 @@ class PartitionMachine:
         await self.bring_online()
 
     async def bring_online(self, topic: str | None = None) -> StateResults:
-        """Try to give the partitions that are new or offline a leader, of one topic or of all."""
+        """Elect leaders of the NEW and OFFLINE partitions of `topic`, of all topics for None."""
         waiting = [
             partition
             for partition in self._context.partitions_waiting_for_leader()
@@ -78,7 +78,10 @@ class PartitionMachine:
         *,
         allow_unclean: bool = False,
     ) -> StateResults:
-        """Move partitions to a phase; return the results of the elections that this needed."""
+        """Change partitions to a phase; return the results of the elections for ONLINE.
+
+        `reason` is the rule of elections; `allow_unclean` permits unclean ones in any topic.
+        """
         valid = self._valid(partitions, target)
         phases = self._context.partition_phases
         if target is not PartitionPhase.ONLINE:
@@ -96,7 +99,7 @@ class PartitionMachine:
     def _valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
     ) -> list[TopicPartition]:
-        """Return the partitions that may enter a phase; report the others as refused."""
+        """Return the partitions that may enter `target`; report the other ones."""
         # Source: C3.
         valid = []
         for partition in partitions:
@@ -108,13 +111,13 @@ class PartitionMachine:
         return valid
 
     def _refused(self, partition: TopicPartition, target: PartitionPhase, reason: str) -> None:
-        """Report a change to a phase that the present phase does not allow."""
+        """Report that a partition does not change to `target`."""
         self._parts.reporter.change_refused(str(partition), target.value, reason)
 
     # -- new partitions ------------------------------------------------------------------------
 
     async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
-        """Write the first state of new partitions: the first live replica leads."""
+        """Write the first state of new partitions, with the first live replica as the leader."""
         context = self._context
         states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
@@ -142,10 +145,10 @@ class PartitionMachine:
     async def _create_states(
         self, states: dict[TopicPartition, PartitionStateNode]
     ) -> dict[TopicPartition, NodeError | None]:
-        """Create the state nodes of new partitions, and their parent nodes first.
+        """Create the state nodes of new partitions, after their parent nodes.
 
-        One transaction if no node is in the way, as in a cluster without other writers, and if the
-        store accepts its size: a larger one would be refused each time.
+        Uses one transaction if no node exists yet and the transaction is not too large for the
+        store.
         """
         if not states:
             return {}
@@ -180,7 +183,10 @@ class PartitionMachine:
         *,
         allow_unclean: bool,
     ) -> StateResults:
-        """Elect a leader for each partition and write its state; return state or refusal."""
+        """Elect and write a leader for each partition.
+
+        Return the state or the reason against it.
+        """
         if not partitions:
             return {}
         context = self._context
@@ -216,7 +222,7 @@ class PartitionMachine:
         return results
 
     async def _read_unclean_settings(self, unclean: dict[str, bool]) -> None:
-        """Set for each topic whether an unclean election is allowed."""
+        """Set each topic of `unclean` to its present `unclean.leader.election.enable`."""
         settings = self._parts.settings()
         unclean.update(
             await read_many(
@@ -227,7 +233,7 @@ class PartitionMachine:
         )
 
     async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:
-        """Return the topic's `unclean.leader.election.enable`, read from its znode now."""
+        """Read `unclean.leader.election.enable` of a topic from its znode."""
         path = topic_config_path(topic)
         try:
             data, _ = await self._parts.znodes.client.get(path)
@@ -239,13 +245,13 @@ class PartitionMachine:
     def _candidates(
         self, partition: TopicPartition, reason: ElectionReason, is_unclean_allowed: bool
     ) -> Candidates:
-        """Return the replicas that an election may choose from, and which of them are online."""
+        """Return the replicas that an election may choose from, and which of them are live."""
         context = self._context
         assignment = context.assignment(partition)
         replicas = assignment.replicas
         if reason is ElectionReason.REASSIGN:
             replicas = tuple(r for r in replicas if r not in assignment.removing_replicas)
-        # A broker that is about to stop may be notified, and may not lead.
+        # A broker in controlled shutdown gets LeaderAndIsr, but is not elected.
         is_up = (
             context.is_online_or_stopping
             if reason is ElectionReason.CONTROLLED_SHUTDOWN

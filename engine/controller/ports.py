@@ -6,9 +6,9 @@ handlers ── ControllerView, request methods ──> Controller ── Broker
                                      ZnodeClient <──┴──<── promises (queued) ─────┘
 ```
 
-Requests and responses are messages of `engine.wire.messages`, decoded (D12): LeaderAndIsrRequest
-(to be written as version 7), UpdateMetadataRequest (8) and StopReplicaRequest (4); each has the
-epoch of the broker it is for.
+Requests and responses are decoded messages of `engine.wire.messages` (D12): LeaderAndIsrRequest
+(encoded in version 7), UpdateMetadataRequest (8) and StopReplicaRequest (4); each has the epoch of
+its receiver.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ from engine.znode.client import ZnodeClient
 
 
 class BrokerChannel(Protocol):
-    """A queue of requests to each broker (CTL-4): in order, retried until it is closed.
+    """A queue of requests to each broker (CTL-4): sent in order, retried until the queue is closed.
 
-    No promise is kept before the call returns; one fails when its queue is closed, or is not
-    there, and with an ApiError when the broker failed to serve the request.
+    A promise is kept after `send` has returned. It fails if its queue is closed or does not exist,
+    and with ApiError if the broker failed to serve the request.
     """
 
     def open(self, broker: BrokerNode) -> None:
-        """Begin a queue to a broker that came up, this one among them; drops an older one."""
+        """Create the queue to a broker, which may be this one; an older queue to it is dropped."""
         ...
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is down, if any, with all open requests."""
+        """Drop the queue to a broker, if it exists, with all its requests."""
         ...
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
-        """Queue a request, by the name of its message; promises the response of its API."""
+        """Queue a request of the message type `name`; promise the response."""
         ...
 
 
 class ControllerReporter(Protocol):
-    """Gets the controller's actions, for the operator; decides nothing."""
+    """Logs the controller's actions for the operator."""
 
     def controller_changed(self, epoch: int | None) -> None:
-        """Log that this broker became the controller of an epoch, or is no longer (None)."""
+        """Log that this broker became the controller in `epoch`, or resigned (None)."""
         ...
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event was abandoned midway; the next one follows."""
+        """Log that an event ended with an error; the next event follows."""
         ...
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:
-        """Log that a partition or replica was not moved to a state."""
+        """Log that a partition or replica does not change to the phase `target`."""
         ...
 
 
 class ControllerPorts(NamedTuple):
-    """The outside of a controller; its events run on `timers`."""
+    """The interfaces that a controller uses; its events run on `timers`."""
 
     znodes: ZnodeClient
     channel: BrokerChannel
@@ -70,14 +70,15 @@ class ControllerPorts(NamedTuple):
     timers: Timers
     entropy: Entropy
     reporter: ControllerReporter
-    #: Whether work in several turns of the loop is to let others go before its time is over.
+    #: Returns True if work in several turns of the loop has to yield before its share of time is
+    #: over.
     ends_early: Callable[[], bool] = never
-    #: A clock of nanoseconds, to measure events by.
+    #: Returns a monotonic time in ns, to measure events.
     work_ns: Callable[[], int] = no_time
 
 
 class ControllerView(Protocol):
-    """The controller's state for handlers on the same broker, besides its request methods."""
+    """The controller's state for request handlers on the same broker."""
 
     @property
     def is_active(self) -> bool:
@@ -86,11 +87,11 @@ class ControllerView(Protocol):
 
     @property
     def controller_id(self) -> int:
-        """Return the controller's broker id as far as this broker knows, −1 for none."""
+        """Return the broker id of the controller as last read, −1 for none."""
         ...
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """Return the topic with an id of 16 bytes, as the controller knows it."""
+        """Return the name of the topic with this id (16 bytes), None for an unknown id."""
         ...
 
     def is_queued_for_deletion(self, topic: str) -> bool:

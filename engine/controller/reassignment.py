@@ -1,10 +1,10 @@
 """The reassignment of a partition from its original replicas to its target replicas.
 
-Phase U, whenever the assignment is not yet the requested one:
+Phase U, if the assignment is not the requested one yet:
 
 | step | does |
 |---|---|
-| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted; another leads if one of them did |
+| U3 | replicas that an earlier request was adding and this one does not: offline, deleted; if one of them was the leader, another is elected |
 | U1 | znode of the topic: replicas = target + original, adding = target − original, removing = original − target |
 | U2 | the same in memory |
 
@@ -20,15 +20,15 @@ Phase B, as soon as all target replicas are in sync:
 | step | does |
 |---|---|
 | B1 | adding replicas become ONLINE |
-| B2 | in memory: replicas = target, nothing adding, nothing removing |
-| B3 | a leader that is not in the target or not alive: elect one of the target; else leader epoch + 1 |
-| B4 | removing replicas become OFFLINE: out of ISR, LeaderAndIsr to the target, StopReplica |
-| B5 | removing replicas are deleted: StopReplica with delete; then they are forgotten |
-| B6 | znode of the topic: replicas = target, nothing adding, nothing removing |
+| B2 | in memory: replicas = target, adding and removing empty |
+| B3 | a leader that is not a target or not alive: elect a target replica; else leader epoch + 1 |
+| B4 | removing replicas become OFFLINE: out of the ISR, LeaderAndIsr to the target, StopReplica |
+| B5 | removing replicas are deleted: StopReplica with delete; then they leave the context |
+| B6 | znode of the topic: replicas = target, adding and removing empty |
 | B7 | the partition is removed from `/admin/reassign_partitions` |
-| B8 | UpdateMetadata to all; a deletion of the topic that waited continues |
+| B8 | UpdateMetadata to all brokers; a postponed deletion of the topic continues |
 
-{1,2} moved to {3,2}, 1 leads:
+Replicas {1,2} with leader 1, reassigned to {3,2}:
 
 ```
 replicas   adding  removing  leader  ISR      leader epoch
@@ -40,18 +40,18 @@ replicas   adding  removing  leader  ISR      leader epoch
 [3,2]      []      []        3       [2,3]    3             B6
 ```
 
-The znode of the topic is the last to change, since it alone has the original replicas: a
-controller that takes over at any step reads them there and continues from A or B. In sync
-replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
+The znode of the topic changes last, since only it has the original replicas: a controller that
+takes over at any step reads them there and continues with A or B. At every step the ISR is a
+subset of the assigned replicas (RSN-3), and the old leader leads until B3 (RSN-9).
 
 Source: RSN-1 … RSN-9, C6, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
-Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
-controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
-replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in the
-stored assignment, and so keep partitions that were just added. A partition that never had a leader
-is given one among its new replicas. One whose leader an earlier request was adding gets
-another; Kafka's may stay without one. One partition that fails does not hold up the
-others of a failover.
+Differs: U3 is the third step in Kafka. As the first step it keeps the ISR within the assigned
+replicas, and the next controller finds the replicas to delete if this one fails in between. A
+cancellation or replacement that would delete all in-sync replicas is refused. U1 and B6 replace
+the partition in the stored assignment, which keeps partitions that were just added. For a
+partition that never had a leader, one of its new replicas is elected. If U3 deletes the leader,
+another replica is elected; in Kafka the partition may stay without a leader. An error in one
+partition does not stop the other partitions of a failover.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ from engine.znode.values import (
 
 
 class ReassignmentStuck(EngineError):
-    """A step of a reassignment could not be done; the next event of the partition tries again."""
+    """A step of a reassignment failed; the next event of the partition retries it."""
 
     def __init__(self, partition: TopicPartition, reason: str) -> None:
         super().__init__(f"{partition} cannot be reassigned: {reason}")
@@ -100,7 +100,7 @@ class ReassignmentStuck(EngineError):
 
 
 class Reassignment:
-    """Walks partitions; only events of the controller call it."""
+    """Runs the phases of reassignments; only events of the controller call it."""
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
@@ -108,16 +108,16 @@ class Reassignment:
         self._znodes = machines.parts.znodes
         #: Writes partition states, and keeps the context equal to them.
         self._writer = StateWriter(machines.context, machines.parts.znodes)
-        #: The znode of reassignments that older tools write.
+        #: The znode of reassignments that tools before 2.4 write.
         self.node = ReassignmentNode(machines.parts.znodes, machines.parts.reporter)
 
     async def begin(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
-        """Start to reassign partitions; return the result of each.
+        """Start or replace reassignments; return the result of each partition.
 
-        Replicas are assigned to log directories in the order of these requests, so the order is
-        Kafka's.
+        The order is Kafka's, since brokers assign replicas to log directories in the order of the
+        requests.
 
         Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
         """
@@ -149,14 +149,17 @@ class Reassignment:
         return deletion_refusal(unwanted_replicas(before, assignment), isr)
 
     async def resume(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
-        """Walk on with the partitions that are under way, after a failover or a broker's start."""
+        """Continue the reassignments whose assignment satisfies `is_wanted`.
+
+        Called after a failover and after the start of a broker.
+        """
         for partition in partitions_in_hash_order(self._context.reassigning):
             assignment = self._context.assignment(partition)
             if is_wanted(assignment):
                 await self._walk_on(partition, assignment)
 
     async def on_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        """Run phase B for the partitions whose target replicas are now all in the ISR."""
+        """Run phase B for the partitions whose ISR has all target replicas."""
         for partition in partitions:
             if partition not in self._context.reassigning:
                 continue
@@ -165,18 +168,21 @@ class Reassignment:
                 await self._walk_on(partition, assignment)
 
     async def _walk_on(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Walk a partition; report a stuck step, which the partition's next event retries."""
+        """Run the next phase of a partition; report a stuck step, which its next event retries."""
         try:
             await self._walk(partition, assignment)
         except ReassignmentStuck as error:
             self._report(error)
 
     def _report(self, error: ReassignmentStuck) -> None:
-        """Report a reassignment that cannot go on; the others continue."""
+        """Report a reassignment that is stuck; other reassignments continue."""
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Do phase U, then B if all targets are in sync, else A; raise ReassignmentStuck."""
+        """Run phase U, then B if all target replicas are in sync, else A.
+
+        Raises ReassignmentStuck.
+        """
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
         if partition not in self._context.leaderships:
@@ -190,7 +196,7 @@ class Reassignment:
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
         """Return True if the stored ISR has all target replicas."""
-        # As stored: a broker before 2.7 writes in-sync sets itself.
+        # Read from the store: a broker before 2.7 writes the ISR itself.
         leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
         leadership = leaderships.get(partition)
         return is_caught_up(assignment, () if leadership is None else leadership.state.isr)
@@ -198,7 +204,7 @@ class Reassignment:
     async def _update_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Do phase U."""
+        """Run phase U."""
         before = self._context.assignment(partition)
         if before != assignment:
             # U3
@@ -211,7 +217,7 @@ class Reassignment:
         self._context.reassigning.add(partition)
 
     async def _replace_lost_leader(self, partition: TopicPartition) -> None:
-        """Elect a leader where an unwanted replica led: without one no replica catches up."""
+        """Elect a leader if U3 deleted the leader: without one no replica catches up."""
         leadership = self._context.leaderships.get(partition)
         if leadership is not None and leadership.state.leader == NO_LEADER:
             await self._machines.partitions.change(
@@ -219,7 +225,7 @@ class Reassignment:
             )
 
     async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Elect the first leader of a partition among its new replicas."""
+        """Elect one of the new replicas of a partition that never had a leader."""
         added = self._not_started(partition, assignment)
         await self._machines.replicas.change(added, ReplicaPhase.NEW)
         await self._machines.partitions.change([partition], PartitionPhase.ONLINE)
@@ -228,7 +234,7 @@ class Reassignment:
     def _not_started(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> list[Replica]:
-        """Return the adding replicas that no earlier attempt has started."""
+        """Return the adding replicas that have no phase yet: they were not started."""
         phases = self._context.replica_phases
         replicas = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
         absent = ReplicaPhase.NON_EXISTENT
@@ -237,7 +243,7 @@ class Reassignment:
     async def _add_replicas(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Do phase A."""
+        """Run phase A."""
         # A1
         await self._raise_leader_epoch(partition, assignment)
         # A2
@@ -245,7 +251,7 @@ class Reassignment:
         await self._machines.replicas.change(added, ReplicaPhase.NEW)
 
     async def _complete(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Do phase B."""
+        """Run phase B."""
         context, machines = self._context, self._machines
         # B1
         added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
@@ -269,7 +275,7 @@ class Reassignment:
         await machines.deletion.resume_topics((partition.topic,))
 
     async def _move_leader(self, partition: TopicPartition, completed: PartitionAssignment) -> None:
-        """Keep a live target leader in a new epoch; otherwise elect one among the targets (B3)."""
+        """Raise the epoch of a live target leader; otherwise elect a target replica (B3)."""
         leadership = self._context.leaderships.get(partition)
         leader = NO_LEADER if leadership is None else leadership.state.leader
         if leader in completed.replicas and self._context.is_online(leader, partition):
@@ -280,7 +286,11 @@ class Reassignment:
         )
 
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
-        """Remove replicas from the ISR, order their deletion and forget them, without a wait."""
+        """Remove replicas from the ISR, send StopReplica with delete, and remove them from the
+        context.
+
+        Does not wait for the responses.
+        """
         replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
         for phase in (
             ReplicaPhase.OFFLINE,
@@ -293,7 +303,12 @@ class Reassignment:
     # -- writes --------------------------------------------------------------------------------
 
     async def _store(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Replace a partition in the znode of its topic."""
+        """Write the assignment of a partition into its topic's znode.
+
+        Retry after a concurrent write.
+
+        Raises ReassignmentStuck if the topic does not exist.
+        """
         topic, index = partition
         while True:
             stored = await read_topic(self._znodes.client, topic)
@@ -310,7 +325,7 @@ class Reassignment:
     async def _raise_leader_epoch(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Raise the leader epoch for a new assignment; leader and ISR stay."""
+        """Write and send the state with leader epoch + 1; leader and ISR stay."""
         context = self._context
 
         def decide(_partition: TopicPartition, state: PartitionStateNode) -> PartitionStateNode:
@@ -329,9 +344,9 @@ class Reassignment:
         assignment: PartitionAssignment,
         leadership: PartitionLeadership,
     ) -> None:
-        """Send LeaderAndIsr to original and adding replicas; only to the latter as new."""
+        """Send LeaderAndIsr to original and adding replicas, to adding ones with is_new."""
         batch = RequestBatch(self._machines.parts.sender)
-        # One that is new may be put into any directory, an old one is where it is.
+        # The broker chooses a directory for a new replica; an old replica has one.
         for broker_ids, is_new in (
             (original_replicas(assignment), False),
             (assignment.adding_replicas, True),

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: which partitions are on their way to other replicas.
+"""ListPartitionReassignments: the partitions that are being reassigned.
 
 Source: REPL-7, KIP-455; KafkaController.processListPartitionReassignments.
 """
@@ -20,7 +20,7 @@ _Row: TypeAlias = "messages.ListPartitionReassignmentsResponse.OngoingPartitionR
 
 
 class ReassignmentList:
-    """Lists the reassignments that the controller knows."""
+    """Handles ListPartitionReassignments requests."""
 
     def __init__(self, machines: Machines) -> None:
         self._context = machines.context
@@ -32,7 +32,7 @@ class ReassignmentList:
         )
 
     def failure(self) -> messages.ListPartitionReassignmentsResponse:
-        """Return the response when the store failed."""
+        """Return the response after a failure of the metadata store."""
         return messages.ListPartitionReassignmentsResponse(
             error_code=UNKNOWN_SERVER_ERROR, error_message=None
         )
@@ -40,7 +40,10 @@ class ReassignmentList:
     async def handle(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> messages.ListPartitionReassignmentsResponse:
-        """Return the requested partitions that are being reassigned; null requests all."""
+        """Return the requested partitions that are being reassigned.
+
+        Null in the request means all.
+        """
         topics: dict[str, list[_Row]] = {}
         for partition in self._partitions(request):
             row = self._row(partition)
@@ -54,7 +57,7 @@ class ReassignmentList:
     def _partitions(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Iterable[TopicPartition]:
-        """Return the requested partitions without duplicates; for null all reassigning ones."""
+        """Return the requested partitions without duplicates; all reassigning ones for null."""
         if request.topics is None:
             return sorted(self._context.reassigning)
         return dict.fromkeys(
@@ -64,7 +67,7 @@ class ReassignmentList:
         )
 
     def _row(self, partition: TopicPartition) -> _Row | None:
-        """Return the row of a partition, None if it is not being reassigned."""
+        """Return the response row of a partition, None if it is not being reassigned."""
         assignment = self._context.assignment(partition)
         if not assignment.adding_replicas and not assignment.removing_replicas:
             return None

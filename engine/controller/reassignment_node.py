@@ -1,8 +1,8 @@
-"""`/admin/reassign_partitions`: the reassignments that old tools requested, until they are done.
+"""`/admin/reassign_partitions`: unfinished reassignments that tools before 2.4 requested.
 
-A tool creates the node with a target for each partition and waits for its removal. The controller
-removes each partition that is done, refused or requested again by the API, and the node
-with the last of them.
+A tool creates the node with a target for each partition and waits for its deletion. The controller
+removes each partition that is done, refused or requested by the API, and deletes the node after the
+last one.
 
 Source: ZN:reassign; KafkaController.maybeRemoveFromZkReassignment.
 """
@@ -21,25 +21,25 @@ from engine.znode.model import Delete, SetData
 from engine.znode.paths import REASSIGN_PARTITIONS
 from engine.znode.values import decode_reassignment, encode_reassignment
 
-#: Returns whether a partition with its target is to be removed.
+#: Returns True for a partition, with its target, that is to be removed.
 IsDone: TypeAlias = Callable[[TopicPartition, tuple[int, ...]], bool]
 
 
 class ReassignmentNode:
-    """The node, as the active controller reads and writes it."""
+    """Reads and writes the node for the active controller."""
 
     def __init__(self, znodes: GuardedZnodes, reporter: ControllerReporter) -> None:
         self._znodes = znodes
         self._reporter = reporter
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return the requested targets; none if the node is absent or cannot be parsed."""
+        """Return the requested targets; empty if the node is absent or cannot be parsed."""
         return await self._read() or {}
 
     async def remove(self, is_done: IsDone) -> None:
-        """Remove finished partitions from the node; delete the node after its last one.
+        """Remove the partitions for which `is_done` is True; delete the node if none is left.
 
-        Written even without a change, as Kafka does, and a node that names no partition is deleted.
+        The node is written even without a change, as in Kafka.
         """
         targets = await self._read()
         if targets is None:
@@ -55,13 +55,13 @@ class ReassignmentNode:
             await self._znodes.write([Delete(REASSIGN_PARTITIONS)])
 
     async def _read(self) -> dict[TopicPartition, tuple[int, ...]] | None:
-        """Return the targets in the node, None if it is absent."""
+        """Return the targets in the node: None if it is absent, empty if it cannot be parsed."""
         try:
             data, _ = await self._znodes.client.get(REASSIGN_PARTITIONS)
             return decode_reassignment(data, REASSIGN_PARTITIONS)
         except NoNode:
             return None
         except InvalidZnodeValue as error:
-            # Its writer sees it until the next request or end of a move.
+            # The invalid node stays until the next request or the end of a reassignment.
             self._reporter.event_failed("ZkPartitionReassignment", error)
             return {}

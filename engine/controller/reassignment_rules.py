@@ -8,16 +8,16 @@ adding     target − original
 removing   original − target
 ```
 
-{1,2} moved to {3,2} is stored as replicas [3,2,1], adding [3], removing [1]. A new target is
-counted from the original, so that a request replaces one that runs; the original itself as the
-target cancels it.
+A reassignment of {1,2} to {3,2} is stored as replicas [3,2,1], adding [3], removing [1]. A new
+request replaces a running one: adding and removing are computed from the original replicas. The
+original replicas as the target cancel it.
 
 | request | refused with |
 |---|---|
-| no replicas, one twice, an id below zero | INVALID_REPLICA_ASSIGNMENT |
+| no replicas, a duplicate, a negative id | INVALID_REPLICA_ASSIGNMENT |
 | a replica to add whose broker is not alive | INVALID_REPLICA_ASSIGNMENT |
-| cancel, and nothing runs | NO_REASSIGNMENT_IN_PROGRESS |
-| cancel or replace, and all that are in sync are ones it was adding | INVALID_REPLICA_ASSIGNMENT |
+| cancel without a running reassignment | NO_REASSIGNMENT_IN_PROGRESS |
+| cancel or replace, and it would delete the complete ISR | INVALID_REPLICA_ASSIGNMENT |
 | a partition that does not exist, or whose topic is deleted | UNKNOWN_TOPIC_OR_PARTITION |
 
 Source: RSN-3, RSN-4, RSN-6, RSN-7, KIP-455; ReplicaAssignment and
@@ -39,37 +39,37 @@ from engine.znode.values import PartitionAssignment
 
 
 class ReassignmentResult(NamedTuple):
-    """The result for one partition of a request; NONE means that it was begun."""
+    """The result for one partition of a request; the code NONE means that it was started."""
 
     code: int = NONE
     message: str | None = None
 
 
-#: Cancelled, and nothing was running.
+#: The result of a cancellation without a running reassignment.
 NOTHING_TO_CANCEL = ReassignmentResult(
     NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
 )
-#: Not there, or about to go.
+#: The result for a partition that does not exist or whose topic is being deleted.
 NO_SUCH_PARTITION = ReassignmentResult(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
 
 
 def is_reassigning(assignment: PartitionAssignment) -> bool:
-    """Return whether replicas come or go."""
+    """Return whether replicas are being added or removed."""
     return bool(assignment.adding_replicas or assignment.removing_replicas)
 
 
 def original_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas from before a reassignment; their first order is not kept."""
+    """Return the replicas before the reassignment; their original order is not kept."""
     return _without(assignment.replicas, assignment.adding_replicas)
 
 
 def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas from after a reassignment, in order."""
+    """Return the replicas after the reassignment, in order."""
     return _without(assignment.replicas, assignment.removing_replicas)
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return the assignment during a reassignment to a target; an earlier target is dropped.
+    """Return the assignment during a reassignment to `target`; an earlier target is replaced.
 
     Source: RSN-4.
     """
@@ -79,19 +79,19 @@ def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> Partit
 
 
 def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
-    """Return whether phase B may run: all target replicas are in sync, or nothing moves.
+    """Return whether phase B may run: the ISR has all target replicas, or nothing is reassigned.
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """
     target = target_replicas(assignment)
-    # An empty target is never in sync, should a node have all replicas as removing.
+    # An empty target, from a node with all replicas as removing, is never in sync.
     return not is_reassigning(assignment) or (bool(target) and set(target) <= set(isr))
 
 
 def replicas_refusal(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
-    """Return why replicas cannot be the target of a partition, None if they can.
+    """Return why `target` cannot be the replicas of a partition, None if it can.
 
     Source: RSN-7.
     """
@@ -110,7 +110,10 @@ def replicas_refusal(
 
 
 def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
-    """Return why a replica list is invalid, None if it is valid; live brokers are not checked."""
+    """Return why a replica list is invalid, None if it is valid.
+
+    Does not check that the brokers are live.
+    """
     if not target:
         return _invalid("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):
@@ -125,7 +128,10 @@ def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
 def planned(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
-    """Return the requested assignment, the original for None; None without a move to cancel."""
+    """Return the assignment of a request; `target` None cancels.
+
+    Returns None if there is no reassignment to cancel.
+    """
     if target is None:
         if not is_reassigning(assignment):
             return None
@@ -134,12 +140,15 @@ def planned(
 
 
 def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas that an earlier request was adding and the next does not want."""
+    """Return the replicas of `before` that are not in `after`.
+
+    An earlier request was adding them.
+    """
     return _without(before.replicas, after.replicas)
 
 
 def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
-    """Return why replicas must not be removed now: no member of the ISR would be left.
+    """Return an error if the deletion of `unwanted` would leave no in-sync replica, else None.
 
     Source: C6.
     Differs: Kafka deletes them, and the acknowledged records with them.
@@ -155,7 +164,7 @@ def _invalid(message: str) -> ReassignmentResult:
 
 
 def _buffer(replicas: Iterable[int]) -> str:
-    """Return replicas as Kafka's messages write them."""
+    """Return replicas in the format of Kafka's messages."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 

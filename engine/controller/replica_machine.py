@@ -1,12 +1,12 @@
-"""Moves replicas from phase to phase (`states`).
+"""The state machine of replicas: changes their phases (`states`).
 
 | to | does |
 |---|---|
-| NEW | LeaderAndIsr (new) if the partition has a leader, which must be another replica |
-| ONLINE | LeaderAndIsr, unless it comes from NEW: then its partition is about to send it |
-| OFFLINE | StopReplica; out of ISR (`state`); LeaderAndIsr to the other replicas |
+| NEW | LeaderAndIsr (is_new) if the partition has a leader, which must be another replica |
+| ONLINE | LeaderAndIsr, except from NEW: the election of the partition's leader sends it |
+| OFFLINE | StopReplica; out of the ISR (`state`); LeaderAndIsr to the other replicas |
 | DELETION_STARTED | StopReplica with delete |
-| DELETION_INELIGIBLE, DELETION_SUCCESSFUL | notes it |
+| DELETION_INELIGIBLE, DELETION_SUCCESSFUL | sets the phase |
 | NON_EXISTENT | removes it from the assignment in memory |
 
 Source: CTL-7, CTL-10, ZN:broker-dies; Kafka's ZkReplicaStateMachine.
@@ -27,14 +27,14 @@ from engine.znode.values import PartitionAssignment, PartitionStateNode
 
 
 class ReplicaMachine:
-    """The phases of replicas; only events of the controller call it."""
+    """Changes the phases of replicas; only events of the controller call it."""
 
     def __init__(self, parts: MachineParts) -> None:
-        """Begin without replicas: phases are in the context."""
+        """Create the machine; the phases are in the controller context."""
         self._parts = parts
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)
-        #: What a change to each phase does to one replica.
+        #: Changes one replica to the phase.
         self._steps: dict[ReplicaPhase, Callable[[Replica, RequestBatch], None]] = {
             ReplicaPhase.NEW: self._make_new,
             ReplicaPhase.ONLINE: self._bring_online,
@@ -45,10 +45,10 @@ class ReplicaMachine:
         }
 
     async def startup(self) -> None:
-        """Set the phase of each replica after a failover, and send live brokers their state.
+        """Set the phase of each replica after a failover, and send live brokers LeaderAndIsr.
 
-        A replica on a dead broker counts as ineligible for deletion: the deletion of its topic
-        waits for the broker.
+        A replica on a dead broker is DELETION_INELIGIBLE: the deletion of its topic waits for the
+        broker.
         """
         context = self._context
         replicas = context.replicas_of(context.partitions())
@@ -63,7 +63,10 @@ class ReplicaMachine:
         await self.change(offline, ReplicaPhase.OFFLINE)
 
     async def change(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
-        """Move replicas to a phase; an invalid move is reported, and the replica stays."""
+        """Change replicas to a phase.
+
+        An invalid change is reported, and the replica keeps its phase.
+        """
         valid = self._valid(replicas, target)
         if not valid:
             return
@@ -84,11 +87,11 @@ class ReplicaMachine:
         batch.send()
 
     def _valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
-        """Return the replicas that may enter a phase; report the others as refused."""
+        """Return the replicas that may enter `target`; report the other ones."""
         # Source: C3.
         valid = []
         for replica in replicas:
-            # Of one that is not there nothing is noted: a broker may answer late for it.
+            # A replica that was removed has no phase: a broker may respond late about it.
             phase = self._context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
             if phase in REPLICA_COMES_FROM[target]:
                 valid.append(replica)
@@ -97,11 +100,11 @@ class ReplicaMachine:
         return valid
 
     def _refused(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
-        """Report a change to a phase that the present phase does not allow."""
+        """Report that a replica does not change to `target`."""
         self._parts.reporter.change_refused(str(replica), target.value, reason)
 
     def _make_new(self, replica: Replica, batch: RequestBatch) -> None:
-        """Make a replica NEW, and send it LeaderAndIsr if its partition has a leader."""
+        """Set a replica NEW; add LeaderAndIsr to the batch if its partition has a leader."""
         leadership = self._context.leaderships.get(replica.partition)
         if leadership is not None:
             if leadership.state.leader == replica.broker_id:
@@ -111,7 +114,7 @@ class ReplicaMachine:
         self._context.replica_phases[replica] = ReplicaPhase.NEW
 
     def _bring_online(self, replica: Replica, batch: RequestBatch) -> None:
-        """Make a replica ONLINE, by a LeaderAndIsr unless it was NEW.
+        """Set a replica ONLINE; add LeaderAndIsr to the batch unless the replica was NEW.
 
         A NEW replica gets its LeaderAndIsr with the election of the leader.
         """
@@ -122,16 +125,16 @@ class ReplicaMachine:
         self._context.replica_phases[replica] = ReplicaPhase.ONLINE
 
     def _start_deletion(self, replica: Replica, batch: RequestBatch) -> None:
-        """Have the broker delete a replica; the response decides the next phase."""
+        """Set a replica DELETION_STARTED; add StopReplica with delete to the batch."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_STARTED
         batch.add_stop_replica(replica.broker_id, replica.partition, delete=True)
 
     def _note_success(self, replica: Replica, batch: RequestBatch) -> None:
-        """Note that the broker has deleted a replica."""
+        """Set a replica DELETION_SUCCESSFUL: its broker deleted it."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_SUCCESSFUL
 
     def _note_ineligible(self, replica: Replica, batch: RequestBatch) -> None:
-        """Note that a replica cannot be deleted now: the topic's deletion waits."""
+        """Set a replica DELETION_INELIGIBLE: the deletion of its topic waits."""
         self._context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
 
     def _remove_replica(self, replica: Replica, batch: RequestBatch) -> None:
@@ -150,7 +153,7 @@ class ReplicaMachine:
         *,
         is_new: bool,
     ) -> None:
-        """Add a LeaderAndIsr for one replica to the batch."""
+        """Add LeaderAndIsr for one replica to the batch."""
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
         batch.add_leader_and_isr((broker_id,), partition, leadership, assignment, is_new=is_new)
@@ -158,7 +161,10 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
-        """Stop a broker's replicas, remove them from ISRs, and inform the other replicas."""
+        """Set a broker's replicas OFFLINE.
+
+        StopReplica, out of the ISRs, LeaderAndIsr to the other replicas.
+        """
         context = self._context
         share = self._parts.znodes.turns.begin()
         for partition in partitions:
@@ -182,7 +188,7 @@ class ReplicaMachine:
     async def _shrink_isr(
         self, broker_id: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Remove a broker from ISRs; return the present states, changed or not."""
+        """Remove a broker from ISRs; return the resulting states, changed or not."""
         context = self._context
 
         def decide(

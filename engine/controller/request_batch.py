@@ -1,12 +1,12 @@
-"""The controller's requests about one change: collected during the change, sent at its end.
+"""Collect the controller's requests about one change, and send them at its end.
 
-Per broker at most one of each, in this order:
+A broker gets at most one request of each kind, in this order:
 
 | request | to | content |
 |---|---|---|
 | LeaderAndIsr | replicas of the partitions that changed | leaders and followers |
 | UpdateMetadata | all live brokers | the metadata for clients |
-| StopReplica | brokers whose replicas end, for a while or for good | stop, delete |
+| StopReplica | brokers whose replicas stop or are deleted | stop, delete |
 
 Source: CTL-4, CTL-5; Kafka's AbstractControllerBrokerRequestBatch.
 """
@@ -27,7 +27,7 @@ from engine.wire.layout import NO_UUID
 from engine.wire.structs import Struct
 from engine.znode.values import PartitionAssignment
 
-#: The type of an UpdateMetadata that has all topics.
+#: The type of an UpdateMetadata with all topics.
 FULL_UPDATE = 2
 
 _LeaderAndIsrState: TypeAlias = "messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState"
@@ -37,19 +37,19 @@ S = TypeVar("S", bound=Struct)
 
 
 class ResponseTakers(NamedTuple):
-    """The handlers of brokers' responses; they only put events."""
+    """The handlers of brokers' responses; they queue events."""
 
-    #: Broker and response.
+    #: Called with broker id and response.
     leader_and_isr: Callable[[int, messages.LeaderAndIsrResponse], None]
-    #: Broker, partitions that it was to delete, and response.
+    #: Called with broker id, the partitions that it was to delete, and the response.
     stop_replica: Callable[[int, frozenset[TopicPartition], messages.StopReplicaResponse], None]
 
 
 class BatchSender(NamedTuple):
-    """The parts that the batches of one controller share."""
+    """The parts that all request batches of one controller share."""
 
     controller_id: int
-    #: The listener by which brokers reach each other.
+    #: Name of the inter-broker listener.
     listener: str
     context: ControllerContext
     channel: BrokerChannel
@@ -60,17 +60,17 @@ class RequestBatch:
     """Collects the requests to brokers about one change."""
 
     def __init__(self, sender: BatchSender) -> None:
-        """Begin empty; `sender` sends the requests, and knows the brokers' versions."""
+        """Create an empty batch."""
         self._sender = sender
         self._context = sender.context
         #: Partition states for each broker, by broker id.
         self._leader_and_isr: dict[int, dict[TopicPartition, _LeaderAndIsrState]] = {}
         self._stop_replica: dict[int, dict[TopicPartition, _StopState]] = {}
-        #: Partitions for UpdateMetadata, and the brokers that get it: all get the same.
+        #: Partitions in UpdateMetadata, and the brokers that get it: all get the same partitions.
         self._metadata: dict[TopicPartition, _MetadataState] = {}
         self._metadata_brokers: set[int] = set()
-        #: Whether the UpdateMetadata requests have all partitions: a broker then forgets those that
-        #: are missing.
+        #: Whether UpdateMetadata has all partitions: the receivers then drop those that are
+        #: missing.
         self._is_full = False
 
     def add_leader_and_isr(
@@ -82,7 +82,10 @@ class RequestBatch:
         *,
         is_new: bool,
     ) -> None:
-        """Send replicas the state of their partition, and all live brokers its metadata."""
+        """Add a partition's state to LeaderAndIsr of replicas and to UpdateMetadata of all brokers.
+
+        `is_new` marks replicas that may not exist on the broker yet.
+        """
         for broker_id in broker_ids:
             states = self._leader_and_isr.setdefault(broker_id, {})
             before = states.get(partition)
@@ -95,7 +98,7 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Add the order that a broker stops a replica, and deletes it."""
+        """Add a replica to StopReplica of a broker; `delete` deletes it too."""
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
@@ -107,7 +110,10 @@ class RequestBatch:
     def add_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Send brokers the live brokers, and those partitions that have had a leader."""
+        """Add UpdateMetadata to brokers.
+
+        Live brokers, and the given partitions that ever had a leader.
+        """
         self._metadata_brokers.update(broker_ids)
         for partition in partitions:
             leadership = self._context.leaderships.get(partition)
@@ -115,23 +121,23 @@ class RequestBatch:
                 self._metadata[partition] = self._metadata_state(partition, leadership)
 
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
-        """Send brokers all metadata: topics that it does not name do not exist.
+        """Add a full UpdateMetadata to brokers: topics that it lacks do not exist.
 
-        Differs: Kafka marks it so without ZooKeeper alone. With it a broker whose session ended in
-        a deletion, and that has no replica of the topic, keeps it until it is started again.
-        Brokers of Kafka ignore the mark from a controller with ZooKeeper.
+        Differs: Kafka marks a full update only without ZooKeeper. Without the mark, a broker whose
+        session ended during a deletion, and that has no replica of the topic, keeps the topic until
+        it is restarted. Brokers of Kafka ignore the mark from a controller with ZooKeeper.
         """
         self._is_full = True
         self.add_update_metadata(broker_ids, self._context.partitions_with_leadership())
 
     def send(self) -> None:
-        """Send everything to those brokers that live."""
+        """Send all requests to the brokers that are live."""
         self._send_leader_and_isr()
         self._send_update_metadata()
         self._send_stop_replica()
 
     def _send_leader_and_isr(self) -> None:
-        """Send each broker a LeaderAndIsr request with its partitions of this batch."""
+        """Send each broker one LeaderAndIsr request with its partitions of this batch."""
         request = messages.LeaderAndIsrRequest
         for broker_id, states in self._leader_and_isr.items():
             epoch = self._epoch_of(broker_id)
@@ -150,17 +156,17 @@ class RequestBatch:
                 ],
                 live_leaders=self._live_leaders({state.leader for state in states.values()}),
             )
-            # Without a response nothing is known of its replicas, and nothing changes.
+            # Without a response the state of the replicas is unknown, and nothing changes.
             sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", order)
             sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 
     def _send_update_metadata(self) -> None:
-        """Send the live brokers of this batch one UpdateMetadata request with all partitions."""
+        """Send the brokers of this batch one UpdateMetadata request with all its partitions."""
         brokers = [id_ for id_ in self._context.live_ids() if id_ in self._metadata_brokers]
         if not brokers:
             return
         request = messages.UpdateMetadataRequest
-        # Read-only from here on, so that all brokers may be sent the same lists.
+        # All brokers get the same lists, which do not change any more.
         topics = self._topic_ids_of(self._metadata)
         topic_states = [
             request.UpdateMetadataTopicState(
@@ -182,7 +188,7 @@ class RequestBatch:
             self._sender.channel.send(broker_id, "UpdateMetadataRequest", update)
 
     def _send_stop_replica(self) -> None:
-        """Send each broker a StopReplica request with its partitions of this batch."""
+        """Send each broker one StopReplica request with its partitions of this batch."""
         request = messages.StopReplicaRequest
         for broker_id, states in self._stop_replica.items():
             epoch = self._epoch_of(broker_id)
@@ -207,16 +213,16 @@ class RequestBatch:
         deleted: frozenset[TopicPartition],
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
-        """Pass on the response to StopReplica; a lost connection gives none."""
+        """Pass the response to the handler; a lost connection has no response."""
         if isinstance(stopped.error, ApiError):
-            # As Kafka's brokers answer a request that they failed to serve.
+            # Kafka's brokers respond with an error code for each partition.
             response = _failed_stop(deleted, stopped.error.code)
             self._sender.takers.stop_replica(broker_id, deleted, response)
         elif stopped.error is None:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
     def _epoch_of(self, broker_id: int) -> int | None:
-        """Return the epoch of a broker, None if it is down."""
+        """Return the epoch of a broker, None if it is not live."""
         broker = self._context.live_brokers.get(broker_id)
         return None if broker is None else broker.epoch
 
@@ -241,7 +247,7 @@ class RequestBatch:
         return rows
 
     def _live_brokers(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
-        """Return the live brokers with their endpoints and racks, as UpdateMetadata has them."""
+        """Return the live brokers with endpoints and racks, for UpdateMetadata."""
         request = messages.UpdateMetadataRequest
         return [
             request.UpdateMetadataBroker(
@@ -263,7 +269,7 @@ class RequestBatch:
     def _metadata_state(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> _MetadataState:
-        """Return UpdateMetadata's row of a partition; leader -2 if its topic is deleted."""
+        """Return a partition's row of UpdateMetadata; leader −2 if its topic is being deleted."""
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
@@ -283,7 +289,7 @@ class RequestBatch:
 
 
 def _by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
-    """Group partition states by topic, in order, for requests that list topics."""
+    """Group partition states by topic, in order."""
     topics: dict[str, list[S]] = {}
     for partition, state in states.items():
         topics.setdefault(partition.topic, []).append(state)
@@ -297,7 +303,7 @@ def _leader_and_isr_state(
     *,
     is_new: bool,
 ) -> _LeaderAndIsrState:
-    """Return LeaderAndIsr's row of a partition."""
+    """Return a partition's row of LeaderAndIsr."""
     state, partition_epoch = leadership
     return messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState(
         partition_index=partition.partition,
@@ -315,7 +321,7 @@ def _leader_and_isr_state(
 
 
 def _failed_stop(partitions: frozenset[TopicPartition], code: int) -> messages.StopReplicaResponse:
-    """Return the response to a StopReplica that failed as a whole."""
+    """Return a StopReplica response with the same error for the request and all partitions."""
     response = messages.StopReplicaResponse
     return response(
         error_code=code,

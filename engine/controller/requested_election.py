@@ -1,15 +1,15 @@
-"""Elections that an admin requests: preferred leaders, or unclean ones for partitions without any.
+"""ElectLeaders: preferred elections, and unclean elections for partitions without a live leader.
 
-| election | held where | leader | cannot be held |
+| election | needed if | elected | if that fails |
 |---|---|---|---|
-| preferred | another than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
-| unclean | no live replica leads | as OFFLINE with unclean allowed, without regard to the topic's setting | ELIGIBLE_LEADERS_NOT_AVAILABLE |
+| preferred | the leader is not the preferred leader | the preferred leader, if alive and in the ISR | PREFERRED_LEADER_NOT_AVAILABLE |
+| unclean | the leader is not live | as OFFLINE with unclean allowed, independent of the topic setting | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
-Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
+If no election is needed, the response is ELECTION_NOT_NEEDED, and nothing is written.
 
 Source: ZN:preferred-election, KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
-Differs: a partition that never had a leader is answered as one that cannot have one, and so is
-every partition if the store fails; Kafka answers neither.
+Differs: for a partition that never had a leader the response has the error of the last column, and
+for a failed store UNKNOWN_SERVER_ERROR; Kafka sends no response.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNCLEAN_RULE = "OfflinePartitionLeaderElectionStrategy(true)"
 
 
 class PartitionElection(NamedTuple):
-    """The result for one partition: the elected leader, or why there is none."""
+    """The result for one partition: the elected leader, or an error."""
 
     code: int = NONE
     message: str | None = None
@@ -54,27 +54,27 @@ _NOT_NEEDED = PartitionElection(
 
 
 class RequestedElection:
-    """One request: its partitions, each once, and the kind of election."""
+    """One ElectLeaders request."""
 
     def __init__(
         self, machines: Machines, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> None:
-        """Repeated partitions count once."""
+        """Create the handler of one request; duplicate partitions count once."""
         self._machines = machines
         self._context = machines.context
         self._partitions = list(dict.fromkeys(partitions))
         self._is_unclean = is_unclean
 
     def refusal(self) -> dict[TopicPartition, PartitionElection]:
-        """Return the results of one that is not the controller."""
+        """Return the results of a broker that is not the controller."""
         return dict.fromkeys(self._partitions, PartitionElection(NOT_CONTROLLER))
 
     def failure(self) -> dict[TopicPartition, PartitionElection]:
-        """Return the results when the store failed."""
+        """Return the results after a failure of the metadata store."""
         return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
-        """Hold the elections that are needed; the results are in the order of the request."""
+        """Run the elections that are needed; return the results in the order of the request."""
         results = {partition: self._without_election(partition) for partition in self._partitions}
         elected = await self._machines.partitions.change(
             [partition for partition, result in results.items() if result is None],
@@ -88,7 +88,7 @@ class RequestedElection:
         }
 
     def _without_election(self, partition: TopicPartition) -> PartitionElection | None:
-        """Return the result where no election is held, else None."""
+        """Return the result of a partition that needs or allows no election, else None."""
         context = self._context
         if partition.partition not in context.topics.get(partition.topic, {}):
             return _UNKNOWN
@@ -104,7 +104,7 @@ class RequestedElection:
     def _result(
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
-        """Return the new leader, or the error code of an election that found none."""
+        """Return the elected leader, or the error of a failed election."""
         if isinstance(written, PartitionLeadership):
             return PartitionElection(leader_id=written.state.leader)
         code, rule = (

@@ -1,7 +1,7 @@
-"""AlterPartitionReassignments: begin, replace or cancel reassignments of partitions.
+"""AlterPartitionReassignments: start, replace or cancel reassignments of partitions.
 
-The checks of a request are in `reassignment_rules`, the steps after it in `reassignment`. Of a
-partition that is named twice the last row counts.
+The checks of a request are in `reassignment_rules`, the phases in `reassignment`. If a request has
+a partition twice, the last row counts.
 
 Source: RSN-6, RSN-7, REPL-7, KIP-455; KafkaApis.handleAlterPartitionReassignmentsRequest,
 KafkaController.processApiPartitionReassignment.
@@ -32,7 +32,7 @@ _Row: TypeAlias = "messages.AlterPartitionReassignmentsResponse.ReassignablePart
 
 
 class RequestedReassignment:
-    """Answers AlterPartitionReassignments requests, one event each."""
+    """Handles AlterPartitionReassignments requests, each as one event of the controller."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment, turns: LoopTurns) -> None:
         self._context = machines.context
@@ -46,7 +46,7 @@ class RequestedReassignment:
         )
 
     def failure(self) -> messages.AlterPartitionReassignmentsResponse:
-        """Return the response when the store failed."""
+        """Return the response after a failure of the metadata store."""
         return messages.AlterPartitionReassignmentsResponse(
             error_code=UNKNOWN_SERVER_ERROR, error_message=None
         )
@@ -54,9 +54,9 @@ class RequestedReassignment:
     async def handle(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> messages.AlterPartitionReassignmentsResponse:
-        """Begin the allowed reassignments; the response does not wait for the replicas to move.
+        """Start the permitted reassignments; return without waiting for replicas to catch up.
 
-        Several turns of the loop are one event: no other event changes the decisions.
+        The work takes several turns of the loop within one event: no other event runs in between.
         """
         share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}
@@ -69,7 +69,7 @@ class RequestedReassignment:
                 results[partition] = decision
             else:
                 plan[partition] = decision
-        # The latest request counts, whichever door it came by.
+        # This request replaces one in the znode for the same partition.
         await self._reassignment.node.remove(lambda partition, _target: partition in plan)
         results.update(await self._reassignment.begin(plan))
         return await _response(results, share)
@@ -90,7 +90,7 @@ class RequestedReassignment:
 def _targets(
     request: messages.AlterPartitionReassignmentsRequest,
 ) -> dict[TopicPartition, tuple[int, ...] | None]:
-    """Return the target replicas of each requested partition; None requests a cancellation."""
+    """Return the target replicas of each requested partition; None means a cancellation."""
     return {
         TopicPartition(topic.name, row.partition_index): (
             None if row.replicas is None else tuple(row.replicas)

@@ -1,13 +1,13 @@
-"""Change the states of partitions: read, decide, write at the version read, else read again.
+"""Change the states of partitions: read, decide, write if the version is unchanged, else repeat.
 
 ```
 read state ── newer controller wrote it ──> refused
      │
-  decide ──── may not be ──> refused, with the reason
+  decide ──── not permitted ──> refused, with the reason
      │
  setData if the version is the one read ── BadVersion ──> read again
      │
- note it in the context
+ store it in the context
 ```
 
 Source: CTL-14, C5; KafkaZkClient.updateLeaderAndIsr and its callers' loops.
@@ -27,23 +27,26 @@ from engine.znode.model import Operation, SetData, Stat
 from engine.znode.paths import partition_state_path
 from engine.znode.values import PartitionStateNode, encode_partition_state
 
-#: Decides on one partition: the state to write, None to leave it, or why there is none.
+#: Returns the state to write, None for no change, or the reason for a refusal.
 Decide: TypeAlias = Callable[
     [TopicPartition, PartitionStateNode], "PartitionStateNode | str | None"
 ]
-#: The result for each partition: the present state, or why it was refused.
+#: The result for each partition: its present state, or the reason of a refusal.
 StateResults: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
 
 
 class StateWriter:
-    """Writes states for the machines; one transaction for all partitions of a change."""
+    """Writes states for the state machines, many partitions in one transaction."""
 
     def __init__(self, context: ControllerContext, znodes: GuardedZnodes) -> None:
         self._context = context
         self._znodes = znodes
 
     async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> StateResults:
-        """Decide on each partition and write; raises ControllerMoved."""
+        """Read, decide and write the state of each partition; return the results.
+
+        `decide` is called again after a concurrent write. Raises ControllerMoved.
+        """
         results: StateResults = {}
         remaining = list(partitions)
         while remaining:
@@ -54,9 +57,9 @@ class StateWriter:
     async def write(
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
-        """Write partition states over the versions they were decided on.
+        """Write partition states if their nodes have the version that was read.
 
-        Returns the partitions whose node has a newer version: their decision has to be made again.
+        Returns the partitions whose node has another version: they must be decided again.
         """
         outdated = []
         group_results = await self._znodes.write_groups(
@@ -80,7 +83,7 @@ class StateWriter:
     async def _decide(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Read the partitions' states and return those to write; add the others to `results`."""
+        """Read the states and return those to write; put all other results into `results`."""
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
         share = self._znodes.turns.begin()
@@ -106,7 +109,7 @@ class StateWriter:
     def _note(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Cache a partition's state, with this controller's epoch for the next requests."""
+        """Store a state in the context, with this controller's epoch for later requests."""
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
         self._context.leaderships[partition] = noted
@@ -114,6 +117,6 @@ class StateWriter:
 
 
 def _replacement(partition: TopicPartition, leadership: PartitionLeadership) -> list[Operation]:
-    """Return the write of a partition state, on condition of the version that was read."""
+    """Return the write of a partition state, conditional on the version that was read."""
     data = encode_partition_state(leadership.state)
     return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

@@ -1,4 +1,4 @@
-"""Deletions of topics: they wait, start, continue after a broker came back, and end.
+"""Delete topics; a deletion waits while a replica is offline or reassigned.
 
 ```
 /admin/delete_topics/t ──> queued ── a replica is offline, or is reassigned ──> ineligible
@@ -6,14 +6,14 @@
                              v                              broker up, reassigned <─┘
    1 partitions OFFLINE, then NON_EXISTENT; all brokers get leader −2
    2 replicas on dead brokers DELETION_INELIGIBLE
-   3 the others OFFLINE (StopReplica), then DELETION_STARTED (StopReplica with delete)
+   3 other replicas OFFLINE (StopReplica), then DELETION_STARTED (StopReplica with delete)
                              │ all brokers have answered without an error
                              v
    4 replicas DELETION_SUCCESSFUL, then NON_EXISTENT
-   5 znodes removed, those of the partitions first, the request last
+   5 znodes deleted: those of the partitions first, the request last
 ```
 
-A controller that takes over midway begins again at 1; a repeated deletion is no error.
+A controller that takes over in between begins at 1; the deletion of an absent replica succeeds.
 
 Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 """
@@ -34,7 +34,7 @@ from engine.znode.paths import delete_topic_path, topic_config_path, topic_path
 
 
 class TopicDeletion:
-    """The topics that are to go; only events of the controller call it."""
+    """Runs the deletions of topics; only events of the controller call it."""
 
     def __init__(
         self,
@@ -45,7 +45,10 @@ class TopicDeletion:
         is_enabled: bool,
         on_gone: Callable[[str], None],
     ) -> None:
-        """`on_gone` is called with a topic whose replicas are deleted, before its znodes are."""
+        """Create it without topics.
+
+        `on_gone` is called with a topic whose replicas are deleted, before its znodes are deleted.
+        """
         self._parts = parts
         self._context: ControllerContext = parts.context
         self._partitions = partitions
@@ -55,7 +58,10 @@ class TopicDeletion:
         self.is_enabled = is_enabled
 
     async def init(self, topics: set[str], ineligible: set[str]) -> None:
-        """Resume, after a failover, the topic deletions that were requested before."""
+        """Queue the deletions that were requested before a failover; `ineligible` ones wait.
+
+        Without `delete.topic.enable` the requests are deleted.
+        """
         if not self.is_enabled:
             await self.drop_requests(topics)
             return
@@ -63,16 +69,16 @@ class TopicDeletion:
         self._context.ineligible_for_deletion |= ineligible & self._context.to_delete
 
     async def drop_requests(self, topics: Iterable[str]) -> None:
-        """Remove requests that are not followed."""
+        """Delete the znodes of deletion requests that are not carried out."""
         await self._parts.znodes.delete_all([delete_topic_path(topic) for topic in sorted(topics)])
 
     async def enqueue(self, topics: set[str]) -> None:
-        """Delete topics as soon as they may be."""
+        """Queue topics for deletion, and start those whose replicas are all available."""
         self._context.to_delete |= topics
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Retry the deletion of topics that waited for this event, and for no reassignment.
+        """Make those of `topics` eligible that are queued and not being reassigned; continue.
 
         Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
@@ -83,11 +89,11 @@ class TopicDeletion:
             await self.resume()
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
-        """Mark those of the topics as ineligible that are to be deleted."""
+        """Postpone the deletion of those of `topics` that are queued."""
         self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Note replicas that could not be deleted; their topics wait."""
+        """Set replicas that could not be deleted DELETION_INELIGIBLE, and postpone their topics."""
         failed = self._queued(replicas)
         if failed:
             await self._replicas.change(failed, ReplicaPhase.DELETION_INELIGIBLE)
@@ -95,13 +101,13 @@ class TopicDeletion:
             await self.resume()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Note replicas that brokers have deleted."""
+        """Set replicas that brokers have deleted DELETION_SUCCESSFUL, and continue."""
         done = self._queued(replicas)
         await self._replicas.change(done, ReplicaPhase.DELETION_SUCCESSFUL)
         await self.resume()
 
     async def resume(self) -> None:
-        """End, try again or start the deletions that can be."""
+        """Complete, retry or start each queued deletion as its replicas' phases allow."""
         done, retry, start = [], [], []
         share = self._parts.znodes.turns.begin()
         for topic in sorted(self._context.to_delete):
@@ -126,7 +132,7 @@ class TopicDeletion:
             await self._start(start)
 
     def _phases(self, topic: str) -> set[ReplicaPhase]:
-        """Return the distinct phases of a topic's replicas, which decide the next step."""
+        """Return the set of the phases of a topic's replicas."""
         context = self._context
         return {
             context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
@@ -134,7 +140,7 @@ class TopicDeletion:
         }
 
     def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
-        """Return the replicas that belong to topics being deleted.
+        """Return the assigned replicas of topics that are queued for deletion.
 
         Other deleted replicas were removed by a reassignment.
         """
@@ -147,7 +153,10 @@ class TopicDeletion:
         ]
 
     async def _start(self, topics: list[str]) -> None:
-        """Start deletions: no leader any more, and live replicas are ordered to delete."""
+        """Start deletions.
+
+        Set partitions NON_EXISTENT and order live brokers to delete replicas.
+        """
         context = self._context
         # 1
         unseen = [topic for topic in topics if topic not in context.deletion_started]
@@ -177,7 +186,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _nodes_of(self, topic: str) -> list[str]:
-        """Return the nodes of a topic, children before parents, the request last."""
+        """Return the paths of the nodes to delete, children before parents, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.tree_below(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))
@@ -185,7 +194,7 @@ class TopicDeletion:
         return paths + [path for path in others if stats[path] is not None]
 
     async def _complete(self, topics: list[str]) -> None:
-        """Complete deletions whose replicas are gone: remove the znodes and forget the topics."""
+        """Delete the znodes of topics without replicas, and remove the topics from the context."""
         context = self._context
         znodes = self._parts.znodes
         share = znodes.turns.begin()

@@ -1,13 +1,13 @@
-"""The controller's reaction to topics that are created, extended and deleted.
+"""The controller's events about topics: created, extended, deleted.
 
 | event | work |
 |---|---|
-| topics new, partitions more | partitions NEW, replicas NEW, partitions ONLINE, replicas ONLINE |
-| a topic's node deleted by another writer | it is forgotten |
-| topics to delete | those that exist are queued, requests for others removed |
-| partitions added to a topic to delete | its node is written back without them |
+| new topic, new partition | partitions NEW, replicas NEW, partitions ONLINE, replicas ONLINE |
+| a topic's node deleted by another writer | the topic is removed from the context |
+| topics to delete | existing topics are queued, requests for unknown topics deleted |
+| partitions added to a topic to delete | its node is written without them |
 
-Each event first arms its watch again, then reads all: it never trusts what fired it.
+Each event first sets its watch again, then reads the complete state from the znodes.
 
 Source: CTL-6, CTL-13; Kafka's KafkaController.
 """
@@ -38,10 +38,10 @@ from engine.znode.values import PartitionAssignment, TopicAssignment, encode_top
 
 
 class TopicEvents:
-    """The handlers of events about topics."""
+    """Handles the controller's events about topics."""
 
     def __init__(self, machines: Machines, entropy: Entropy) -> None:
-        """`entropy` draws the ids of topics that have none."""
+        """Create the handlers; `entropy` generates ids for topics without one."""
         self._machines = machines
         self._context = machines.context
         self._client = machines.parts.znodes.client
@@ -49,7 +49,7 @@ class TopicEvents:
         self._entropy = entropy
 
     async def load(self) -> None:
-        """Read all topics after an election, with leaders, ISRs and requested deletions."""
+        """Read all topics, leaders and ISRs after an election, and watch for deletion requests."""
         topics = await self._watched_topics()
         await self._note_topics(await self._read(topics))
         await self._watch_deletions()
@@ -59,7 +59,7 @@ class TopicEvents:
         )
 
     async def load_deletions(self) -> None:
-        """Resume the requested deletions; needs brokers and topics loaded."""
+        """Queue the requested deletions; brokers and topics must be loaded."""
         context = self._context
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
@@ -67,7 +67,7 @@ class TopicEvents:
         await self._machines.deletion.init(requested, waiting)
 
     async def on_topics(self) -> None:
-        """Create the partitions of new topics, and forget topics whose node is deleted."""
+        """Create the partitions of new topics, and remove topics whose node was deleted."""
         stored_names = frozenset(await self._watched_topics())
         for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
@@ -82,7 +82,7 @@ class TopicEvents:
         )
 
     async def on_partitions(self, topic: str) -> None:
-        """Process the partitions that were added to a topic."""
+        """Create the partitions that were added to a topic."""
         if topic not in self._context.topics:
             return
         await self._watch_topic(topic)
@@ -105,7 +105,7 @@ class TopicEvents:
         await self._create(added)
 
     async def on_deletions(self) -> None:
-        """Process requests to delete topics."""
+        """Queue the topics that were requested to be deleted."""
         await self._watch_deletions()
         requested = set(await self._client.children(DELETE_TOPICS))
         deletion = self._machines.deletion
@@ -123,7 +123,7 @@ class TopicEvents:
     # -- watches and reads ---------------------------------------------------------------------
 
     async def _watched_topics(self) -> list[str]:
-        """Set the watch for topic changes, then read the names: no change is missed."""
+        """Watch the list of topics, then return their names."""
         await self._machines.watches.arm_children(
             TOPICS, partial(self._machines.put, "TopicChange", self.on_topics)
         )
@@ -136,7 +136,7 @@ class TopicEvents:
         )
 
     async def _watch_topic(self, topic: str) -> None:
-        """Queue `on_partitions` for the next change of the topic's znode."""
+        """Queue `on_partitions` at the next change of a topic's znode."""
 
         def on_event(event: EventType) -> None:
             if event is EventType.DATA_CHANGED:
@@ -146,24 +146,24 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        """Watch and read topics; those that are gone or cannot be parsed are left out."""
+        """Watch and read topics; leave out those that are absent or cannot be parsed."""
         stored_topics = await read_many(self._read_watched, topics, self._turns)
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
 
     async def _read_watched(self, topic: str) -> StoredTopic | None:
-        """Watch and read a topic; return None if it is gone or cannot be parsed."""
+        """Watch and read a topic; return None if it is absent or cannot be parsed."""
         await self._watch_topic(topic)
         try:
             return await read_topic(self._client, topic)
         except (InvalidZnodeValue, InvalidUuid) as error:
-            # One topic that cannot be parsed does not stop the others.
+            # An invalid node of one topic must not stop the other topics.
             self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
             return None
 
     # -- changes -------------------------------------------------------------------------------
 
     async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
-        """Add topics to the context, with their ids (created if missing) and reassignments."""
+        """Store topics in the context: ids (created if missing), assignments, reassignments."""
         share = self._turns.begin()
         for topic, stored in read.items():
             if share.is_over():
@@ -180,14 +180,14 @@ class TopicEvents:
                     self._context.reassigning.add(partition)
 
     async def _give_id(self, topic: str, stored: StoredTopic) -> bytes:
-        """Write an id to a topic from before 2.8."""
+        """Write a new id into the node of a topic that was created before 2.8; return the id."""
         topic_id = random_topic_id(self._entropy)
         data = encode_topic(stored.assignment._replace(topic_id=uuid_text(topic_id)))
         await self._machines.parts.znodes.write([SetData(topic_path(topic), data, stored.version)])
         return topic_id
 
     async def _create(self, partitions: Iterable[TopicPartition]) -> None:
-        """Bring new partitions and replicas to NEW, then ONLINE; elects the first leaders."""
+        """Bring new partitions and replicas to NEW, then ONLINE, which elects the first leaders."""
         created = list(partitions)
         machines = self._machines
         replicas = self._context.replicas_of(created)
@@ -197,7 +197,7 @@ class TopicEvents:
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
 
     async def _write_back(self, topic: str, stored: StoredTopic) -> None:
-        """Remove partitions from a topic's node that were added during its deletion."""
+        """Write a topic's node without the partitions that were added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))
         except NoNode:

@@ -1,4 +1,4 @@
-"""New ids of topics. Source: REPL-10, C8."""
+"""Generate topic ids. Source: REPL-10, C8."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ _ID_BYTES = 16
 
 
 def random_topic_id(entropy: Entropy) -> bytes:
-    """Return a random id of version 4 whose text begins with no dash, as tools like it.
+    """Return a random UUID of version 4 whose text does not begin with a dash.
+
+    Command line tools would take a leading dash for an option.
 
     Source: org.apache.kafka.common.Uuid.randomUuid.
     """
     while True:
-        # Its version and variant keep it apart from the ids that mean something (none, KRaft).
+        # Version and variant distinguish it from the reserved ids (none, KRaft).
         raw = bytearray(entropy.random_bytes(_ID_BYTES))
         raw[6] = raw[6] & 0x0F | 0x40
         raw[8] = raw[8] & 0x3F | 0x80

@@ -1,4 +1,4 @@
-"""The group coordinator: the groups whose partition of `__consumer_offsets` this broker leads.
+"""The group coordinator of the `__consumer_offsets` partitions that this broker leads.
 
 ```
  Memberships ─ join, sync, heartbeat, leave ──┐
@@ -24,12 +24,13 @@ from engine.host.turns import LoopTurns
 
 
 class GroupCoordinator:
-    """Coordinates groups; its parts serve the requests."""
+    """The group coordinator of one broker; its parts serve the requests."""
 
     def __init__(self, settings: GroupSettings, ports: GroupPorts, turns: LoopTurns) -> None:
-        """Create the parts.
+        """Create the coordinator without any groups.
 
-        Groups are loaded when a partition of the groups' topic gets its leader here.
+        Groups are loaded when this broker becomes the leader of a partition of
+        `__consumer_offsets`.
         """
         clock, log = ports.clock, ports.log
         #: The purgatory of groups; advanced by the broker's timer.
@@ -45,6 +46,9 @@ class GroupCoordinator:
         self.admin = GroupAdmin(self.registry, self.commits, settings, clock)
 
     def stop(self) -> None:
-        """Coordinate nothing any more; waiting members get no response, as connections end."""
+        """Unload all groups and drop their delayed operations; parked requests get no response.
+
+        The caller closes the connections of these requests.
+        """
         self.registry.stop()
         self.delays.stop()

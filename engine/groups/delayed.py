@@ -1,13 +1,13 @@
-"""Operations of groups that wait in the purgatory.
+"""The delayed operations of groups, and the purgatory in which they wait.
 
 | operation | key | completes | at its deadline |
 |---|---|---|---|
-| DelayedJoin | group's join | all members have joined | the others are removed |
+| DelayedJoin | group's join | all members have joined | members that did not join are removed |
 | DelayedJoin of an empty group | group's join | never | waits again if a member joined |
-| DelayedHeartbeat | member | it sent a request, or waits for a response | it is removed |
-| DelayedSync | group's sync | all members have sent SyncGroup | the others are removed |
+| DelayedHeartbeat | member | it sent a request, or a response is pending | the member is removed |
+| DelayedSync | group's sync | all sent SyncGroup | members that did not send it are removed |
 
-The owner passes the condition and the continuation of each; the operation holds only its callbacks.
+`Rebalances` passes the condition and the continuation of each operation as callbacks.
 
 Source: GRP-3 ... GRP-5, GRP-10 ... GRP-12; DelayedJoin, DelayedHeartbeat, DelayedSync of 3.9.1.
 """
@@ -26,7 +26,7 @@ _PURGE_INTERVAL = 1000
 
 
 class GroupOperation(DelayedOperation):
-    """An operation of a group, with its condition and its continuation."""
+    """A delayed operation with a condition and a continuation."""
 
     __slots__ = ("_can_complete", "_completed")
 
@@ -36,9 +36,9 @@ class GroupOperation(DelayedOperation):
         can_complete: Callable[[], bool],
         completed: Callable[[bool], None],
     ) -> None:
-        """`completed` is called once, with whether the deadline passed.
+        """Create an operation that completes by `can_complete` or at `deadline_ms` (monotonic).
 
-        `can_complete` returns whether the condition of the operation is met.
+        `completed(is_expired)` is called once; `is_expired` is True if the deadline completed it.
         """
         super().__init__(deadline_ms)
         self._can_complete = can_complete
@@ -49,29 +49,29 @@ class GroupOperation(DelayedOperation):
         return self._can_complete()
 
     def finish(self) -> None:
-        """Run the continuation; called by the code that completed it."""
+        """Call the continuation; the caller has completed the operation."""
         completed = self._completed
         self.drop()
         completed(self.is_expired)
 
     def drop(self) -> None:
-        """Release the group."""
+        """Release the callbacks, which refer to the group; the continuation is not called."""
         self._can_complete = _always
         self._completed = _nothing
 
 
 def _always() -> bool:
-    """Let an operation whose group was released be over at the next check."""
+    """Return True: the condition of a dropped operation."""
     return True
 
 
 def _nothing(_is_expired: bool) -> None:
-    """Do nothing as an operation ends whose group was released."""
+    """Do nothing: the continuation of a dropped operation."""
     return
 
 
 def _kind_of(key: Hashable) -> str:
-    """Return the purgatory that Kafka has for a key, which begins with its kind."""
+    """Return the name of Kafka's purgatory for the operations of `key`."""
     return "Heartbeat" if isinstance(key, tuple) and key[0] == "member" else "Rebalance"
 
 
@@ -79,7 +79,10 @@ class GroupDelays:
     """The purgatory of one broker's groups."""
 
     def __init__(self, clock: Clock, note_deadline: NoteDeadline) -> None:
-        """`note_deadline` gets the deadline of each operation that begins to wait (monotonic)."""
+        """Create an empty purgatory.
+
+        `note_deadline` gets each new operation's deadline (monotonic).
+        """
         self._clock = clock
         self._note_deadline = note_deadline
         wheel: TimingWheel[GroupOperation] = TimingWheel(clock.monotonic_ms())
@@ -89,11 +92,11 @@ class GroupDelays:
 
     @property
     def delayed_count(self) -> int:
-        """Count the operations that wait."""
+        """Return the number of operations that wait."""
         return self._purgatory.delayed_count
 
     def purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Count what waits, by the names of the two purgatories that Kafka has for it."""
+        """Return the counts of waiting operations by the names of Kafka's two purgatories."""
         none = PurgatoryCount(0, 0)
         return {"Heartbeat": none, "Rebalance": none, **self._purgatory.counts_by(_kind_of)}
 
@@ -104,7 +107,10 @@ class GroupDelays:
         can_complete: Callable[[], bool],
         completed: Callable[[bool], None],
     ) -> None:
-        """Complete now if it can, else at an event under `key` or after `delay_ms`."""
+        """Call `completed` now if `can_complete` is True; else watch `key` for at most `delay_ms`.
+
+        A `check` of `key` evaluates `can_complete` again.
+        """
         deadline_ms = self._clock.monotonic_ms() + delay_ms
         operation = GroupOperation(deadline_ms, can_complete, completed)
         if self._purgatory.try_complete_else_watch(operation, (key,)):
@@ -113,18 +119,18 @@ class GroupDelays:
             self._note_deadline(deadline_ms)
 
     def check(self, key: Hashable) -> None:
-        """Complete the operations under a key that can be by now."""
+        """Complete the operations under `key` whose condition is true."""
         do_each(self._purgatory.check(key), GroupOperation.finish)
 
     def advance(self) -> None:
-        """Complete the operations past their deadline."""
+        """Complete the operations whose deadline has passed."""
         do_each(self._purgatory.advance(self._clock.monotonic_ms()), GroupOperation.finish)
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next (monotonic), None if nothing waits."""
+        """Return the earliest deadline (monotonic), None if no operation waits."""
         return self._purgatory.next_deadline_ms()
 
     def stop(self) -> None:
-        """Drop all waiting operations: the broker stops."""
+        """Drop all waiting operations without calling their continuations."""
         for operation in self._purgatory.drain():
             operation.drop()

@@ -1,14 +1,14 @@
-"""One group: members, generation, the protocol in use. No timers, no log, no responses built here.
+"""One consumer group: its members, generation and protocol. It has no timers and no log.
 
 ```
- Empty ── first join ──> PreparingRebalance ── all joined, or time is over ──> CompletingRebalance
-   ^                        ^   │ none left                                        │ leader's sync
+ Empty ── first join ──> PreparingRebalance ── all joined, or timeout ────────> CompletingRebalance
+   ^                        ^   │ no members                                       │ leader's sync
    └────────────────────────┼───┘                                                  v
                             └──────── join, leave, expiry ────────────────────── Stable
 ```
 
 Source: GRP-2, GRP-6; GroupMetadata.scala of 3.9.1.
-Differs: members are in the order in which they joined; Kafka's are in that of a hash table.
+Differs: members are in the order in which they joined; Kafka's are in the order of a hash table.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ class Group:
         self.state = state
         self.state_timestamp_ms = now_ms
         self.generation_id = 0
-        #: "consumer" for consumers; None for a group without members that only commits offsets.
+        #: "consumer" for consumers; None for a group that never had members and only commits
+        #: offsets.
         self.protocol_type: str | None = None
         #: The assignor of the present generation, None before the first.
         self.protocol_name: str | None = None
         #: Member that computes the assignment. None without members.
         self.leader_id: str | None = None
-        #: Topics of the subscriptions of all members. None if they cannot be known.
+        #: Topics of the subscriptions of all members. None if a subscription cannot be parsed.
         self.subscribed_topics: frozenset[str] | None = None
         self.members: dict[str, GroupMember] = {}
         #: The member id of each group instance id (KIP-345).
         self.static_members: dict[str, str] = {}
-        #: Ids that were given to clients which have not joined with them yet (KIP-394).
+        #: Ids that clients got with MEMBER_ID_REQUIRED and have not joined with yet (KIP-394).
         self.pending_members: set[str] = set()
         #: Members of this generation whose SyncGroup has not come yet: they are removed when its
         #: deadline passes.
@@ -69,34 +70,37 @@ class Group:
     # States
 
     def is_in(self, *states: GroupState) -> bool:
-        """Return whether the group is in one of some states."""
+        """Return whether the group's state is one of `states`."""
         return self.state in states
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
-        """Enter a state; asserts that the table of previous states allows it."""
+        """Set the state and its time; asserts that the transition is valid."""
         assert self.state in VALID_PREVIOUS_STATES[state], f"{self.group_id}: {self.state}, {state}"
         self.state = state
         self.state_timestamp_ms = now_ms
 
     @property
     def can_rebalance(self) -> bool:
-        """Return whether a rebalance may begin now."""
+        """Return whether the group's state allows a transition to PreparingRebalance."""
         return self.state in VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Return the longest time that a member may take to rejoin."""
+        """Return the longest rebalance timeout of the members, 0 without members."""
         return max((m.timeouts.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Return whether no other member is waited for in a rebalance."""
+        """Return whether every member has a parked JoinGroup and no assigned id is unused."""
         return len(self.members) == self.awaiting_join_count and not self.pending_members
 
     # Members
 
     def add(self, member: GroupMember, join: Promise[JoinResult] | None) -> None:
-        """Add a member; the first one gives the protocol type, and leads."""
+        """Add a member and park its JoinGroup, if any.
+
+        The first member sets the protocol type. A group without a leader takes this one.
+        """
         if not self.members:
             self.protocol_type = member.protocol_type
         if self.leader_id is None:
@@ -110,7 +114,10 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, or a pending id; if it led, the next member leads."""
+        """Remove a member or a pending id.
+
+        The next member becomes the leader if the leader is removed.
+        """
         member = self.members.pop(member_id, None)
         if member is not None:
             self._supported.subtract({protocol.name for protocol in member.protocols})
@@ -131,7 +138,10 @@ class Group:
         timeouts: Timeouts,
         join: Promise[JoinResult] | None,
     ) -> None:
-        """Update a member by the request with which it joins again."""
+        """Set the protocols and timeouts of a member that joins again, and park its JoinGroup.
+
+        `join` is None for a JoinGroup that is not parked.
+        """
         self._supported.subtract({protocol.name for protocol in member.protocols})
         member.protocols, member.timeouts = protocols, timeouts
         self._supported.update({protocol.name for protocol in protocols})
@@ -139,7 +149,10 @@ class Group:
             self.await_join(member, join)
 
     def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> GroupMember:
-        """Set a static member's new id after its client restarted; the old id is fenced."""
+        """Give a static member a new id after a restart of its client, and return the member.
+
+        Parked requests with the old id are answered FENCED_INSTANCE_ID.
+        """
         member = self.members.pop(old_id)
         self.answer_join(member, JoinResult(old_id, FENCED_INSTANCE_ID))
         answer_sync(member, SyncResult(FENCED_INSTANCE_ID))
@@ -151,13 +164,13 @@ class Group:
         return member
 
     def await_join(self, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Park a member's JoinGroup; an earlier one that is parked never gets a response."""
+        """Park a member's JoinGroup; a JoinGroup that was parked before never gets a response."""
         if member.join is None:
             self.awaiting_join_count += 1
         member.join = join
 
     def answer_join(self, member: GroupMember, result: JoinResult) -> bool:
-        """Answer a member's parked JoinGroup; returns whether there was one."""
+        """Answer a member's parked JoinGroup; return False if none is parked."""
         join, member.join = member.join, None
         if join is None:
             return False
@@ -166,7 +179,10 @@ class Group:
         return True
 
     def error_of_member(self, member_id: str, group_instance_id: str | None) -> int:
-        """Return why a request may not come from this member, 0 if it may."""
+        """Return the error code of a request with this member id and instance id, 0 if both match.
+
+        UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if the static member has another id.
+        """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:
@@ -199,7 +215,10 @@ class Group:
     # Generations
 
     def elect_joined_leader(self) -> bool:
-        """Elect a leader that has joined if the present one has not; False if no member has."""
+        """Return True if the leader has joined; else make the first joined member the leader.
+
+        Also True for a group without a leader. False if no member has joined.
+        """
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is None or leader.join is not None:
             return True
@@ -210,7 +229,7 @@ class Group:
         return False
 
     def begin_generation(self, now_ms: int) -> None:
-        """Begin the next generation of the joined members; without members the group is Empty."""
+        """Increment the generation: CompletingRebalance with members, Empty without."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -223,11 +242,14 @@ class Group:
             self.transition_to(GroupState.EMPTY, now_ms)
 
     def restore_subscriptions(self) -> None:
-        """Compute the subscribed topics of a group that was loaded."""
+        """Set `subscribed_topics` of a group that was loaded from the log."""
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:
-        """Return the topics that members subscribe to; None if they cannot be known."""
+        """Return the topics that members subscribe to.
+
+        None if the subscriptions cannot be parsed.
+        """
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not self.members:
@@ -238,7 +260,7 @@ class Group:
         return subscribed_topics(member.metadata(name) for member in self.members.values())
 
     def joined(self, member: GroupMember) -> JoinResult:
-        """Return the response to a member's JoinGroup in this generation."""
+        """Return the JoinGroup response of a member in the present generation."""
         return JoinResult(
             member.member_id,
             generation_id=self.generation_id,
@@ -249,7 +271,7 @@ class Group:
         )
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return all members with their subscriptions, for the leader."""
+        """Return all members with their subscriptions, for the response to the group's leader."""
         name = self.protocol_name
         assert name is not None, f"{self.group_id} has no protocol"
         return tuple(
@@ -259,7 +281,7 @@ class Group:
 
 
 def answer_sync(member: GroupMember, result: SyncResult) -> bool:
-    """Answer a member's parked SyncGroup; returns whether there was one."""
+    """Answer a member's parked SyncGroup; return False if none is parked."""
     sync, member.sync = member.sync, None
     if sync is None:
         return False

@@ -1,8 +1,8 @@
 """The administration of groups: list, describe, delete, expire.
 
-A group without members ends once its last committed offset has expired. Its offsets expire
-`offsets.retention.minutes` after it became empty; offsets of clients that are not members, after
-they were committed; offsets of topics that a stable group does not subscribe to any more, too.
+A group without members is removed once its last committed offset has expired. Its offsets expire
+`offsets.retention.minutes` after it became empty. If it never had members, or if a stable group no
+longer subscribes to the topic, an offset expires that long after its commit.
 
 Source: GRP-18; GroupCoordinator.handleListGroups, handleDescribeGroup, handleDeleteGroups,
 GroupMetadataManager.cleanupGroupMetadata, GroupMetadata.removeExpiredOffsets of 3.9.1; KIP-496.
@@ -33,7 +33,7 @@ from engine.model import TopicPartition
 
 
 class DescribedMember(NamedTuple):
-    """A member as DescribeGroups shows it."""
+    """One member in DescribeGroups."""
 
     member_id: str
     group_instance_id: str | None
@@ -44,7 +44,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as DescribeGroups shows it."""
+    """One group in DescribeGroups."""
 
     error_code: int
     state: str = ""
@@ -54,7 +54,7 @@ class DescribedGroup(NamedTuple):
 
 
 class ListedGroup(NamedTuple):
-    """A group as ListGroups shows it."""
+    """One group in ListGroups."""
 
     group_id: str
     protocol_type: str
@@ -62,7 +62,7 @@ class ListedGroup(NamedTuple):
 
 
 class GroupAdmin:
-    """Serves the administration of groups."""
+    """Lists, describes, deletes and expires groups."""
 
     def __init__(
         self,
@@ -77,7 +77,10 @@ class GroupAdmin:
         self._clock = clock
 
     def list_groups(self) -> tuple[int, list[ListedGroup]]:
-        """Return an error code, and the groups that this broker coordinates, in Kafka's order."""
+        """Return an error code and the groups of this coordinator, in Kafka's order.
+
+        While a partition is loading, the code is COORDINATOR_LOAD_IN_PROGRESS and the list partial.
+        """
         if self._registry.is_stopped:
             return COORDINATOR_NOT_AVAILABLE, []
         code = COORDINATOR_LOAD_IN_PROGRESS if self._registry.is_loading else 0
@@ -90,14 +93,14 @@ class GroupAdmin:
         ]
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Return a group; an unknown one is Dead."""
+        """Return a group; a group that does not exist has the state Dead and no error."""
         code = self._registry.refusal(group_id, may_be_empty=True)
         if code:
             return DescribedGroup(code)
         group = self._registry.groups.get(group_id)
         if group is None:
             return DescribedGroup(0, GroupState.DEAD.value)
-        # Subscriptions and assignments are those of a generation that is complete.
+        # Only a Stable group has complete subscriptions and assignments.
         name = group.protocol_name if group.is_in(GroupState.STABLE) else None
         members = tuple(
             DescribedMember(
@@ -112,7 +115,7 @@ class GroupAdmin:
         return DescribedGroup(0, group.state.value, group.protocol_type or "", name or "", members)
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, int]:
-        """Delete groups without members, and their offsets; return an error code for each."""
+        """Delete groups without members, and their offsets; return an error code for each group."""
         return {group_id: self._delete_one(group_id) for group_id in group_ids}
 
     def _delete_one(self, group_id: str) -> int:
@@ -129,9 +132,9 @@ class GroupAdmin:
         return 0
 
     def expire(self) -> Iterator[None]:
-        """Delete the offsets whose time is over, and the groups of which nothing is left.
+        """Delete expired offsets, and Empty groups without offsets.
 
-        Work in steps, one for each group.
+        A generator that handles one group for each step.
         """
         for group in tuple(self._registry.groups.values()):
             if not group.is_in(GroupState.DEAD):
@@ -145,7 +148,7 @@ class GroupAdmin:
             self._commits.remove(group, [p for p in group.offsets.known() if p.topic in deleted])
 
     def _expired(self, group: Group) -> list[TopicPartition]:
-        """Return the expired offsets; the group's state determines when each one expires."""
+        """Return the partitions of a group whose committed offset has expired."""
 
         def since_commit(committed: CommittedOffset) -> int:
             return committed.commit_ms
@@ -177,10 +180,10 @@ class GroupAdmin:
 
 
 def _is_not_in(topics: frozenset[str], topic: str) -> bool:
-    """Return whether the group does not subscribe to a topic: its offsets may expire."""
+    """Return whether the group does not subscribe to `topic`: its offsets may expire."""
     return topic not in topics
 
 
 def _always(_topic: str) -> bool:
-    """Let the offsets of every topic expire: the group subscribes to none."""
+    """Return True: the offsets of every topic may expire."""
     return True

@@ -1,14 +1,14 @@
-"""The offsets that a group has committed, and those on their way into the log.
+"""The committed offsets of a group, and its commits that are not written or not decided yet.
 
 ```
  commit ── appended, waits for the in-sync replicas ──> pending ── written ──> committed
-                                                           └───── failed ────> forgotten
+                                                           └───── failed ────> dropped
  commit in a transaction ── appended ──> pending, by its producer ── marker: commit ──> committed
-                                                                        └──── abort ──> forgotten
+                                                                        └──── abort ──> dropped
 ```
 
-Of two commits for a partition the one later in the log counts, whichever is answered first; once a
-tombstone is written no commit before it counts. A transaction's commit that is decided after a
+Of two commits for a partition the later one in the log counts, in any order of their responses. A
+commit before a tombstone does not count. A transactional commit whose marker comes after the
 tombstone counts, as it does when the log is loaded.
 
 Source: GRP-13, GRP-18; GroupMetadata.scala of 3.9.1; KIP-98, KIP-447.
@@ -25,7 +25,7 @@ NO_OFFSET = -1
 
 
 class CommittedOffset(NamedTuple):
-    """A position that a consumer committed; `expire_ms` only where its client set a retention."""
+    """A committed offset; `expire_ms` is None unless its client set a retention."""
 
     offset: int
     leader_epoch: int = -1
@@ -34,21 +34,22 @@ class CommittedOffset(NamedTuple):
     expire_ms: int | None = None
 
 
-#: The fields of a committed offset, then where in the log it was written. Plain tuples: garbage
-#: collections pass over those of numbers and texts, a million of them in a coordinator, and never
-#: over named tuples.
+#: The fields of a committed offset, then its log offset. A plain tuple: the garbage collector
+#: untracks plain tuples of numbers and strings, a million in a coordinator, but not named tuples.
 WrittenOffset: TypeAlias = tuple[int, int, str, int, int | None, int]
 
 
 class _Undecided(NamedTuple):
+    """A commit of an open transaction."""
+
     committed: CommittedOffset
-    #: Where in the log it was written.
+    #: Its offset in the log; _NOT_WRITTEN before it is appended.
     log_offset: int
 
 
-#: Where a commit was written that is on its way into the log.
+#: Log offset of a commit that is not appended yet.
 _NOT_WRITTEN = -1
-#: The place of the last field in `WrittenOffset`.
+#: Index of the last field of `WrittenOffset`.
 _LOG_OFFSET: Final = 5
 
 
@@ -58,60 +59,60 @@ class GroupOffsets:
     __slots__ = ("_committed", "_pending", "_tombstones", "_transactional")
 
     def __init__(self) -> None:
-        """Begin without offsets."""
-        #: Offsets that all in-sync replicas have, each with its position in the log.
+        """Create an empty set of offsets."""
+        #: Offsets that all in-sync replicas have, each with its log offset.
         self._committed: dict[TopicPartition, WrittenOffset] = {}
-        #: Offsets that are appended, and wait for in-sync replicas.
+        #: Commits that wait until the in-sync replicas have them.
         self._pending: dict[TopicPartition, CommittedOffset] = {}
-        #: Position of the tombstone of each partition removed while commits waited for replicas:
-        #: such a commit, written before it, must not come back. Kept until a later commit is
+        #: Log offset of the tombstone of each partition removed while a commit was pending: such a
+        #: commit, written before the tombstone, must not count. Kept until a later commit is
         #: written.
         self._tombstones: dict[TopicPartition, int] = {}
-        #: Commits of open transactions by producer id and partition; no reader sees them before a
-        #: commit marker.
+        #: Commits of open transactions by producer id and partition; they count after a commit
+        #: marker.
         self._transactional: dict[int, dict[TopicPartition, _Undecided]] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nothing is committed, and nothing on its way."""
+        """Return whether the group has no committed, pending or transactional offset."""
         return not self._committed and not self._pending and not self._transactional
 
     @property
     def committed_count(self) -> int:
-        """Return how many partitions have a committed offset."""
+        """Return the number of partitions with a committed offset."""
         return len(self._committed)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Return whether a commit for a partition is not decided yet."""
+        """Return whether a commit for the partition is pending, in or out of a transaction."""
         return partition in self._pending or any(
             partition in pending for pending in self._transactional.values()
         )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
-        """Return the committed offset of a partition."""
+        """Return the committed offset of a partition, None if it has none."""
         written = self._committed.get(partition)
         return None if written is None else _committed(written)
 
     def all(self) -> dict[TopicPartition, CommittedOffset]:
-        """Return all that is committed."""
+        """Return the committed offsets of all partitions."""
         return {partition: _committed(written) for partition, written in self._committed.items()}
 
     def known(self) -> list[TopicPartition]:
-        """Return the partitions that have an offset, committed or on its way in no transaction."""
+        """Return the partitions with a committed offset or a pending non-transactional commit."""
         return list(self._committed | self._pending)
 
     def is_known(self, partition: TopicPartition) -> bool:
-        """Return whether a partition has an offset, committed or on its way in no transaction."""
+        """Return True for a partition with a committed or a pending non-transactional offset."""
         return partition in self._committed or partition in self._pending
 
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
-        """Note commits before they are appended."""
+        """Register commits as pending before they are appended."""
         self._pending.update(offsets)
 
     def completed(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that is written, unless its tombstone is in the log as well."""
+        """Apply a commit that the in-sync replicas have, unless a tombstone follows in the log."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
         if self._tombstones:
@@ -123,7 +124,7 @@ class GroupOffsets:
     def completed_fast(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that no replica was waited for, as `prepare` and `completed` do."""
+        """Apply a commit that was written at once: the same as `prepare`, then `completed`."""
         if self._pending:
             self._pending.pop(partition, None)
         if self._tombstones:
@@ -134,7 +135,7 @@ class GroupOffsets:
             self._committed[partition] = (*committed, log_offset)
 
     def failed(self, partition: TopicPartition, committed: CommittedOffset) -> None:
-        """Forget a commit that could not be written."""
+        """Remove a pending commit that was not written."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
 
@@ -143,7 +144,7 @@ class GroupOffsets:
     def prepare_in_transaction(
         self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]
     ) -> None:
-        """Note commits of a transaction before they are appended."""
+        """Register transactional commits before they are appended."""
         pending = self._transactional.setdefault(producer_id, {})
         for partition, committed in offsets.items():
             pending[partition] = _Undecided(committed, _NOT_WRITTEN)
@@ -151,10 +152,10 @@ class GroupOffsets:
     def appended_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
     ) -> None:
-        """Note that a transactional commit is appended; `at` is its offset in the log."""
+        """Set the log offset `at` of a transactional commit that is appended."""
         pending = self._transactional.get(producer_id)
         if pending is None or partition not in pending:
-            # The transaction has ended meanwhile.
+            # The marker was written before the append completed.
             return
         if pending[partition].log_offset < at:
             pending[partition] = _Undecided(committed, at)
@@ -162,7 +163,7 @@ class GroupOffsets:
     def failed_in_transaction(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset
     ) -> None:
-        """Forget a commit of a transaction that could not be written."""
+        """Remove a transactional commit that was not written."""
         pending = self._transactional.get(producer_id)
         if pending is not None and partition in pending:
             if pending[partition].committed == committed:
@@ -172,11 +173,11 @@ class GroupOffsets:
 
     @property
     def open_producers(self) -> list[int]:
-        """Return the ids of the producers whose commits are not decided."""
+        """Return the ids of the producers whose transactions have undecided commits."""
         return list(self._transactional)
 
     def has_pending_of(self, producer_id: int) -> bool:
-        """Return whether commits of a producer's transaction are not decided."""
+        """Return whether the producer's transaction has undecided commits of this group."""
         return producer_id in self._transactional
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
@@ -187,27 +188,29 @@ class GroupOffsets:
                 self.put(partition, committed, log_offset)
 
     def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
-        """Apply a commit from the log, unless a later one is known."""
+        """Set a committed offset, unless the partition has one with a later log offset."""
         self.put_written(partition, (*committed, log_offset))
 
     def put_written(self, partition: TopicPartition, written: WrittenOffset) -> None:
-        """Apply a commit from the log, unless a later one is known; `put` for very many."""
+        """Set a committed offset, unless the partition has one with a later log offset.
+
+        The same as `put` without a conversion, for loads of very many offsets.
+        """
         known = self._committed.get(partition)
         if known is None or known[_LOG_OFFSET] < written[_LOG_OFFSET]:
             self._committed[partition] = written
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget committed offsets, and those on their way in no transaction."""
+        """Remove committed offsets and pending non-transactional commits of `partitions`."""
         for partition in partitions:
             self._committed.pop(partition, None)
             if self._pending.pop(partition, None) is not None:
                 self._tombstones[partition] = _NOT_WRITTEN
 
     def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
-        """Forget a commit that is older than the tombstone at `log_offset`.
+        """Remove a committed offset that is in the log before the tombstone at `log_offset`.
 
-        Commits before the tombstone may still wait for replicas, and must not return when these are
-        in sync.
+        A commit before the tombstone may still be pending; it is not applied once it is written.
         """
         if partition in self._tombstones:
             self._tombstones[partition] = log_offset
@@ -223,9 +226,9 @@ class GroupOffsets:
         base_ms: Callable[[CommittedOffset], int],
         may_expire: Callable[[str], bool],
     ) -> list[TopicPartition]:
-        """Return the partitions of topics that may expire whose offsets are too old.
+        """Return the partitions with an expired offset, of topics for which `may_expire` is True.
 
-        `base_ms` is the wall time from which the retention of an offset is counted.
+        `base_ms` returns the wall time from which the retention of an offset counts.
         """
         return [
             partition
@@ -237,7 +240,7 @@ class GroupOffsets:
 
 
 def _committed(written: WrittenOffset) -> CommittedOffset:
-    """Return a committed offset without its place in the log."""
+    """Return the committed offset without its log offset."""
     return new_tuple(CommittedOffset, written[:_LOG_OFFSET])
 
 
@@ -247,7 +250,7 @@ def _is_past(
     retention_ms: int,
     base_ms: Callable[[CommittedOffset], int],
 ) -> bool:
-    """Return True if a committed offset has outlived its own expiry or `retention_ms`."""
+    """Return True if an offset is past its `expire_ms`, or `retention_ms` after `base_ms`."""
     if committed.expire_ms is not None:
         return now_ms >= committed.expire_ms
     return now_ms - base_ms(committed) >= retention_ms

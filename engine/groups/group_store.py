@@ -1,10 +1,10 @@
-"""Writes groups to their partition of `__consumer_offsets`.
+"""Append the records of groups to their partitions of `__consumer_offsets`.
 
 | append failed with | error of the group |
 |---|---|
 | unknown topic, too few replicas | COORDINATOR_NOT_AVAILABLE |
 | not leader, storage | NOT_COORDINATOR |
-| time is over | REBALANCE_IN_PROGRESS |
+| timeout | REBALANCE_IN_PROGRESS |
 | too large | UNKNOWN_SERVER_ERROR |
 
 Source: GroupMetadataManager.storeGroup of 3.9.1.
@@ -38,7 +38,7 @@ from engine.naming import coordinator_partition
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
-#: The response codes for failed appends of groups and commits alike.
+#: Response codes of failed appends, for groups and for commits.
 LOG_ERRORS = {
     UNKNOWN_TOPIC_OR_PARTITION: COORDINATOR_NOT_AVAILABLE,
     NOT_ENOUGH_REPLICAS: COORDINATOR_NOT_AVAILABLE,
@@ -50,13 +50,16 @@ TOO_LARGE = frozenset((MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_FETCH_S
 
 
 class GroupStore:
-    """Writes groups."""
+    """Appends group records to the log."""
 
     def __init__(self, log: GroupLog) -> None:
         self._log = log
 
     def store_group(self, group: Group, assignments: dict[str, bytes]) -> Promise[int]:
-        """Write a group's generation; promises the error code for its members."""
+        """Append the record of a group's generation.
+
+        Promise 0, or the error code for its members.
+        """
         partition = coordinator_partition(group.group_id, self._log.partition_count())
         try:
             record = group_record(group, assignments)
@@ -66,7 +69,7 @@ class GroupStore:
         written = self._log.append(partition, (record,))
 
         def code(result: Written) -> int:
-            """Return the error code for members, and log it."""
+            """Return the error code for members; log a warning if it is not 0."""
             error_code = _code_for_members(result.error_code)
             if error_code:
                 _log.warning("group %s was not written: error %d", group.group_id, error_code)
@@ -76,7 +79,7 @@ class GroupStore:
 
 
 def _code_for_members(error_code: int) -> int:
-    """Return Kafka's code for members in place of the log's error code."""
+    """Return the error code that members get for the error code of an append."""
     if error_code == REQUEST_TIMED_OUT:
         return REBALANCE_IN_PROGRESS
     if error_code in TOO_LARGE:

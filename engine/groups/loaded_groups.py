@@ -1,4 +1,4 @@
-"""The groups in a partition of `__consumer_offsets`: of each key the last record counts.
+"""Build the groups of a `__consumer_offsets` partition from its log; a key's last record counts.
 
 Source: GroupMetadataManager.doLoadGroupsAndOffsets of 3.9.1; `formats.md` §7.
 """
@@ -32,20 +32,20 @@ _index: Final = Struct(">i").unpack_from
 
 
 class _OffsetKeys(NamedTuple):
-    """The keys of committed offsets that differ in the number of their partition alone."""
+    """The parsed offset keys that are equal except for the partition number."""
 
     topic: str
-    #: By number; shared with other groups of the topic.
+    #: By partition number; shared with the other groups that commit offsets of the topic.
     partitions: dict[int, TopicPartition]
     put: Callable[[TopicPartition, WrittenOffset], None]
 
 
 class LoadedGroups:
-    """Groups and offsets of a partition of `__consumer_offsets`, as far as its log is read."""
+    """The groups and offsets in the records of one partition that were applied up to now."""
 
     def __init__(self) -> None:
-        """Begin before the first record of the log."""
-        #: Groups of the last record of each group id; a tombstone removes one.
+        """Create the empty state before the first record."""
+        #: Groups by id, from the last record of each id; a tombstone removes a group.
         self._groups: dict[str, Group] = {}
         self._offsets: dict[str, GroupOffsets] = {}
         #: Parsed keys by their bytes without the partition: most keys repeat.
@@ -71,7 +71,10 @@ class LoadedGroups:
                 )
 
     def _apply_fast(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Apply committed offsets, the most frequent records; yield all other records in order."""
+        """Apply records of committed offsets, the most frequent kind.
+
+        Yield all other records in order.
+        """
         keys_by_start = self._keys
         for record in records:
             key, value = record.key, record.value
@@ -93,7 +96,10 @@ class LoadedGroups:
             put(partition, (*committed, None, record.offset))
 
     def _new_offset_keys(self, start: bytes) -> _OffsetKeys | None:
-        """Cache and return the parsed offset keys with these first bytes; None for others."""
+        """Parse a key without its partition number, cache and return it.
+
+        None if it is no offset key.
+        """
         names = offset_key_names(start)
         if names is None:
             return None
@@ -104,7 +110,7 @@ class LoadedGroups:
         return keys
 
     def _apply(self, record: Record, open_producer_id: int) -> None:
-        """Apply one record; offsets of an open transaction are added to `pending`."""
+        """Apply one record; commits of an open transaction are added to `pending`."""
         decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
         log_offset = record.offset
         key, value = decoded.key, decoded.value
@@ -119,7 +125,8 @@ class LoadedGroups:
             elif value is None:
                 offsets.remove((partition,))
             else:
-                # A transaction that is committed late does not undo later commits.
+                # A transactional commit with a late marker does not replace a commit later in the
+                # log.
                 offsets.put(partition, committed_of(decoded), log_offset)
         elif is_group(decoded):
             if value is None:
@@ -129,7 +136,7 @@ class LoadedGroups:
                 self._groups[key.group] = group_of(key.group, value)
 
     def groups(self) -> Iterator[Group]:
-        """Yield the groups that have a record, and those that have only committed offsets."""
+        """Yield the groups that have a record, and new groups for ids with offsets only."""
         pending = {group_id for _, group_id, _, _, _ in self.pending}
         for group_id, offsets in self._offsets.items():
             if (not offsets.is_empty or group_id in pending) and group_id not in self._groups:

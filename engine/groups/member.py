@@ -1,4 +1,4 @@
-"""A member of a group, and the responses that it waits for.
+"""A member of a group, with its parked JoinGroup and SyncGroup.
 
 Source: MemberMetadata.scala of 3.9.1.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from engine.host.promise import Promise
 
-#: The member id in the request of a client that has none yet.
+#: The member id that a client without one sends.
 UNKNOWN_MEMBER = ""
 
 
@@ -21,7 +21,7 @@ class Protocol(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """A member as its group's leader sees it in the JoinGroup response."""
+    """One member in the JoinGroup response to the group's leader."""
 
     member_id: str
     group_instance_id: str | None
@@ -29,7 +29,7 @@ class JoinedMember(NamedTuple):
 
 
 class JoinResult(NamedTuple):
-    """The result of a JoinGroup; `members` is empty for all but the leader."""
+    """The result of a JoinGroup; `members` is empty except in the response to the leader."""
 
     member_id: str
     error_code: int = 0
@@ -51,14 +51,14 @@ class SyncResult(NamedTuple):
 
 
 class ClientOfMember(NamedTuple):
-    """A member's client id and host, for descriptions of the group."""
+    """The client id and host of a member, for DescribeGroups."""
 
     client_id: str
     client_host: str
 
 
 class Timeouts(NamedTuple):
-    """A member's session timeout, and its timeout for rejoining."""
+    """A member's rebalance timeout and session timeout."""
 
     rebalance_timeout_ms: int
     session_timeout_ms: int
@@ -67,8 +67,8 @@ class Timeouts(NamedTuple):
 class GroupMember:
     """One member of one group.
 
-    `join` and `sync` are the responses that are parked, None while none is. The session timer
-    does not run against a member that waits for either.
+    `join` and `sync` are the promises of parked requests, None if none is parked. The session timer
+    does not expire a member with a parked request.
     """
 
     __slots__ = (
@@ -94,7 +94,7 @@ class GroupMember:
         protocol_type: str,
         protocols: tuple[Protocol, ...],
     ) -> None:
-        """Begin without assignment; JoinGroup's fields are taken over as they are."""
+        """Create a member without an assignment from the fields of its JoinGroup."""
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.client = client
@@ -104,21 +104,24 @@ class GroupMember:
         self.assignment = b""
         self.join: Promise[JoinResult] | None = None
         self.sync: Promise[SyncResult] | None = None
-        #: Whether the first JoinGroup has no response yet: the client knows no member id to
-        #: heartbeat with.
+        #: True until the first JoinGroup is answered: before, the client has no member id to send
+        #: heartbeats with.
         self.is_new = False
-        #: Set while the operation of the session timer is checked, which completes it: a request
-        #: came, or the member has left.
+        #: Set while the session timer's operation is checked: True completes it, because a request
+        #: came or the member was removed.
         self.is_heartbeat_satisfied = False
 
     @property
     def is_static(self) -> bool:
-        """Return whether the member keeps its place over restarts of its client."""
+        """Return whether the member has an instance id and keeps its assignment over restarts."""
         return self.group_instance_id is not None
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """Return whether the session timer has nothing against the member."""
+        """Return whether the member counts as alive.
+
+        A request came, or a request of it is parked.
+        """
         if self.is_new:
             return self.is_heartbeat_satisfied
         if self.join is not None or self.sync is not None:
@@ -126,13 +129,13 @@ class GroupMember:
         return self.is_heartbeat_satisfied
 
     def metadata(self, protocol_name: str) -> bytes:
-        """Return the subscription for an assignor that the member supports."""
+        """Return the member's subscription for a protocol that it supports."""
         return next(found.metadata for found in self.protocols if found.name == protocol_name)
 
     def matches(self, protocols: tuple[Protocol, ...]) -> bool:
-        """Return whether a repeated join brings the protocols that the member has."""
+        """Return whether a repeated JoinGroup has the same protocols and subscriptions."""
         return protocols == self.protocols
 
     def vote(self, candidates: set[str]) -> str:
-        """Return the candidate that the member lists first."""
+        """Return the first of the member's protocols that is in `candidates`."""
         return next(found.name for found in self.protocols if found.name in candidates)

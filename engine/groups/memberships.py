@@ -1,16 +1,16 @@
-"""Membership of groups: members join, sync, send heartbeats and leave.
+"""Serve JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
 | state | join of a known member | sync | heartbeat |
 |---|---|---|---|
 | Empty | 25 | 25 | 25 |
 | PreparingRebalance | parked | 27 | 27 |
-| CompletingRebalance | answered again if nothing is new, else a rebalance | parked | 0 |
-| Stable | the same for followers; of the leader a rebalance | answered | 0 |
+| CompletingRebalance | same protocols: the same response, else a rebalance | parked | 0 |
+| Stable | the same for followers; a leader's join begins a rebalance | answered | 0 |
 | Dead | 15 | 15 | 15 |
 
-The leader's SyncGroup is written to the log; all that are parked are answered then. Heartbeats are
-accepted in all states with members: a member that learns of a rebalance (27) keeps
-its partitions, and joins again.
+Numbers are error codes. The assignment in the leader's SyncGroup is written to the log, then all
+parked SyncGroups are answered. Heartbeats are accepted in all states with members: a member that
+gets REBALANCE_IN_PROGRESS (27) joins again.
 
 Source: GRP-1, GRP-7, GRP-8, GRP-9, GRP-15, REPL-11; GroupCoordinator of 3.9.1.
 """
@@ -76,7 +76,7 @@ class Memberships:
     # Join
 
     def join(self, request: JoinRequest) -> Promise[JoinResult]:
-        """Serve a JoinGroup; promise its result, once the generation begins."""
+        """Serve a JoinGroup; promise its result, which is kept when the generation begins."""
         code = self._refusal_of_join(request)
         if code:
             return _refused(request.member_id, code)
@@ -98,7 +98,7 @@ class Memberships:
         return response
 
     def _refusal_of_join(self, request: JoinRequest) -> int:
-        """Return why the coordinator or the session timeout refuses a join, 0 if nothing."""
+        """Return the code of a join that coordinator or session timeout refuses, or 0."""
         code = self._registry.refusal(request.group_id)
         if code:
             return code
@@ -108,7 +108,7 @@ class Memberships:
         return 0
 
     def _accepts(self, group: Group, member_id: str) -> bool:
-        """Return True if the group has room for a joining member (group.max.size)."""
+        """Return True if group.max.size leaves room for a joining member."""
         if group.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = group.members.get(member_id)
@@ -118,7 +118,10 @@ class Memberships:
         return member is not None or len(group.members) < self._settings.max_size
 
     def _join_new(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
-        """Serve a join without a member id: add or replace a member, or assign it an id."""
+        """Serve a join without a member id: add a member, replace a static one, or assign an id.
+
+        The result for an assigned id is MEMBER_ID_REQUIRED: the client joins again with it.
+        """
         if group.is_in(GroupState.DEAD):
             return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
         if not group.supports(request.protocol_type, request.protocols):
@@ -136,13 +139,13 @@ class Memberships:
         return self._add(group, member_id, request)
 
     def _new_member_id(self, request: JoinRequest) -> str:
-        """Return instance id or client id with a random UUID, as Kafka's member ids."""
+        """Return the instance id or the client id, a dash and a random UUID, as in Kafka."""
         name = request.group_instance_id
         number = UUID(bytes=self._entropy.random_bytes(16), version=4)
         return f"{request.client.client_id if name is None else name}-{number}"
 
     def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
-        """Add a member to the group; return the promise of its JoinGroup response."""
+        """Add a new member and start a rebalance; return the promise of its JoinGroup response."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,
@@ -164,7 +167,7 @@ class Memberships:
             return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
         if member_id in group.pending_members:
             if request.group_instance_id is not None:
-                # Ids are given out to dynamic members alone: Kafka fails at this one.
+                # Pending ids belong to dynamic members only: Kafka fails with the same error.
                 return _refused(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
             return self._add(group, member_id, request)
         code = group.error_of_member(member_id, request.group_instance_id)
@@ -179,20 +182,20 @@ class Memberships:
         return join
 
     def _may_answer_again(self, group: Group, member: GroupMember, request: JoinRequest) -> bool:
-        """Return True for a repeated join that needs no rebalance: its response was lost."""
+        """Return True if a repeated join gets the response of the present generation again."""
         if group.is_in(GroupState.PREPARING_REBALANCE) or not member.matches(request.protocols):
             return False
-        # The leader of a stable group joins again to have it rebalance.
+        # The leader of a stable group joins again to start a rebalance.
         is_leader = member.member_id == group.leader_id
         return group.is_in(GroupState.COMPLETING_REBALANCE) or not is_leader
 
     # Sync
 
     def sync(self, request: SyncRequest) -> Promise[SyncResult]:
-        """Serve a SyncGroup; promise the member's assignment."""
+        """Serve a SyncGroup; promise the member's assignment, or an error code."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
-            # The group will be there, without this rebalance: its members join again.
+            # The loaded group will not have this rebalance: its members join again.
             code = REBALANCE_IN_PROGRESS
         group = self._registry.groups.get(request.group_id)
         if not code:
@@ -211,7 +214,7 @@ class Memberships:
     def _park_sync(
         self, group: Group, member: GroupMember, assignments: dict[str, bytes]
     ) -> Promise[SyncResult]:
-        """Promise a member's assignment; the sync of the group leader completes all members."""
+        """Park a member's SyncGroup and return its promise; the leader's stores the assignments."""
         sync: Promise[SyncResult] = Promise()
         member.sync = sync
         self._rebalances.restart_session(group, member)
@@ -221,7 +224,7 @@ class Memberships:
         return sync
 
     def _store_assignments(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Store the assignments, then answer the waiting syncs; start a rebalance if it fails."""
+        """Write the assignments, then answer the parked syncs; if it fails, start a rebalance."""
         generation_id = group.generation_id
         stored = self._store.store_group(group, assignments)
 
@@ -244,7 +247,7 @@ class Memberships:
     # Heartbeat
 
     def heartbeat(self, request: MemberRequest) -> int:
-        """Serve a Heartbeat; return its error code."""
+        """Serve a Heartbeat: restart the member's session timer and return the error code."""
         code = self._registry.refusal(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             return 0
@@ -262,7 +265,10 @@ class Memberships:
     # Leave
 
     def leave(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
-        """Remove members; return the group's error code, and one code for each member."""
+        """Remove members (LeaveGroup).
+
+        Return the group's error code and one code for each member.
+        """
         code = self._registry.refusal(group_id)
         if code:
             return code, []
@@ -274,7 +280,7 @@ class Memberships:
         return 0, [self._leave_one(group, member) for member in members]
 
     def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
-        """Remove a member, pending, static or known; return an error code, 0 if removed."""
+        """Remove a dynamic, static or pending member; return an error code, 0 if it was removed."""
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
             # An administrator removes a static member, without its member id.
@@ -295,12 +301,12 @@ class Memberships:
 
 
 def _refused(member_id: str, code: int) -> Promise[JoinResult]:
-    """Promise the error of a join, with the member id that the response names."""
+    """Return a kept promise of a join's error, with the member id of the response."""
     return Promise.of(JoinResult(member_id, code))
 
 
 def _refusal_of_member(group: Group, request: MemberRequest) -> int:
-    """Return why a heartbeat or sync is refused: state, member id or generation; 0 if nothing."""
+    """Return the code of a request that state, member id or generation refuses, or 0."""
     if group.is_in(GroupState.DEAD):
         return COORDINATOR_NOT_AVAILABLE
     if group.is_in(GroupState.EMPTY):
@@ -312,7 +318,7 @@ def _refusal_of_member(group: Group, request: MemberRequest) -> int:
 
 
 def _refusal_of_sync(group: Group, request: SyncRequest) -> int:
-    """Return the error code of a sync that the group's state or protocol refuses, or 0."""
+    """Return the code of a sync that member, generation, protocol or state refuses, or 0."""
     member = MemberRequest(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -1,16 +1,17 @@
-"""Commit, fetch and delete the offsets of groups.
+"""Commit, fetch and delete the committed offsets of groups.
 
 | state | commit of a member | commit without a member |
 |---|---|---|
-| Empty | 25; written if it names no generation | written |
+| Empty | 25 | written |
 | PreparingRebalance, Stable | written | 25 |
-| CompletingRebalance | 27: its partitions may be another's by now | 25 |
+| CompletingRebalance | 27: the partitions may be assigned to another member | 25 |
 | Dead | 15 | 15 |
 
-A commit counts as contact with its member. It is answered once the in-sync replicas have it.
+Numbers are error codes. A commit restarts its member's session timer. It is answered once the
+in-sync replicas have it.
 
-A commit in a transaction is written in any state but Dead, if its member and generation are those
-of the group, or not named; it counts once the transaction is committed (`complete_transaction`).
+A commit in a transaction is written in any state but Dead, if its member and generation are current
+or not sent; it counts once the transaction is committed (`complete_transaction`).
 
 Source: G2, G4, GRP-13, GRP-16, GRP-17; GroupCoordinator.doCommitOffsets, GroupMetadataManager.
 storeOffsets, getOffsets of 3.9.1.
@@ -59,12 +60,12 @@ from engine.model import TopicPartition
 #: An error code for each partition.
 Codes: TypeAlias = dict[TopicPartition, int]
 _NOTHING = CommittedOffset(NO_OFFSET)
-#: Of batches of commits, though no producer writes them; groups and tombstones have none.
+#: Base sequence of batches of commits, though they have no producer; other batches have none.
 _COMMIT_SEQUENCE = 0
 
 
 class OffsetCommits:
-    """The committed offsets of all groups of one broker."""
+    """Serves the committed offsets of all groups of one broker."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class OffsetCommits:
     def commit(
         self, request: MemberRequest, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
-        """Write offsets; promises an error code for each partition."""
+        """Append offsets to the log; promise an error code for each partition."""
         code = self._registry.refusal(request.group_id, may_be_empty=True)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
@@ -91,7 +92,7 @@ class OffsetCommits:
         if group is None:
             if request.generation_id >= 0:
                 return Promise.of(dict.fromkeys(offsets, ILLEGAL_GENERATION))
-            # The group's partitions are assigned elsewhere; Kafka keeps the offsets alone.
+            # The client assigns partitions itself; the group only stores its offsets.
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
         code = self._refusal_of_commit(group, request)
         if code:
@@ -106,10 +107,10 @@ class OffsetCommits:
         key: bytes,
         value: bytes,
     ) -> int | Promise[int] | None:
-        """Commit one offset as `commit` does; the caller has encoded the record's key and value.
+        """Commit one offset as `commit` does, with a record key and value that the caller encoded.
 
-        Returns an error code, or a promise of it while replicas lag. Returns None, with nothing
-        done, if this broker does not coordinate the group or the metadata is too long.
+        Returns an error code, or a promise of it if in-sync replicas have to follow. Returns None,
+        with nothing done, if this broker does not coordinate the group or the metadata is too long.
         """
         group_id, generation_id, _, _ = request
         _, _, metadata, commit_ms, _ = committed
@@ -139,12 +140,15 @@ class OffsetCommits:
         return _stored_one(group, partition, committed, written)
 
     def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
-        """Return the error code of a commit that the group's state refuses, or 0."""
+        """Return the code of a commit that the group's state or the member refuses, or 0.
+
+        Restarts the session timer of a known member.
+        """
         if group.is_in(GroupState.DEAD):
             return COORDINATOR_NOT_AVAILABLE
         if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
             return 0
-        # Who names no member is none.
+        # A commit without a member id has the code UNKNOWN_MEMBER_ID here.
         code = group.error_of_member(request.member_id, request.group_instance_id)
         if code:
             return code
@@ -157,7 +161,7 @@ class OffsetCommits:
     def _store(
         self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
-        """Append the offsets to the group's partition; too long metadata is refused alone."""
+        """Append the offsets; those with too long metadata get OFFSET_METADATA_TOO_LARGE."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             partition: committed
@@ -175,11 +179,10 @@ class OffsetCommits:
         return written.then(lambda result: codes | _stored(group, valid, result))
 
     def make_group(self, group_id: str) -> None:
-        """Add a group without members unless the group exists.
+        """Add a group without members, unless the group exists.
 
-        Transactional commits of a consumer without a group need a group to belong to.
-
-        Source: GroupCoordinator.handleTxnCommitOffsets.
+        A transactional commit needs a group even if its consumer assigns partitions itself. Source:
+        GroupCoordinator.handleTxnCommitOffsets.
         """
         if group_id not in self._registry.groups:
             self._registry.add(Group(group_id, self._clock.wall_ms()))
@@ -190,7 +193,7 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
-        """Write offsets as part of a transaction; promises an error code for each partition."""
+        """Append offsets as records of a transaction; promise an error code for each partition."""
         code = self._registry.refusal(request.group_id)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
@@ -208,7 +211,7 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
-        """Append the offsets as part of a transaction; they are pending until it ends."""
+        """Append the offsets as records of a transaction; they are pending until its marker."""
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             key: row for key, row in offsets.items() if java_length(row.metadata) <= max_length
@@ -236,7 +239,7 @@ class OffsetCommits:
                 else:
                     at = result.base_offset + position
                     group.offsets.appended_in_transaction(producer_id, key, committed, at)
-            # Of a group that is gone nothing is noted, and another may have its id.
+            # Do not record anything for a removed group: a new group may have its id.
             is_gone = group.is_in(GroupState.DEAD)
             if not is_gone and not group.offsets.has_pending_of(producer_id):
                 self._registry.note_ended(producer_id, group_id)
@@ -247,11 +250,11 @@ class OffsetCommits:
     def complete_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Decide the commits of a transaction whose marker is in some partitions of the log."""
+        """Apply or drop the commits of a producer after its marker in `partitions` of the log."""
         self._registry.end_transaction(producer_id, partitions, is_commit=is_commit)
 
     def unstable(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
-        """Return the given partitions that have a commit of an open transaction."""
+        """Return the given partitions for which the group has a pending commit."""
         group = self._registry.groups.get(group_id)
         if group is None:
             return set()
@@ -260,7 +263,7 @@ class OffsetCommits:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None
     ) -> tuple[int, dict[TopicPartition, CommittedOffset]]:
-        """Return an error code, and the committed offsets: of all partitions for None.
+        """Return an error code and the committed offsets of `partitions`, None for all partitions.
 
         A partition without a commit has the offset −1, also in an unknown group.
         """
@@ -277,7 +280,7 @@ class OffsetCommits:
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> tuple[int, Codes]:
         """Delete committed offsets of topics that no member subscribes to.
 
-        Returns an error code of the group, and one for each partition.
+        Returns the group's error code and one code for each partition.
         """
         code = self._registry.refusal(group_id)
         if code:
@@ -292,21 +295,23 @@ class OffsetCommits:
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]
         if free:
-            # A group without offsets ends, but not for a request that names none.
+            # `remove` deletes a group without offsets; an empty request must not.
             self.remove(group, free)
         return 0, codes | dict.fromkeys(free, 0)
 
     def end(self, group: Group) -> None:
-        """Forget a group without members, and all that it has committed."""
+        """Delete a group without members and all its offsets."""
         self.remove(group, group.offsets.known(), ends_group=True)
 
     def remove(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
-        """Delete committed and pending offsets; a group without members and offsets ends.
+        """Delete offsets and write their tombstones.
 
-        Tombstones are written for all of them with acks=1, and no call waits for them: an offset
-        whose tombstone is lost expires again.
+        Delete the group if it is Empty without offsets.
+
+        `ends_group` deletes the group in any case. Tombstones have acks=1, and no call waits for
+        them: an offset whose tombstone is lost expires again.
 
         Source: GroupMetadataManager.cleanupGroupMetadata of 3.9.1.
         Differs: Kafka writes no tombstone for a partition that has only pending commits, and none
@@ -328,12 +333,12 @@ class OffsetCommits:
 
 
 def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
-    """Return the records of commits; raises WireError for one that cannot be written."""
+    """Return the records of commits; raises WireError for a commit that cannot be encoded."""
     return [offset_record(group_id, key, committed) for key, committed in offsets.items()]
 
 
 def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return the partitions whose topics members consume; all if subscriptions are unknown."""
+    """Return the partitions of subscribed topics; all partitions if subscriptions are unknown."""
     if group.is_in(GroupState.EMPTY):
         return []
     topics = group.subscribed_topics
@@ -343,7 +348,7 @@ def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicP
 def _stored(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
-    """Apply the written offsets, or drop them; return the error code for each partition."""
+    """Apply the offsets of an append, or drop them; return the error code of each partition."""
     error_code, base_offset = result
     code = _commit_code(error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
@@ -355,7 +360,7 @@ def _stored(
 def _stored_one(
     group: Group, partition: TopicPartition, committed: CommittedOffset, result: Written
 ) -> int:
-    """Apply a written offset, or drop it; return its error code."""
+    """Apply an offset that was written, or drop it after an error; return its error code."""
     code = _commit_code(result.error_code) if result.error_code else 0
     if group.is_in(GroupState.DEAD):
         return code
@@ -367,7 +372,7 @@ def _stored_one(
 
 
 def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[GroupRecord]]:
-    """Yield tombstones in their order, as many at a time as one batch can take."""
+    """Yield the tombstones in order, in batches of at most TOMBSTONE_BATCH_BYTES_MAX of keys."""
     batch: list[GroupRecord] = []
     left_bytes = TOMBSTONE_BATCH_BYTES_MAX
     for tombstone in tombstones:
@@ -381,10 +386,10 @@ def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[Group
 
 
 def _removed(group: Group, partitions: list[TopicPartition], result: Written) -> None:
-    """Forget the commits that are in the log before their tombstones.
+    """Remove the offsets that are in the log before their tombstones.
 
-    `result` has no base offset if the tombstones were not appended: all commits count then. It has
-    one, with an error, if only replicas lag.
+    A `base_offset` of −1 means that the tombstones were not appended: the commits count. An error
+    with a base offset means only that replicas lag.
     """
     if result.base_offset < 0:
         return
@@ -393,12 +398,12 @@ def _removed(group: Group, partitions: list[TopicPartition], result: Written) ->
 
 
 def _commit_code(code: int) -> int:
-    """Return the client's code for a commit whose append failed with some error, 0 if none."""
+    """Return the client's error code of a commit for the error code of its append, or 0."""
     return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
 
 
 def _refusal_in_transaction(group: Group, request: MemberRequest) -> int:
-    """Return why a transaction may not commit offsets of a group, 0 if it may.
+    """Return the code of a transactional commit that state, member or generation refuses, or 0.
 
     Source: GroupCoordinator.validateOffsetCommit of 3.9.1.
     """

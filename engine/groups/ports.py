@@ -1,4 +1,4 @@
-"""The functions of the broker that the coordinator of groups calls.
+"""The functions of the broker that the group coordinator calls.
 
 Source: D22.
 """
@@ -12,7 +12,7 @@ from engine.host.ports import Clock, Entropy
 from engine.host.promise import Promise
 from engine.records.record import NO_SEQUENCE, Record
 
-#: Called with the deadline (monotonic) of each operation that begins to wait.
+#: Called with the deadline (monotonic) of each new delayed operation.
 NoteDeadline: TypeAlias = Callable[[int], None]
 
 
@@ -24,21 +24,21 @@ class GroupRecord(NamedTuple):
 
 
 class LoadedRecords(NamedTuple):
-    """Some records as they are read; of an open transaction, with the id of its producer."""
+    """Some records of the log; of one open transaction if `open_producer_id` is not −1."""
 
     records: Sequence[Record]
     open_producer_id: int = -1
 
 
 class CommittingProducer(NamedTuple):
-    """A producer whose transaction has committed offsets among its records."""
+    """The producer whose transaction contains an offset commit."""
 
     producer_id: int
     epoch: int
 
 
 class Written(NamedTuple):
-    """The result of an append: Kafka's code, and the offset of its first record."""
+    """The result of an append: Kafka's error code and the offset of its first record."""
 
     error_code: int
     base_offset: int = -1
@@ -56,10 +56,10 @@ class GroupLog(Protocol):
         producer: CommittingProducer | None = None,
         is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append records as one batch; the promise is kept when the ISR has them, or with an error.
+        """Append records as one batch; promise the result once the ISR has them, or after an error.
 
         With a `producer` the records belong to its transaction, and count once that is committed.
-        With `is_awaited` False the leader's log is enough, also below min.insync.replicas (acks=0).
+        `is_awaited` False waits for no other replica and ignores min.insync.replicas.
         """
         ...
 
@@ -68,12 +68,12 @@ class GroupLog(Protocol):
     ) -> int | Written | Promise[Written]:
         """Append one record as `append` does; `now_ms` is the wall time.
 
-        Returns its offset where it is written and no other replica is waited for.
+        Returns the record's offset if it is written and no other replica has to follow.
         """
         ...
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
-        """Read all records with a key in order, at most `LOADED_AT_ONCE` at a time.
+        """Yield all records with a key in order, at most `LOADED_AT_ONCE` at a time.
 
         Records of a committed transaction come at the place of its marker, those of open
         transactions last. Raises ApiError or StorageError if the log cannot be read.
@@ -81,12 +81,15 @@ class GroupLog(Protocol):
         ...
 
     def partition_count(self) -> int:
-        """Return the number of partitions that the topic has, or will have."""
+        """Return the partition count of the topic.
+
+        Before it exists, the count it will be created with.
+        """
         ...
 
 
 class GroupSettings(NamedTuple):
-    """The broker's settings of groups, by Kafka's names."""
+    """The broker's settings of groups."""
 
     min_session_timeout_ms: int
     max_session_timeout_ms: int
@@ -97,7 +100,7 @@ class GroupSettings(NamedTuple):
 
 
 class GroupPorts(NamedTuple):
-    """Everything that the coordinator needs from outside."""
+    """The clock, randomness and functions of the broker that the group coordinator uses."""
 
     clock: Clock
     entropy: Entropy

@@ -9,11 +9,11 @@
 A rebalance:
 
 1. A member that waits for an assignment is answered REBALANCE_IN_PROGRESS and rejoins.
-2. Members are waited for: of a group that was empty for the initial delay, extended by each that
-   joins; else until all have joined, at most the longest rebalance timeout of a member.
-3. A member that has not rejoined is removed, but for static ones: their sessions have to expire.
-4. The next generation begins: each JoinGroup is answered, session timers start again, and SyncGroup
-   of each must come within the rebalance timeout.
+2. The coordinator waits for members: for a group that was Empty the initial delay, extended by each
+   join; else until all have joined, at most the longest rebalance timeout of a member.
+3. A dynamic member that has not rejoined is removed; a static one stays until its session expires.
+4. The next generation begins: each JoinGroup is answered, session timers start again, and each
+   member must send SyncGroup within the rebalance timeout.
 
 Source: GRP-1, GRP-3, GRP-4, GRP-5, GRP-10, GRP-11, GRP-12; GroupCoordinator of 3.9.1.
 """
@@ -63,8 +63,8 @@ class Rebalances:
     def add_member(self, group: Group, member: GroupMember, join: Promise[JoinResult]) -> None:
         """Add a new member and start a rebalance.
 
-        Its client sends no heartbeats before the JoinGroup response, so that its failure would stay
-        unnoticed: the member is removed after NEW_MEMBER_JOIN_TIMEOUT_MS.
+        The client sends no heartbeats before the JoinGroup response: the member is removed after
+        NEW_MEMBER_JOIN_TIMEOUT_MS without one.
         """
         member.is_new = True
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
@@ -81,12 +81,12 @@ class Rebalances:
         timeouts: Timeouts,
         join: Promise[JoinResult],
     ) -> None:
-        """Update a member that joins again; a rebalance begins unless one is under way."""
+        """Update a member that joins again, and start a rebalance if the state allows it."""
         group.update(member, protocols, timeouts, join)
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Assign a member id; forget it if no client joins with it within the session timeout."""
+        """Register an assigned member id; remove it after a session timeout without a join."""
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -96,12 +96,12 @@ class Rebalances:
         )
 
     def _expire_pending(self, group: Group, member_id: str, is_expired: bool) -> None:
-        """Remove a pending member id with which no client has joined in time."""
+        """Remove a pending member id whose session timeout has expired."""
         if is_expired and not group.is_in(GroupState.DEAD) and member_id in group.pending_members:
             self.remove_pending(group, member_id)
 
     def remove_pending(self, group: Group, member_id: str) -> None:
-        """Remove a pending member id."""
+        """Remove a pending member id; this may complete the join phase of a rebalance."""
         group.remove(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.check_join(group)
@@ -109,12 +109,12 @@ class Rebalances:
     # Rebalances
 
     def maybe_prepare(self, group: Group, reason: str) -> None:
-        """Begin a rebalance if the group's state allows it."""
+        """Start a rebalance if the group's state allows it."""
         if group.can_rebalance:
             self._prepare(group, reason)
 
     def _prepare(self, group: Group, reason: str) -> None:
-        """Start a rebalance: fail waiting syncs, and wait for all members to join."""
+        """Start a rebalance: fail parked syncs, then wait for members to join."""
         # 1
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self.fail_syncs(group, REBALANCE_IN_PROGRESS)
@@ -132,7 +132,10 @@ class Rebalances:
             self._wait_for_all(group)
 
     def _wait_initially(self, group: Group, delay_ms: int, left_ms: int) -> None:
-        """Wait for more members of a new group; each new one extends it by up to `left_ms`."""
+        """Wait `delay_ms` for members of an Empty group.
+
+        Each join extends it, in all by `left_ms`.
+        """
 
         def is_over() -> bool:
             return not group.is_in(GroupState.PREPARING_REBALANCE)
@@ -151,7 +154,7 @@ class Rebalances:
         self._delays.wait(_join_key(group), delay_ms, is_over, completed)
 
     def _wait_for_all(self, group: Group) -> None:
-        """Complete the join once all members have joined, at most the rebalance timeout later."""
+        """Complete the join phase once all members have joined, or after the rebalance timeout."""
 
         def is_over() -> bool:
             return not group.is_in(GroupState.PREPARING_REBALANCE) or group.has_all_members_joined
@@ -163,17 +166,20 @@ class Rebalances:
         self._delays.wait(_join_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def check_join(self, group: Group) -> None:
-        """Complete the join of a group if no member is waited for any more."""
+        """Complete the join phase if all members have joined."""
         self._delays.check(_join_key(group))
 
     def _complete_join(self, group: Group) -> None:
-        """Complete the join phase: remove absent members, begin a generation, answer joins."""
+        """End the join phase: remove absent dynamic members, begin a generation, answer the joins.
+
+        If only absent static members are left, wait for another rebalance timeout.
+        """
         # 3
         for member in [m for m in group.members.values() if m.join is None and not m.is_static]:
             group.remove(member.member_id)
             self._end_session(group, member)
         if not group.elect_joined_leader() and group.members:
-            # Only static members that are away are left.
+            # Only static members are left, and none of them has joined.
             self._wait_for_all(group)
             return
         # 4
@@ -192,7 +198,10 @@ class Rebalances:
     # Syncs
 
     def _wait_for_syncs(self, group: Group) -> None:
-        """Wait for the SyncGroup of each member; remove those that exceed the rebalance timeout."""
+        """Wait for the SyncGroup of each member.
+
+        After the rebalance timeout remove the missing ones.
+        """
         generation_id = group.generation_id
 
         def is_over() -> bool:
@@ -218,25 +227,25 @@ class Rebalances:
         self.maybe_prepare(group, "members did not sync in time")
 
     def synced(self, group: Group, member_id: str) -> None:
-        """Note that a member's SyncGroup has come."""
+        """Register that a member sent its SyncGroup."""
         group.pending_sync_members.discard(member_id)
         self._delays.check(_sync_key(group))
 
     def assign(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Send all members their assignments; the group is stable."""
+        """Answer all parked syncs with the assignments; the group becomes Stable."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         self._answer_syncs(group, 0)
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def fail_syncs(self, group: Group, error_code: int) -> None:
-        """Clear all assignments, and complete parked SyncGroups with an error."""
+        """Clear all assignments, and answer the parked syncs with an error."""
         for member in group.members.values():
             member.assignment = b""
         self._answer_syncs(group, error_code)
 
     def _answer_syncs(self, group: Group, error_code: int) -> None:
-        """Answer the waiting syncs; restart the session timers of those answered."""
+        """Answer the parked syncs, and restart the session timers of their members."""
         for member in tuple(group.members.values()):
             result = SyncResult(
                 error_code, group.protocol_type, group.protocol_name, member.assignment
@@ -251,7 +260,10 @@ class Rebalances:
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
-        """Restart a member's session; remove it if `timeout_ms` pass without a heartbeat."""
+        """Restart a member's session timer.
+
+        The member is removed after `timeout_ms` without a request.
+        """
         key = _member_key(group, member.member_id)
         member.is_heartbeat_satisfied = True
         self._delays.check(key)
@@ -271,17 +283,17 @@ class Rebalances:
         self._delays.wait(key, timeout_ms, is_over, completed)
 
     def _end_session(self, group: Group, member: GroupMember) -> None:
-        """End the wait for heartbeats of a member that is not in the group here any more."""
+        """Cancel the session timer of a member that was removed or that was unloaded."""
         member.is_heartbeat_satisfied = True
         self._delays.check(_member_key(group, member.member_id))
 
     def remove_member(self, group: Group, member: GroupMember) -> None:
-        """Remove a member that leaves; the others rebalance."""
+        """Remove a member that leaves, and start a rebalance of the remaining members."""
         self._remove_and_rebalance(group, member)
         self._end_session(group, member)
 
     def _remove_and_rebalance(self, group: Group, member: GroupMember) -> None:
-        """Remove a member, and start a rebalance of the others; the caller ends its session.
+        """Remove a member and start a rebalance; the caller cancels its session timer.
 
         A parked JoinGroup of the member gets UNKNOWN_MEMBER_ID. Source: removeMemberAndUpdateGroup.
         """
@@ -295,18 +307,21 @@ class Rebalances:
     # Groups that come and go with their partition
 
     def loaded(self, group: Group) -> None:
-        """Start the session timers of a group that was loaded, and may have been used since."""
+        """Start the session timers of a group that was loaded.
+
+        A group with more than group.max.size members is rebalanced.
+        """
         if len(group.members) > self._settings.max_size:
             self.maybe_prepare(group, "the group is over its capacity")
         for member in tuple(group.members.values()):
-            # The timer of one that has joined since is longer.
+            # A member that joined since the load has the longer timer of `add_member`.
             if not member.is_new:
                 self.restart_session(group, member)
 
     def unloaded(self, group: Group) -> None:
-        """Complete all parked requests of a group that another broker coordinates now.
+        """Answer all parked requests of a Dead group, which another broker coordinates now.
 
-        The group is Dead; members get NOT_COORDINATOR, and find the new coordinator.
+        Members get NOT_COORDINATOR, and find the new coordinator.
         """
         group.pending_sync_members.clear()
         for member in tuple(group.members.values()):

@@ -1,4 +1,4 @@
-"""Groups and committed offsets as records of `__consumer_offsets`.
+"""Encode and decode groups and committed offsets as records of `__consumer_offsets`.
 
 | record | key | value |
 |---|---|---|
@@ -39,12 +39,12 @@ _GROUP_VALUE = 3
 _NO_TIME = -1
 _INDEX: Final = Struct(">i")
 _index: Final = _INDEX.pack
-#: Metadata up to this length has a value that is written by hand, as of a consumer without any.
+#: Up to this length of metadata `offset_value_fast` encodes the value.
 _SHORT_METADATA_MAX: Final = 126
 
 
 class UnknownGroupRecord(EngineError):
-    """A record of `__consumer_offsets` is of a kind that this broker does not keep, or damaged."""
+    """A record of `__consumer_offsets` is damaged, or of an unknown kind."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a record of __consumer_offsets cannot be read: {reason}")
@@ -54,7 +54,7 @@ class UnknownGroupRecord(EngineError):
 def offset_record(
     group_id: str, partition: TopicPartition, committed: CommittedOffset | None
 ) -> GroupRecord:
-    """Return the record of a committed offset; a tombstone for None."""
+    """Return the record of a committed offset; a tombstone if `committed` is None."""
     key = _offset_key_start(group_id, partition.topic) + _index(partition.partition)
     if committed is None:
         return GroupRecord(key, None)
@@ -73,18 +73,18 @@ def offset_record(
 
 @lru_cache(maxsize=COMMIT_HEADS_KEPT)
 def _offset_key_start(group_id: str, topic: str) -> bytes:
-    """Return the key of an offset up to the number of the partition, which ends it."""
+    """Return the encoded key of an offset without the partition number at its end."""
     key = messages.OffsetCommitKey(group=group_id, topic=topic)
     return encode_key(key, _OFFSET_TYPE)[: -_INDEX.size]
 
 
 def group_tombstone(group_id: str) -> GroupRecord:
-    """Return the record that ends a group."""
+    """Return the tombstone that removes a group."""
     return GroupRecord(encode_key(messages.GroupMetadataKey(group=group_id), _GROUP_TYPE), None)
 
 
 def group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
-    """Return the record of a group's generation, with its members' assignments."""
+    """Return the record of a group's generation, with the assignments of its members."""
     key = messages.GroupMetadataKey(group=group.group_id)
     name = group.protocol_name
     value = messages.GroupMetadataValue(
@@ -113,7 +113,7 @@ def group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
 
 
 def decode_group_record(record: GroupRecord) -> CoordinatorRecord:
-    """Decode a record; raises UnknownGroupRecord."""
+    """Decode a record of `__consumer_offsets`; raises UnknownGroupRecord."""
     try:
         return decode_coordinator_record("offsets", record.key, record.value, allows_more=True)
     except WireError as error:
@@ -121,17 +121,17 @@ def decode_group_record(record: GroupRecord) -> CoordinatorRecord:
 
 
 def is_offset(record: CoordinatorRecord) -> bool:
-    """Return whether a record is of a committed offset."""
+    """Return whether the record has a committed offset or is its tombstone."""
     return record.type in _OFFSET_TYPES
 
 
 def is_group(record: CoordinatorRecord) -> bool:
-    """Return whether a record is of a group."""
+    """Return whether the record has a group or is its tombstone."""
     return record.type == _GROUP_TYPE
 
 
 def committed_of(record: CoordinatorRecord) -> CommittedOffset:
-    """Return the offset in a record that is no tombstone."""
+    """Return the committed offset of an offset record; asserts that it is no tombstone."""
     value = record.value
     assert value is not None, "a tombstone has no offset"
     assert isinstance(value, messages.OffsetCommitValue), value.message_name
@@ -146,9 +146,9 @@ def committed_of(record: CoordinatorRecord) -> CommittedOffset:
 
 
 def group_of(group_id: str, value: messages.GroupMetadataValue) -> Group:
-    """Return a group as its record has it: Stable, or Empty without members.
+    """Return the group of a record: Stable with members, Empty without.
 
-    Raises UnknownGroupRecord for members that nothing was agreed with.
+    Raises UnknownGroupRecord for members without a protocol.
     """
     if value.members and value.protocol is None:
         raise UnknownGroupRecord(f"group {group_id} has members and no protocol")
@@ -157,7 +157,7 @@ def group_of(group_id: str, value: messages.GroupMetadataValue) -> Group:
     group = Group(group_id, None if stamp == _NO_TIME else stamp, state)
     group.generation_id = value.generation
     for stored in value.members:
-        # Records of version 0 have no rebalance timeout: it was the session's.
+        # Records of version 0 have no rebalance timeout: the session timeout serves as one.
         rebalance_ms = stored.rebalance_timeout
         protocols = (Protocol(value.protocol or "", stored.subscription),)
         member = GroupMember(

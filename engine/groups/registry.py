@@ -3,17 +3,18 @@
 ```
  leader of a partition ── loading: read it to its end ── owned: its groups are served
                               │ 14 LOAD_IN_PROGRESS         │
- leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, waits are answered
+ resigned ────────────────────┴──────> 16 NOT_COORDINATOR <─┘ groups are Dead, parked requests end
 ```
 
-1. Read the log from its start: of each key the last record counts, a tombstone ends it.
-2. Make the groups that have a record, and those that have only committed offsets, in turns of the
-   loop as the log is read.
-3. Own the partition, unless it was lost or is read for a later epoch meanwhile. A group that is
-   served already stays: since the topic has grown another partition has its records.
-4. Decide the commits of transactions whose markers were written during the load: it reads up to the
-   end that the log had when it began.
-5. Begin the sessions of members, in turns of the loop: before, no heartbeat would reach them.
+1. Read the log from its start: the last record of each key counts, a tombstone removes the key.
+2. Make the groups that have a record, and those with only committed offsets, in several turns of
+   the loop.
+3. Own the partition, unless the broker resigned or a later load began meanwhile. A group that is
+   served already stays: after an increase of the partition count two partitions may have records
+   of it.
+4. Apply the markers that were written during the load: it reads up to the log end offset at its
+   begin.
+5. Start the session timers of members, in turns of the loop: before, heartbeats are not served.
 
 Source: G3, GRP-19, D14; GroupMetadataManager.loadGroupsAndOffsets, removeGroupsAndOffsets of 3.9.1.
 """
@@ -44,14 +45,14 @@ _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
 
 class _Ended(NamedTuple):
-    """The end of a producer's transaction."""
+    """A transaction marker of a producer."""
 
     producer_id: int
     is_commit: bool
 
 
 class GroupRegistry:
-    """The groups that this broker coordinates, by id."""
+    """The groups that this broker coordinates, by group id."""
 
     def __init__(
         self,
@@ -61,15 +62,18 @@ class GroupRegistry:
         on_loaded: Callable[[Group], None],
         on_unloaded: Callable[[Group], None],
     ) -> None:
-        """`on_loaded` and `on_unloaded` are called with each group of a partition."""
+        """Create a registry without groups.
+
+        The callbacks get each group that is loaded or unloaded.
+        """
         self._log = log
         self._turns = turns
         self._on_loaded, self._on_unloaded = on_loaded, on_unloaded
         #: Loaded groups by id.
         self.groups: dict[str, Group] = {}
-        #: The highest number of groups so far: Kafka's table of them never shrinks.
+        #: The highest number of groups up to now: Kafka's hash table of groups never shrinks.
         self.held_count = 0
-        #: Group ids of each partition of the groups' topic, in the order in which they came.
+        #: Group ids of each partition of `__consumer_offsets`, in the order of their addition.
         self._ids_of: dict[int, dict[str, None]] = {}
         #: Leader epoch of each partition that is completely loaded.
         self._owned: dict[int, int] = {}
@@ -83,23 +87,26 @@ class GroupRegistry:
         self._is_stopped = False
 
     def partition_of(self, group_id: str) -> int:
-        """Return the partition of `__consumer_offsets` that has a group."""
+        """Return the partition of `__consumer_offsets` to which a group belongs."""
         return coordinator_partition(group_id, self._log.partition_count())
 
     @property
     def is_loading(self) -> bool:
-        """Return whether groups of some partition are being loaded."""
+        """Return whether at least one partition is being loaded."""
         return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether the broker has stopped coordinating."""
+        """Return whether `stop` was called."""
         return self._is_stopped
 
     def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
-        """Return why a request for a group is not served here, 0 if it is.
+        """Return the error code of a request for a group that is not served here, 0 if it is.
 
-        Differs: an id that cannot be written is no valid one; Kafka fails at each write.
+        INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS or
+        NOT_COORDINATOR.
+
+        Differs: an id too long for a record is invalid; Kafka fails at each write.
         """
         if (not group_id and not may_be_empty) or not fits_coordinator_key(group_id):
             return INVALID_GROUP_ID
@@ -111,9 +118,9 @@ class GroupRegistry:
         return 0 if partition in self._owned else NOT_COORDINATOR
 
     def owned_partition_of(self, group_id: str) -> int | None:
-        """Return the `__consumer_offsets` partition of a group, None unless it is served here.
+        """Return the `__consumer_offsets` partition of a group, None if it is not served here.
 
-        A partition that is still loading is not served yet. `refusal` has the reason for None.
+        A partition that is being loaded is not served. `refusal` returns the reason for None.
         """
         partition = coordinator_partition(group_id, self._log.partition_count())
         return partition if partition in self._owned else None
@@ -130,21 +137,22 @@ class GroupRegistry:
         return group
 
     def remove(self, group: Group) -> None:
-        """Forget a group that has ended, unless another has its id by now."""
+        """Remove a group, unless another group object has its id."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
-            # Elsewhere if the topic has grown meanwhile: a useless entry there does no harm.
+            # The id is under another partition if the topic got more partitions: that entry is
+            # harmless.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
             self._note_gone(group)
 
     # Transactions
 
     def note_open(self, producer_id: int, group_id: str) -> None:
-        """Note that a producer's transaction has commits of a group."""
+        """Register that a producer's open transaction has commits of a group."""
         self._open.setdefault(producer_id, set()).add(group_id)
 
     def note_ended(self, producer_id: int, group_id: str) -> None:
-        """Forget that a producer's transaction has commits of a group."""
+        """Unregister a group from the commits of a producer's transaction."""
         group_ids = self._open.get(producer_id)
         if group_ids is not None:
             group_ids.discard(group_id)
@@ -152,7 +160,7 @@ class GroupRegistry:
                 del self._open[producer_id]
 
     def _note_gone(self, group: Group) -> None:
-        """Forget the open transactions of a group: their markers may come to another broker.
+        """Unregister a removed group from all open transactions.
 
         Source: GroupMetadataManager.removeGroupFromAllProducers.
         """
@@ -162,7 +170,10 @@ class GroupRegistry:
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Commit or drop a transaction's offsets in groups of some partitions."""
+        """Apply or drop a producer's commits in the groups of `partitions`, after a marker.
+
+        A marker that comes while a partition is being loaded is applied after the load.
+        """
         for partition in partitions:
             if partition in self._ended_during_load:
                 self._ended_during_load[partition].append(_Ended(producer_id, is_commit))
@@ -179,20 +190,23 @@ class GroupRegistry:
     def loaded_epoch(self, partition: int) -> int | None:
         """Return the leader epoch in which a partition was loaded, None if it is not loaded.
 
-        A broker that continues to lead in a later epoch keeps what is loaded.
+        A broker that remains the leader in a later epoch does not load again.
         """
         return self._owned.get(partition)
 
     def elected(self, partition: int, leader_epoch: int) -> None:
-        """Load the groups of a partition that this broker leads now."""
+        """Load the groups of a partition of which this broker became the leader.
+
+        Does nothing if the partition is loaded.
+        """
         if self._is_stopped or partition in self._owned:
             return
         drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
-        """Unload the groups of a partition that this broker no longer leads.
+        """Unload the groups of a partition that this broker leads no longer.
 
-        The groups are Dead from now on; their parked requests are completed in later turns of the
+        The groups are Dead from now on; their parked requests are answered in later turns of the
         loop.
         """
         self._loads.end(partition)
@@ -207,7 +221,7 @@ class GroupRegistry:
         drive(self._turns.each(gone, self._on_unloaded))
 
     def stop(self) -> None:
-        """Coordinate nothing any more."""
+        """Unload all groups; `refusal` returns COORDINATOR_NOT_AVAILABLE from now on."""
         self._is_stopped = True
         self._loads.end_all()
         self._ended_during_load.clear()
@@ -217,13 +231,13 @@ class GroupRegistry:
         self._open.clear()
 
     def _begin_reading(self, partition: int) -> LoadedGroups:
-        """Begin to load a partition: the ends of transactions are noted from here on."""
+        """Return an empty state for a load, and collect transaction markers from now on."""
         # Records written before this reading begins are read.
         self._ended_during_load[partition] = []
         return LoadedGroups()
 
     async def _load(self, load: CoordinatorLoad) -> None:
-        """Load the groups of a partition, unless this broker resigns while it reads (1 to 5)."""
+        """Load the groups of a partition, unless this broker resigns meanwhile (steps 1 to 5)."""
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
@@ -265,11 +279,11 @@ class GroupRegistry:
         await self._turns.each(self._served(added.values()), self._on_loaded)
 
     def _served(self, groups: Iterable[Group]) -> Iterator[Group]:
-        """Yield those of some groups that are served as they come up."""
+        """Yield each group that is still registered when its turn comes."""
         return (group for group in groups if self.groups.get(group.group_id) is group)
 
     def _serve(self, group: Group, partition: int) -> bool:
-        """Add a loaded group; return False if a group of that id is served already.
+        """Register a loaded group; return False if a group of that id is registered already.
 
         Source: GroupMetadataManager.loadGroup.
         """

@@ -1,4 +1,4 @@
-"""Requests to the coordinator, in values.
+"""The requests to the group coordinator, independent of their wire format.
 
 Source: GroupCoordinator.handleJoinGroup, handleSyncGroup of 3.9.1.
 """
@@ -11,7 +11,7 @@ from engine.groups.member import ClientOfMember, Protocol, Timeouts
 
 
 class JoinRequest(NamedTuple):
-    """A JoinGroup."""
+    """A JoinGroup request."""
 
     group_id: str
     member_id: str
@@ -20,14 +20,14 @@ class JoinRequest(NamedTuple):
     timeouts: Timeouts
     protocol_type: str
     protocols: tuple[Protocol, ...]
-    #: Whether a new member is given an id first, and joins with it.
+    #: Whether a new dynamic member first gets MEMBER_ID_REQUIRED with an id (KIP-394).
     requires_known_member_id: bool
-    #: Whether a static leader that returns may be requested to leave the assignment as it is.
+    #: Whether the client understands `skip_assignment` for a static leader that rejoins (KIP-814).
     supports_skip_assignment: bool
 
 
 class SyncRequest(NamedTuple):
-    """A SyncGroup; protocol type and name are None for clients that do not send them."""
+    """A SyncGroup request; type and name are None in versions that do not send them."""
 
     group_id: str
     generation_id: int
@@ -39,7 +39,7 @@ class SyncRequest(NamedTuple):
 
 
 class MemberRequest(NamedTuple):
-    """A member of a generation, in a Heartbeat or a commit."""
+    """The member and generation in a Heartbeat or an OffsetCommit."""
 
     group_id: str
     generation_id: int
@@ -48,7 +48,7 @@ class MemberRequest(NamedTuple):
 
 
 class LeavingMember(NamedTuple):
-    """A member that leaves, by its id or, without one, by its instance id."""
+    """A member that leaves: its member id, or only its instance id."""
 
     member_id: str
     group_instance_id: str | None

@@ -17,7 +17,7 @@ from enum import Enum
 
 
 class GroupState(Enum):
-    """A state by the name that Kafka's tools print."""
+    """The states of a group; values are the names that Kafka's tools print."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

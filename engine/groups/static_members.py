@@ -1,11 +1,11 @@
-"""Static members: a client that restarts replaces its former member without a rebalance.
+"""Static members: after a restart the client takes over its former member without a rebalance.
 
 | state | |
 |---|---|
-| Stable, the same protocol would be chosen | written with its new id, answered as the group is |
+| Stable, the same protocol would be chosen | new id written, the present generation answered |
 | Stable, another protocol would be chosen | a rebalance |
 | CompletingRebalance | a rebalance: the leader may assign to the old id |
-| PreparingRebalance | it has joined |
+| PreparingRebalance | the member has joined the running rebalance |
 
 Source: GroupCoordinator.updateStaticMemberAndRebalance of 3.9.1; KIP-345, KIP-814.
 """
@@ -22,7 +22,7 @@ from engine.host.promise import Promise
 
 
 class StaticMembers:
-    """Replaces a static member by its client's next instance."""
+    """Replaces the member id of a static member whose client restarted."""
 
     def __init__(self, rebalances: Rebalances, store: GroupStore) -> None:
         self._rebalances = rebalances
@@ -31,7 +31,7 @@ class StaticMembers:
     def replace(
         self, group: Group, old_id: str, new_id: str, request: JoinRequest
     ) -> Promise[JoinResult]:
-        """Replace a static member's id; promise the response to its JoinGroup."""
+        """Give a static member a new id; promise the response to its JoinGroup."""
         instance_id = request.group_instance_id
         assert instance_id is not None, "only static members are replaced"
         leader_before = group.leader_id
@@ -52,7 +52,7 @@ class StaticMembers:
             def written() -> None:
                 """Answer the join after the write; restore the old member after a failed write."""
                 code = stored.result()
-                # A member that is gone has given its protocols back already.
+                # The protocols of a removed member are removed already.
                 if code and group.members.get(member.member_id) is member:
                     group.update(member, *before, join=member.join)
                     self._undo(group, member, instance_id, old_id)
@@ -66,7 +66,7 @@ class StaticMembers:
         return join
 
     def _undo(self, group: Group, member: GroupMember, instance_id: str, old_id: str) -> None:
-        """Restore the member's old id: no client knows the new one."""
+        """Restore the member's old id after a failed write: no client has the new id."""
         new_id = member.member_id
         del group.members[new_id]
         member.member_id = old_id
@@ -79,7 +79,7 @@ class StaticMembers:
 def _answer(
     group: Group, member: GroupMember, request: JoinRequest, leader_before: str | None, code: int
 ) -> JoinResult:
-    """Return the response to a static member that rejoined without a rebalance."""
+    """Return the JoinGroup response of a static member that rejoined without a rebalance."""
     if code:
         return JoinResult(
             UNKNOWN_MEMBER,
@@ -91,7 +91,8 @@ def _answer(
         )
     joined = group.joined(member)
     if request.supports_skip_assignment:
-        # It leads on without assigning: the assignment is as it was.
+        # The leader gets `skip_assignment`: the present assignment remains.
         return joined._replace(skip_assignment=member.member_id == group.leader_id)
-    # It must not assign, and the response cannot forbid it: its old id is sent as the leader's.
+    # This version has no skip flag: a leader gets its old id as the leader's, so that it acts as a
+    # follower.
     return joined._replace(leader_id=leader_before or UNKNOWN_MEMBER, members=())

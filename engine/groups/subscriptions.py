@@ -11,7 +11,7 @@ from typing import Final
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 
-#: The protocol type of consumers; Kafka Connect and others have different ones.
+#: The protocol type of consumers; Kafka Connect, for instance, has a different one.
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 
 _VERSION_BYTES: Final = 2

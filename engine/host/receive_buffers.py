@@ -104,10 +104,8 @@ class ReceiveBuffers:
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
         """Return True if a connection may take a buffer of `size`; otherwise it is woken later.
 
-        One connection at a time, which has the turn, may exceed the bound: connections with
-        incomplete
-
-        frames could otherwise wait for each other for ever.
+        Only one connection at a time, the one with the turn, may exceed the bound: otherwise
+        connections with incomplete frames could wait for each other for ever.
         """
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True

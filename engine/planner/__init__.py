@@ -1,30 +1,30 @@
 """Plan the placement of replicas and leaders with few moves: pure, all facts are arguments.
 
-| module | what it does |
+| module | content |
 |---|---|
-| `cluster_model` | what a plan is made of: brokers, partitions, sizes |
-| `constraints` | what a plan may do: racks, budgets, what stays where it is |
-| `plan` | what comes out: changes, batches, figures before and after |
+| `cluster_model` | input of a plan: brokers, partitions, sizes |
+| `constraints` | limits of a plan: racks, budgets, excluded topics and brokers |
+| `plan` | output: changes, batches, figures before and after |
 | `planner` | the verbs: spread, drain, replace, repair, replication factor, balance, demote |
-| `balancing` | a balance, in rounds until nothing more changes |
+| `balancing` | the verb balance, in rounds until nothing changes |
 | `iterated_search` | searches that begin with the result of the one before |
-| `search_steps`, `repairs` | what verbs are made of |
-| `placement_state` | replicas by partition and by broker while a plan is searched |
-| `rack_limits` | how many replicas of a partition a rack may hold |
-| `count_targets`, `level_targets` | how many replicas each broker should hold, the fewest moves |
-| `replica_placement` | brokers for replicas that need one |
-| `count_balancing` | moves from brokers that hold too many to those that hold too few |
-| `byte_balancing` | replicas that change places so that bytes are level too |
-| `move_saving` | replicas that need not have moved |
-| `byte_bound` | the fewest moves for that |
-| `leader_balancing` | who leads, by paths of partitions whose leader may change |
-| `rate_balancing`, `rate_leaders` | bytes each second, in by replicas and out by leaders |
-| `sampled_rates` | samples of rates, as a plan's file keeps them |
+| `search_steps`, `repairs` | the steps of the verbs |
+| `placement_state` | replicas by partition and by broker during a search |
+| `rack_limits` | how many replicas of a partition a rack may have |
+| `count_targets`, `level_targets` | the target count of each broker, and the fewest moves to it |
+| `replica_placement` | brokers for replicas without a place |
+| `count_balancing` | moves from brokers above their target count to brokers below it |
+| `byte_balancing` | exchanges of replicas that level bytes and keep counts |
+| `move_saving` | cancels moves that turned out to be unnecessary |
+| `byte_bound` | the fewest moves that level bytes |
+| `leader_balancing` | leaders, by paths of partitions whose leader may change |
+| `rate_balancing`, `rate_leaders` | bytes per second, in by replicas and out by leaders |
+| `sampled_rates` | samples of rates, in the format of a plan's file |
 | `log_dir_balancing` | moves between the directories of a broker |
-| `batch_order` | which changes go together, nobody over capacity at any time |
-| `plan_building` | from a search to a plan, with figures |
-| `plan_checks` | what no plan may do |
-| `trade_offs` | what fewer moves or bytes would bring |
+| `batch_order` | batches of changes that never exceed a broker's capacity |
+| `plan_building` | builds a plan with its figures from a search |
+| `plan_checks` | invariants of all plans |
+| `trade_offs` | the effect of fewer moves or bytes |
 | `plan_file` | plans as JSON that Kafka's own tool reads |
-| `kafka_assignment` | how Kafka itself places replicas |
+| `kafka_assignment` | Kafka's own placement of replicas |
 """

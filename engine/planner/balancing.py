@@ -1,4 +1,4 @@
-"""Balancing a whole cluster: again and again, until a plan of the result changes nothing."""
+"""The verb balance: searches in rounds, until a plan of the result changes nothing."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def balance_in_rounds(
 ) -> ReassignmentPlan:
     """Return the plan of a balance; with `small`, the smallest replicas move first.
 
-    Repeated until a further round changes nothing. A balance that a budget ends early is planned
-    once: a later plan does the remainder.
+    Rounds are repeated until one changes nothing. With a budget of moves or bytes there is one
+    round: a later plan does the remainder.
     """
     rounds: list[_Round] = []
 
@@ -53,20 +53,24 @@ def balance_in_rounds(
 
 
 class _Round(NamedTuple):
-    """One search: the fewest moves for each goal from where it began, and the goals it reached."""
+    """One search.
+
+    The fewest moves for each goal from its start, and whether the goals are reached.
+    """
 
     notes: PlanFindings
     for_counts: int
     for_bytes: int
     for_rates: int
-    #: Bounds of bytes and rates are of plans that level counts, too, where these are a goal.
+    #: If counts are a goal, the bounds for bytes and rates are those of plans that level counts
+    #: too.
     is_level_in_counts: bool
     is_level_in_bytes: bool
     is_level_in_rates: bool
 
 
 def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
-    """Return a lower bound of the moves for the balance that was reached.
+    """Return a lower bound of the number of moves for the balance that was reached.
 
     The bound of a goal that was not reached does not count. If a budget ended the search early, the
     counts that were reached give the bound.
@@ -87,15 +91,15 @@ def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementSta
 def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
     """Balance once, in order: counts, bytes, bytes in, leaders, bytes out.
 
-    Later steps keep what earlier ones reached, as far as their goals are wanted. Returns the
-    round's bounds and findings.
+    Each step keeps the results of the earlier ones whose goals are requested. Returns the round's
+    bounds and findings.
     """
     notes = PlanFindings("balance")
     constraints = state.constraints
     tolerance = constraints.bytes_tolerance
     has_bytes = LevelGoal.BYTES in goals
     rates = RateState(state) if LevelGoal.BYTES_IN in goals else None
-    # How many replicas brokers should hold, where counts are a goal.
+    # The target counts, if counts are a goal.
     targets = find_targets(state, TargetRule.ALL_LEVEL) if LevelGoal.COUNTS in goals else None
     for_bytes = _moves_for_bytes(state, targets, tolerance) if has_bytes else 0
     for_rates = 0 if rates is None else moves_for_rates(rates, targets)
@@ -133,9 +137,9 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
 def _level_rates(
     rates: RateState, notes: PlanFindings, balancing: ByteBalancing, *, keeps_bytes: bool
 ) -> bool:
-    """Level bytes in by exchanges that leave counts, and bytes where these are a goal.
+    """Level bytes in by exchanges that keep counts, and bytes if these are a goal.
 
-    Returns True if they are level then.
+    Returns True if bytes in are level then.
     """
     constraints = rates.constraints
     tolerance = constraints.bytes_tolerance if keeps_bytes else UNBOUNDED
@@ -147,7 +151,7 @@ def _level_rates(
 
 
 def _note_level(notes: PlanFindings, goal: str, highest: float, tolerance: float) -> bool:
-    """Return True if bytes or rates are level; note it if they are not."""
+    """Return True if bytes or rates are level; otherwise add a warning."""
     is_level = highest <= tolerance
     if not is_level:
         notes.warnings.append(
@@ -158,7 +162,7 @@ def _note_level(notes: PlanFindings, goal: str, highest: float, tolerance: float
 
 
 def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
-    """Level bytes, then do without moves that are not needed, until none can be saved."""
+    """Level bytes, then cancel unnecessary moves, until none can be saved."""
     tolerance = state.constraints.bytes_tolerance
     balancing.level_paid(tolerance)
     moves = state.moves
@@ -172,14 +176,18 @@ def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
 def _moves_for_bytes(
     state: PlacementState, targets: Mapping[int, int] | None, tolerance: float
 ) -> int:
-    """Return the fewest moves that can level bytes; counts end at the targets, if any."""
+    """Return the fewest moves that can level bytes; counts must end at `targets` unless None."""
     if targets is None:
         return moves_for_bytes_alone(state, tolerance)
     return moves_for_bytes(state, targets, tolerance)
 
 
 def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
-    """Add elections of preferred leaders that do not lead, for partitions without a change."""
+    """Note a preferred leader election for each partition that another replica leads.
+
+    Partitions are left out if they have no leader, may not be changed, or if their first replica is
+    lagging or its broker not alive.
+    """
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)
     ):

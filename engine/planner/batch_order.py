@@ -1,11 +1,11 @@
-"""Order the changes of a plan in batches that keep each broker's capacity and limit of moves.
+"""Order the changes of a plan in batches within each broker's capacity and limit of moves.
 
-While a partition changes, its new replicas take their place before the old ones give theirs
-back. So a change may start when, beside what is there and what all others that are at work will
-add, each of its targets has room; what it frees counts once it is done.
+During a change the new replicas take space before the old ones are deleted. So a change may start
+when each of its targets has room in addition to its present replicas and those that other running
+changes add. The space that it frees counts once it is complete.
 
-A change of which no order leaves room is given up, and the plan says so: two full brokers cannot
-swap what they hold.
+A change for which no order leaves room is given up, with a warning in the plan: two full brokers
+cannot exchange replicas.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from engine.planner.plan import PartitionChange
 
-#: Changes without a copy that one batch takes: so many requests are answered in moments.
+#: Most changes without a copy in one batch: so many requests are answered quickly.
 LIGHT_CHANGES_PER_BATCH = 1000
 #: How many changes of a broker's queue are checked for one that may start now.
 _LOOK_AHEAD = 16
 
 
 class ChangeQueue:
-    """Waiting changes, and the choice of those that may start: for batches, and for execution.
+    """Waiting changes, and the choice of those that may start; for batches, and for simulation.
 
-    `held_bytes` and `capacity_bytes` are by broker id, without an entry for no bound.
+    `held_bytes` and `capacity_bytes` are by broker id; a broker without a capacity has no limit.
     """
 
     def __init__(
@@ -34,7 +34,10 @@ class ChangeQueue:
         capacity_bytes: Mapping[int, int],
         moves_per_broker: int,
     ) -> None:
-        """Take `changes` in the order of positions; `moves_per_broker` bounds each direction."""
+        """Create a queue of `changes`.
+
+        A broker takes part in `moves_per_broker` in each direction.
+        """
         self._changes = changes
         self._held = dict(held_bytes)
         self._capacity = capacity_bytes
@@ -43,8 +46,8 @@ class ChangeQueue:
         self._inwards: dict[int, int] = {}
         self._outwards: dict[int, int] = {}
         self._added = [change.added for change in changes]
-        #: Positions of changes without a copy, and of those with one by the first added broker; the
-        #: most urgent first.
+        #: Positions of changes that copy nothing (`_light`), and of other changes by their first
+        #: added broker; the most urgent first.
         self._light: deque[int] = deque()
         self._by_target: dict[int, deque[int]] = {}
         for position in sorted(range(len(changes)), key=self._urgency):
@@ -55,7 +58,7 @@ class ChangeQueue:
                 self._light.append(position)
 
     def _urgency(self, position: int) -> tuple[bool, int, int]:
-        """Sort changes that must be made first, then the largest."""
+        """Return the sort key of a change: mandatory changes first, then the largest."""
         change = self._changes[position]
         return not change.is_mandatory, -change.size_bytes, position
 
@@ -64,7 +67,7 @@ class ChangeQueue:
         return not self._light and not any(self._by_target.values())
 
     def start(self, *, is_unlimited: bool = False) -> list[int]:
-        """Return the changes that may start now, beside those at work; they count as started.
+        """Return the positions of changes that may start now, and count them as started.
 
         Only the first `_LOOK_AHEAD` changes of a broker's queue are checked, unless `is_unlimited`.
         """
@@ -86,7 +89,7 @@ class ChangeQueue:
         return started
 
     def finish(self, positions: Iterable[int]) -> None:
-        """Take note that changes are done: old replicas are gone."""
+        """Free the slots and disk space of completed changes."""
         for position in positions:
             change = self._changes[position]
             self._free(change)
@@ -96,18 +99,18 @@ class ChangeQueue:
                 self._count(self._inwards, target, -1)
 
     def give_up(self) -> list[int]:
-        """Return the changes that still wait, and forget them."""
+        """Remove the changes that still wait, and return their positions."""
         left = [*self._light, *(p for queue in self._by_target.values() for p in queue)]
         self._light.clear()
         self._by_target.clear()
         return sorted(left)
 
     def _is_free(self, used: Mapping[int, int], broker: int | None) -> bool:
-        """Return whether a broker has a free slot in one direction; None, no leader, has one."""
+        """Return whether a broker has a free slot in one direction; True for None (no leader)."""
         return broker is None or used.get(broker, 0) < self._slots
 
     def _may_start(self, position: int) -> bool:
-        """Return True if leader and targets have a free slot, and the targets disk space."""
+        """Return True if leader and targets have a free slot, and the targets have disk space."""
         change = self._changes[position]
         if not self._is_free(self._outwards, change.old_leader):
             return False
@@ -119,7 +122,7 @@ class ChangeQueue:
         return True
 
     def _has_room(self, broker: int, size: int) -> bool:
-        """Return whether a broker has disk space for `size` more bytes, without a bound always."""
+        """Return whether a broker has disk space for `size` more bytes; True without a capacity."""
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
@@ -132,7 +135,7 @@ class ChangeQueue:
             self._held[target] = self._held.get(target, 0) + change.size_bytes
 
     def _free(self, change: PartitionChange) -> None:
-        """Free the disk space of the replicas that a finished change removed."""
+        """Free the disk space of the replicas that a completed change removed."""
         sizes = change.old_sizes
         for broker in change.removed:
             place = change.old_replicas.index(broker)
@@ -141,7 +144,7 @@ class ChangeQueue:
 
     @staticmethod
     def _count(used: dict[int, int], broker: int | None, by: int) -> None:
-        """Add to a broker's moves in one direction; a change without a leader counts nowhere."""
+        """Add to a broker's moves in one direction; does nothing for None (no leader)."""
         if broker is not None:
             used[broker] = used.get(broker, 0) + by
 
@@ -152,7 +155,7 @@ def batch_changes(
     capacity_bytes: Mapping[int, int],
     moves_per_broker: int,
 ) -> tuple[list[list[int]], list[int]]:
-    """Return batches of positions, and the positions of changes that no order leaves room for."""
+    """Return batches of positions, and the positions of changes that fit in no order."""
     queue = ChangeQueue(changes, held_bytes, capacity_bytes, moves_per_broker)
     batches: list[list[int]] = []
     while not queue.is_empty():
@@ -165,5 +168,5 @@ def batch_changes(
 
 
 def without(changes: Sequence[PartitionChange], given_up: Collection[int]) -> list[PartitionChange]:
-    """Return the changes that are left."""
+    """Return the changes whose positions are not in `given_up`."""
     return [change for at, change in enumerate(changes) if at not in given_up]

@@ -1,16 +1,16 @@
-"""Replicas that change places so that bytes are level too, and counts stay.
+"""Exchange replicas between brokers so that bytes are level and counts stay.
 
 ```
-broker x holds too much, y too little, both as many replicas as they should
-p on x is larger than q on y by about what x should lose:   p goes to y, q to x
+broker x has too many bytes, y too few, both have their target count of replicas
+p on x is larger than q on y by about the excess of x:   p moves to y, q to x
 ```
 
-Most of that is free: of two replicas that move anyway one may take the other's place, and one may
-stay where it was while another of its broker moves in its stead. Only the remaining difference
-costs further moves, and only if level bytes are requested.
+Most exchanges are free: two replicas that move anyway may exchange their targets, or a replica may
+stay while another one of its broker moves instead. Only the remaining difference costs additional
+moves, and only if level bytes are requested.
 
-The target of a broker is the level that racks leave: where each rack must hold a copy of
-everything, small racks hold more on each broker, and no move changes that.
+The target of a broker is the level that racks permit: if each rack must have a copy of everything,
+brokers in small racks have more, and no move changes that.
 """
 
 from __future__ import annotations
@@ -21,43 +21,46 @@ from typing import Final, NamedTuple
 
 from engine.planner.placement_state import PlacementState
 
-#: Replicas of a broker from which the search for a partner sets out, evenly over the sizes.
+#: Number of replicas of a broker, spread over the sizes, for which a counterpart is searched.
 _ANCHORS: Final = 24
-#: Neighbours by size that are tried on either side of the best one.
+#: Number of replicas of similar size that are tried on each side of the best one.
 _NEIGHBOURS: Final = 4
-#: Most moved replicas that are searched for those that came from one broker.
+#: Most departed replicas that are searched for moves between two brokers.
 _SEARCHED_MAX: Final = 800
-#: Free exchanges go on until no broker holds more than this times what it should.
+#: Free exchanges continue until no broker has more than this times its target.
 _FREE_TOLERANCE: Final = 1.002
-#: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.
+#: Number of lightest brokers to try as partners, in the same rack and in other racks each.
 _PARTNERS: Final = 16
-#: Paid exchanges of which a broker would need more than this are not worth it: one partition that
-#: is larger than what a broker should hold would have everything else driven away.
+#: Paid exchanges of which a broker would need more than this are not made: otherwise one partition
+#: larger than a broker's target would drive away all its other replicas.
 _EXCHANGES_MAX: Final = 200
-#: How often all heavy brokers are visited again.
+#: Largest number of passes over all overloaded brokers.
 _PASSES_MAX: Final = 12
 
 
 class ReplicaExchange(NamedTuple):
-    """Two replicas that change places; without `back` one only goes."""
+    """An exchange: `there` moves from `heavy` to `light`, `back` (None for none) in return."""
 
     there: int
     heavy: int
     light: int
     back: int | None
     cost: int
-    #: How far it is from what was wanted, in bytes.
+    #: Difference between the relief of `heavy` and the wanted relief, in bytes.
     miss: int
 
     def worth(self, wanted: int) -> float:
-        """Return how much of what was wanted each move brings; what costs none counts tenfold."""
+        """Return the wanted bytes that each move brings.
+
+        An exchange without moves counts tenfold.
+        """
         return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
 
 
 def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> list[float]:
-    """Return the bytes that each broker should hold, as far as racks allow balance.
+    """Return the bytes that each broker should have, as level as racks permit.
 
-    `held` are the bytes that brokers hold, by default those of the search.
+    `held` are the bytes that brokers have, by default those of the search.
     """
     playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
     total = float(sum((held or state.held_bytes)[b] for b in playing))
@@ -68,7 +71,8 @@ def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> 
     bounds = _group_bytes(state) if state.has_racks else {}
     open_groups = dict(groups)
     left = total
-    # Racks that cannot be level take what they must or may; the others share the rest.
+    # Racks that cannot be level get their minimum or maximum; the rest is shared by the other
+    # racks.
     while open_groups:
         level = left / sum(open_groups.values())
         outside = {
@@ -93,7 +97,7 @@ def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> 
 
 
 def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
-    """Return, for each rack, the fewest and the most bytes that its brokers together can hold."""
+    """Return, for each rack, the fewest and the most bytes that its brokers together can have."""
     by_factor: dict[int, int] = {}
     for replicas, size in zip(state.replicas, state.sizes, strict=True):
         by_factor[len(replicas)] = by_factor.get(len(replicas), 0) + size
@@ -106,14 +110,14 @@ def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
 
 
 class ByteBalancing:
-    """The search for exchanges, heaviest broker first."""
+    """The search for exchanges that level bytes, heaviest broker first."""
 
     def __init__(
         self, state: PlacementState, *, max_moves: int | None = None, max_bytes: int | None = None
     ) -> None:
-        """Without `max_moves` and `max_bytes` the search has no such bound."""
+        """Create the search, with limits of moves and copied bytes; None is no limit."""
         self._state = state
-        #: Bytes that each broker should hold.
+        #: Target bytes of each broker.
         self.expected = expected_bytes(state)
         self._max_moves = max_moves
         self._max_bytes = max_bytes
@@ -121,19 +125,19 @@ class ByteBalancing:
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
 
     def level_free(self) -> None:
-        """Exchange what moves anyway until bytes are level, or nothing helps."""
+        """Make exchanges that cost no move until bytes are level, or no exchange helps."""
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """Exchange anything until no broker holds more than `tolerance` times what it should."""
+        """Make exchanges until no broker has more than `tolerance` times its target."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
-        """Return how many bytes a broker holds above what it should; below 0 if it lacks some."""
+        """Return a broker's bytes above its target, negative below it."""
         return self._state.held_bytes[broker] - self.expected[broker]
 
     def highest(self) -> float:
-        """Return the highest ratio of held to expected bytes; 0 if no broker should hold any."""
+        """Return the highest ratio of bytes to target bytes; 0 if all targets are 0."""
         held = self._state.held_bytes
         return max(
             (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
@@ -154,7 +158,7 @@ class ByteBalancing:
     def _relieve_all(self, tolerance: float, max_cost: int) -> None:
         """Apply exchanges, each for the broker with the largest excess that has one.
 
-        Ends when that broker is within the tolerance, or no exchange helps any broker above it.
+        Ends when that broker is within the tolerance, or when no exchange helps a broker above it.
         """
         without_exchange: set[int] = set()
         while True:
@@ -172,7 +176,10 @@ class ByteBalancing:
                 self._apply(exchange)
 
     def _best_exchange(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
-        """Return the exchange that helps a broker most; a free one is the lightest partner's."""
+        """Return the exchange that helps a broker most.
+
+        A free one with its lightest partner at once.
+        """
         excess = self._excess(heavy)
         best, best_worth = None, 0.0
         for light in self._partners(heavy, max_cost):
@@ -208,7 +215,8 @@ class ByteBalancing:
     ) -> ReplicaExchange | None:
         """Return the exchange with one partner that brings most bytes for each move.
 
-        `wanted` is the relief in bytes that is best, `room` (exclusive) the most that helps both.
+        `wanted` is the best relief in bytes, `room` (exclusive) the largest that helps both
+        brokers.
         """
         best: ReplicaExchange | None = None
         wanted = max(wanted, 1)
@@ -244,9 +252,9 @@ class ByteBalancing:
             yield from self._paid_pairs(heavy, light, wanted)
 
     def _went_between(self, source: int, target: int) -> list[int]:
-        """Return partitions whose replica moves from `source` to `target` in this plan.
+        """Return the partitions whose replica moves from `source` to `target` in this plan.
 
-        Of very many only a sample is returned, so that the search stays short.
+        Of very many only a sample is returned, to keep the search short.
         """
         departed = self._state.departed[source]
         replicas, original = self._state.replicas, self._state.original
@@ -260,7 +268,8 @@ class ByteBalancing:
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
         """Yield exchanges that need additional moves: (there, None) moves one replica only."""
         state = self._state
-        # One that holds more than another of its rack may give it one: counts stay as level.
+        # A broker with a higher count than another of its rack may give it one: counts stay as
+        # level.
         same_rack = state.group_of[heavy] == state.group_of[light]
         if same_rack and state.counts[heavy] > state.counts[light]:
             for there in self._of_size(state.on_broker[heavy], wanted):
@@ -270,7 +279,7 @@ class ByteBalancing:
                 yield there, back
 
     def _of_size(self, held: Sequence[int], size: int) -> Iterator[int]:
-        """Yield replicas of about a size, the nearest first."""
+        """Yield replicas of `held` with about this size, the nearest first."""
         at = bisect_left(held, bisect_left(self._state.sizes, size))
         low, high = at - 1, at
         for _ in range(_NEIGHBOURS):
@@ -284,7 +293,7 @@ class ByteBalancing:
     def _exchange(
         self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
     ) -> ReplicaExchange | None:
-        """Return an exchange if it helps and is allowed."""
+        """Return the exchange of these replicas, None if it does not help or is not permitted."""
         state = self._state
         relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
         burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, light))
@@ -300,19 +309,22 @@ class ByteBalancing:
         return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
 
     def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
-        """Return whether both together are nearer to what they should hold: so the search ends."""
+        """Return True if an exchange brings both brokers nearer to their expected bytes.
+
+        Each exchange decreases the sum of squares, so the search ends.
+        """
         above, below = self._excess(heavy), self._excess(light)
         return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return True if each replica may move on its own, with room before the other has left."""
+        """Return True if each replica may move before the other one has left."""
         state = self._state
         return state.may_move(there, heavy, light) and (
             back is None or state.may_move(back, light, heavy)
         )
 
     def _affords(self, exchange: ReplicaExchange) -> bool:
-        """Return whether an exchange stays within the plan's limits of moves and copied bytes."""
+        """Return whether an exchange stays within the limits of moves and copied bytes."""
         state = self._state
         if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
             return False
@@ -325,7 +337,7 @@ class ByteBalancing:
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
     def _apply(self, exchange: ReplicaExchange) -> None:
-        """Move the replica to the lighter broker, and the other one of the exchange back."""
+        """Make the moves of an exchange."""
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:
@@ -333,7 +345,7 @@ class ByteBalancing:
 
 
 def _anchors(held: Sequence[int]) -> Iterator[int]:
-    """Yield replicas evenly over the sizes, the largest first, the smallest among them."""
+    """Yield replicas spread evenly over the sizes, from the largest to the smallest."""
     count = len(held)
     if count <= _ANCHORS:
         yield from reversed(held)

@@ -1,18 +1,18 @@
-"""The fewest moves by which bytes can become level while counts do.
+"""A lower bound of the moves by which both bytes and counts become level.
 
-A broker that holds too much gives at least so many of its largest replicas away as make up for the
-excess, and takes as many in as its count lacks then. The bytes that all of them hold in excess go
-to the others, in pieces no larger than the largest. Those that lack replicas take it in with these,
-as far as there is room; what is left costs a move more for each piece, since a broker that takes
-more replicas than it lacks gives as many away.
+A broker above its bytes gives away at least as many of its largest replicas as cover the excess,
+and then receives as many as its count lacks. The excess bytes of all such brokers go to the other
+brokers, in pieces not larger than the largest replica. Brokers below their count receive them with
+the replicas they lack, up to their room. Each remaining piece costs an additional move, since a
+broker that receives more replicas than it lacks gives as many away.
 
 ```
 counts stay 100 each, one broker 40 GB above, its largest replicas 30, 20, ... GB:
-two must leave it, two must come to it, two must go to others: 4 moves at least
+two must leave it, two must come to it, two must go to other brokers: at least 4 moves
 ```
 
-Where every rack must hold its share of each partition nothing goes from rack to rack, and each is
-counted for itself.
+If every rack must have its share of each partition, no replica moves between racks, and each rack
+is counted separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.planner.placement_state import PlacementState
 
 
 def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance: float) -> int:
-    """Return the bound, given where counts should end and how uneven bytes may be."""
+    """Return the bound, for target counts and the tolerance of bytes."""
     least: dict[int, int] = {}
     for broker, target in targets.items():
         group = state.group_of[broker]
@@ -38,9 +38,9 @@ def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance
 
 
 def moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
-    """Return the fewest moves by which bytes become level; counts may become uneven.
+    """Return the fewest moves that level bytes if counts may become uneven.
 
-    Each broker that holds too much gives its largest replicas away until it does no longer.
+    Each broker above its bytes gives away its largest replicas until it is not.
     """
     return sum(
         _given_away(state, broker, state.held_bytes[broker] - most)
@@ -50,17 +50,20 @@ def moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
 
 
 def _most_bytes(state: PlacementState, tolerance: float) -> list[float]:
-    """Return the most bytes that each broker may hold once bytes are level.
+    """Return the most bytes that each broker may have once bytes are level.
 
-    A replica that is smaller than its partition is as large as it once it is copied: all may hold
-    more then.
+    A replica that is smaller than its partition grows to its size when it is copied: all limits are
+    higher by that.
     """
     growth = sum(max(0, state.sizes[p] - own) for (p, _), own in state.own_sizes.items())
     return [(expected + growth) * tolerance for expected in expected_bytes(state)]
 
 
 def _pools(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
-    """Return brokers among which replicas can move: racks where these are closed, or all."""
+    """Return groups of brokers among which replicas can move.
+
+    Racks if they are closed, else all.
+    """
     if not state.has_racks or not _are_racks_closed(state):
         return [list(playing)]
     pools: dict[int, list[int]] = {}
@@ -70,7 +73,7 @@ def _pools(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
 
 
 def _are_racks_closed(state: PlacementState) -> bool:
-    """Return whether every rack must hold as many replicas of each partition as it does."""
+    """Return whether every rack must keep its number of replicas of each partition."""
     factors = {len(replicas) for replicas in state.replicas}
     is_fixed = all(low == high for factor in factors for low, high in state.limits.bounds(factor))
     return is_fixed and not any(map(state.fault_count, range(len(state.replicas))))
@@ -82,7 +85,7 @@ def _moves_among(
     lacking: Mapping[int, int],
     allowed: Sequence[float],
 ) -> int:
-    """Return the fewest moves among brokers, by replicas they lack and bytes they may hold."""
+    """Return the fewest moves among brokers, by replicas they lack and bytes they may have."""
     to_heavy, to_others, excess_sum, absorbed = 0, 0, 0.0, 0.0
     heavy = [b for b in brokers if state.held_bytes[b] > allowed[b]]
     largest = max((_largest(state, b) for b in heavy), default=1)
@@ -98,14 +101,14 @@ def _moves_among(
     if not heavy:
         return to_others
     if not state.own_sizes and excess_sum > absorbed:
-        # A broker that takes one more than it lacks may give one of its largest for it.
+        # A broker that receives one more than it lacks may give one of its largest for it.
         piece = max(_largest(state, broker) for broker in brokers)
         to_others += math.ceil((excess_sum - absorbed) / piece)
     return to_heavy + max(to_others, math.ceil(excess_sum / largest))
 
 
 def _largest(state: PlacementState, broker: int) -> int:
-    """Return the bytes of a broker's largest replica, at least 1 as the result is a divisor."""
+    """Return the bytes of a broker's largest replica, at least 1, since the result is a divisor."""
     held = state.on_broker[broker]
     return max(1, state.size_at(held[-1], broker)) if held else 1
 

@@ -1,7 +1,7 @@
-"""Model of a cluster for plans: brokers, their directories, and partitions with sizes.
+"""The model of a cluster for plans: brokers, their directories, and partitions with sizes.
 
-The caller of a planner fills these in from a live cluster, a file or a test. Bytes are of one
-replica; ids are Kafka's. A partition's replicas are in the order of preference, leader first.
+The caller of a planner creates it from a live cluster, a file or a test. Bytes are of one replica;
+ids are Kafka's. A partition's replicas are in order, the preferred leader first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.model import TopicPartition
 
 
 class BadClusterModel(EngineError):
-    """The description of a cluster contradicts itself; `subject` is the broker or partition."""
+    """A cluster model is inconsistent; `subject` is the broker or partition."""
 
     def __init__(self, subject: str, rule: str) -> None:
         self.subject = subject
@@ -23,19 +23,19 @@ class BadClusterModel(EngineError):
 
 
 class LogDirModel(NamedTuple):
-    """A directory of a broker; `capacity_bytes` is None if it is unknown."""
+    """A log directory of a broker; `capacity_bytes` is None if it is unknown."""
 
     path: str
     capacity_bytes: int | None = None
-    #: What other files than partitions of the model take of the capacity.
+    #: Bytes of the capacity used by files other than the model's partitions.
     foreign_bytes: int = 0
 
 
 class BrokerModel(NamedTuple):
-    """A broker that may hold replicas.
+    """A broker that may have replicas.
 
-    `capacity_bytes` is what replicas may take in all, None for no bound. A broker that is not
-    alive keeps its replicas on paper; they count as offline and none is placed there.
+    `capacity_bytes` is the limit for all its replicas, None for no limit. A broker that is not
+    alive keeps its assigned replicas, which count as offline; no replica is placed there.
     """
 
     broker_id: int
@@ -48,10 +48,10 @@ class BrokerModel(NamedTuple):
 class PartitionModel(NamedTuple):
     """A partition with its replicas, leader and sizes.
 
-    `leader` is None while there is none. `size_bytes` is what a new replica will copy.
-    `replica_sizes` and `log_dirs` go along with `replicas`, or are empty: then every replica has
-    `size_bytes`, and directories are not known. `isr` empty stands for all replicas that are
-    alive. `offline` are replicas whose directory failed while their broker lives.
+    `leader` is None without a leader. `size_bytes` is the size that a new replica copies.
+    `replica_sizes` and `log_dirs` are parallel to `replicas`, or empty: then every replica has
+    `size_bytes`, and directories are unknown. An empty `isr` means all replicas that are alive.
+    `offline` are replicas whose directory failed on a live broker.
     """
 
     topic: str
@@ -63,17 +63,17 @@ class PartitionModel(NamedTuple):
     log_dirs: tuple[str, ...] = ()
     isr: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
-    #: Bytes that producers write each second; None where it is not known.
+    #: Bytes that producers write per second; None if unknown.
     write_bytes_per_s: int | None = None
 
     @property
     def write_rate(self) -> int:
-        """Return the bytes each second that each replica takes in, 0 where it is not known."""
+        """Return the bytes per second that each replica receives, 0 if unknown."""
         return self.write_bytes_per_s or 0
 
     @property
     def name(self) -> TopicPartition:
-        """Return topic and number."""
+        """Return topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
     def size_on(self, broker_id: int) -> int:
@@ -84,13 +84,13 @@ class PartitionModel(NamedTuple):
 
 
 class ClusterModel(NamedTuple):
-    """Brokers and partitions, in any order."""
+    """The brokers and partitions of a cluster, in any order."""
 
     brokers: Sequence[BrokerModel]
     partitions: Sequence[PartitionModel]
 
     def check(self) -> None:
-        """Raise BadClusterModel where brokers or partitions repeat or contradict themselves."""
+        """Raise BadClusterModel for duplicate or inconsistent brokers or partitions."""
         ids = [broker.broker_id for broker in self.brokers]
         if len(set(ids)) < len(ids):
             twice = next(broker_id for broker_id in ids if ids.count(broker_id) > 1)

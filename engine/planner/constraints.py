@@ -1,13 +1,13 @@
 """Constraints of a plan, and its goals.
 
-| constraint | what it holds |
+| constraint | meaning |
 |---|---|
-| excluded topics, pinned partitions | their replicas and leaders stay; they still count |
-| excluded brokers | get no replica and no leadership that they do not have |
+| excluded topics, pinned partitions | their replicas and leaders stay; they count as load |
+| excluded brokers | get no additional replica and no additional leadership |
 | racks strict | no partition gets more replicas into a rack than the limit of `rack_limits` |
-| racks relaxed | as strict where there is a place, else any place, with a warning |
-| racks ignored | racks do not matter |
-| max moves, max bytes | what must move comes first, then what helps most |
+| racks relaxed | as strict if there is a place, else any place, with a warning |
+| racks ignored | racks have no effect |
+| max moves, max bytes | mandatory moves come first, then those with the largest effect |
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.model import TopicPartition
 
 
 class RackRule(Enum):
-    """The weight of racks in a plan."""
+    """How a plan treats racks."""
 
     STRICT = "strict"
     RELAXED = "relaxed"
@@ -27,42 +27,42 @@ class RackRule(Enum):
 
 
 class LevelGoal(Enum):
-    """The measure to level over brokers."""
+    """A measure to level over brokers."""
 
     COUNTS = "counts"
     BYTES = "bytes"
     LEADERS = "leaders"
-    #: Bytes that producers write to a broker's replicas each second, as leader or follower.
+    #: Bytes per second that producers write to a broker's replicas, as leader or follower.
     BYTES_IN = "bytes-in"
-    #: Bytes that followers fetch from a broker each second.
+    #: Bytes per second that followers fetch from a broker.
     BYTES_OUT = "bytes-out"
 
 
-#: Goals that need no samples of rates.
+#: The goals that need no sampled rates.
 ALL_GOALS = frozenset((LevelGoal.COUNTS, LevelGoal.BYTES, LevelGoal.LEADERS))
 RATE_GOALS = frozenset((LevelGoal.BYTES_IN, LevelGoal.BYTES_OUT))
 
 
 class PlanConstraints(NamedTuple):
-    """Limits of a plan; the defaults forbid nothing but harm."""
+    """The limits of a plan; the defaults forbid only harmful placements."""
 
     excluded_topics: frozenset[str] = frozenset()
     excluded_brokers: frozenset[int] = frozenset()
     pinned: frozenset[TopicPartition] = frozenset()
     racks: RackRule = RackRule.STRICT
-    #: Replicas that are copied, and their bytes; None for no bound.
+    #: Limits of the number of copied replicas, and of their bytes; None for no limit.
     max_moves: int | None = None
     max_bytes_moved: int | None = None
-    #: Bytes are level when no broker has more than this times what it should.
+    #: Bytes are level if no broker has more than this times its target.
     bytes_tolerance: float = 1.02
-    #: The same of rates, which are samples: more than that is no difference.
+    #: The same for rates; it is larger since they are samples.
     rate_tolerance: float = 1.1
-    #: Changes at work at the same time that one broker takes part in, inwards and outwards each.
+    #: Most simultaneous changes of a broker in each direction.
     moves_per_broker: int = 5
-    #: Plans of one seed are the same; another breaks ties elsewhere.
+    #: The same seed gives the same plan; another seed breaks ties differently.
     seed: int = 0
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether any number of replicas and bytes may be copied."""
+        """Return whether any number of replicas and bytes may be copied."""
         return self.max_moves is None and self.max_bytes_moved is None

@@ -1,10 +1,10 @@
-"""Moves from brokers that hold too many replicas to those that hold too few.
+"""Move replicas from brokers above their target count to brokers below it.
 
-Brokers of one rack settle among themselves first, then racks among each other: a move within a rack
-is always allowed by racks. The replicas that a broker gives away are picked evenly from its
-smallest to its largest, so that the kept ones have the same mix of sizes; `byte_balancing` does the
-rest. Where no direct move is possible, a replica goes by way of other brokers: the cheapest path of
-moves, where one that only sends a replica elsewhere, which moves anyway, costs nothing.
+First within each rack, which racks always permit, then between racks. The replicas that a broker
+gives away are picked evenly from its smallest to its largest, so that the kept ones have the same
+mix of sizes; `byte_balancing` does the rest. If no direct move is possible, the cheapest path of
+moves over other brokers is used. A move costs nothing if it only changes the target of a replica
+that moves anyway.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Final, NamedTuple
 
 from engine.planner.placement_state import PlacementState
 
-#: How many pairs of a replica and a target a path considers on each broker.
+#: Number of pairs of replica and target that are checked for each broker on a path.
 _CANDIDATES_MAX: Final = 20_000
-#: Brokers without a path to anyone, after which no more are tried.
+#: Number of brokers without a path after which the search ends.
 _STUCK_MAX: Final = 16
 
 
 class _Step(NamedTuple):
+    """A move of one replica from a broker to another."""
+
     partition: int
     source: int
     target: int
@@ -31,7 +33,7 @@ class _Step(NamedTuple):
 def level_by_moves(
     state: PlacementState, targets: Mapping[int, int], *, smallest_first: bool = False
 ) -> None:
-    """Move replicas until each broker holds its target, as far as direct moves go."""
+    """Move replicas directly until each broker has its target count, or no move is possible."""
     for members in state.members:
         _between(state, targets, members, members, smallest_first)
     everyone = [broker for members in state.members for broker in members]
@@ -68,7 +70,7 @@ def _move_surplus(
     came: dict[int, list[int]],
     smallest_first: bool,
 ) -> set[int]:
-    """Move `surplus` replicas off a broker; returns them."""
+    """Move `surplus` replicas off a broker; return their partitions."""
     queue = deque(sorted(lacking, key=lambda b: (-lacking[b], b)))
     went: set[int] = set()
     for partition in _picks(state.on_broker[giver], surplus, smallest_first):
@@ -92,7 +94,7 @@ def _move_surplus(
 
 
 def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
-    """Yield the replicas to give away: evenly over the sizes, then the remaining ones."""
+    """Yield the replicas to give away: first spread over the sizes, then all."""
     if not smallest_first:
         stride = len(held) / max(wanted, 1)
         for number in range(wanted):
@@ -103,7 +105,7 @@ def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
 def level_by_paths(
     state: PlacementState, targets: Mapping[int, int], *, max_cost: int, max_moves: int | None
 ) -> None:
-    """Make the moves that direct moves could not, over paths of at most `max_cost` moves."""
+    """Make moves that direct moves could not, over paths that cost at most `max_cost` moves."""
     stuck: set[int] = set()
     while True:
         givers = [b for b, t in targets.items() if state.counts[b] > t and b not in stuck]
@@ -123,7 +125,7 @@ def level_by_paths(
 def _cheapest_path(
     state: PlacementState, giver: int, takers: set[int], max_cost: int
 ) -> list[_Step] | None:
-    """Return moves that take one replica off a broker and bring one to a taker, cheapest first."""
+    """Return the cheapest moves that take one replica off `giver` and add one to a taker."""
     best: dict[int, tuple[int, _Step | None]] = {giver: (0, None)}
     waiting = deque([giver])
     reached: dict[int, tuple[int, _Step | None]] = {}
@@ -149,7 +151,7 @@ def _cheapest_path(
 
 
 def _is_on_path(best: Mapping[int, tuple[int, _Step | None]], broker: int, step: _Step) -> bool:
-    """Return whether a path already goes through a broker, or moves the same partition."""
+    """Return whether the path to `broker` visits the step's target, or moves its partition."""
     at: _Step | None = best[broker][1]
     while at is not None:
         if step.target in (at.source, at.target) or at.partition == step.partition:
@@ -178,7 +180,10 @@ def _walk_back(
 
 
 def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
-    """Return the cheapest move from a broker to each other one; a moved replica comes first."""
+    """Return the cheapest move from a broker to each other one.
+
+    Replicas that move anyway come first.
+    """
     found: dict[int, _Step] = {}
     targets = [b for b in range(len(state.brokers)) if state.in_play[b] and b != source]
     held = state.on_broker[source]

@@ -1,9 +1,9 @@
-"""Target number of replicas for each broker, and the fewest moves to reach it.
+"""The target number of replicas of each broker, and the fewest moves to reach it.
 
-Like water that is poured over brokers: each rises to one common level, but not below what must stay
-on it and not above what it may hold; a rack as a whole stays between the fewest replicas that must
-stand in it and the most that may. Replicas that are left over when the level is a whole number go
-to the brokers that hold most already, one each: these would have to give it away otherwise.
+All brokers get one common level, but not fewer replicas than must stay on a broker and not more
+than it may have; the sum of a rack stays between the fewest replicas that it must have and the most
+that it may have. Replicas left over by the whole-numbered level go to the brokers with the most
+replicas, one each: these would have to give one away otherwise.
 
 ```
 brokers  a a a b b b      counts 9 5 4 6 6 6, no bounds: level 6, none left: 6 6 6 6 6 6, 3 moves
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class CountBounds(NamedTuple):
-    """The least and largest number of replicas of a broker, and the present one."""
+    """The least and largest permitted number of replicas of a broker, and the present one."""
 
     broker: int
     group: int
@@ -28,14 +28,14 @@ class CountBounds(NamedTuple):
     highest: int
 
     def at(self, level: int) -> int:
-        """Return what it holds when the water stands at a level."""
+        """Return the broker's target count at a common level."""
         return min(max(level, self.lowest), self.highest)
 
 
 def level_counts(
     bounds: Sequence[CountBounds], group_bounds: Sequence[tuple[int, int]], total: int
 ) -> dict[int, int]:
-    """Return the target count of replicas of each broker, `total` in all if bounds allow it."""
+    """Return the target count of replicas of each broker, `total` in sum if bounds permit it."""
     groups: dict[int, list[CountBounds]] = {}
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)
@@ -56,7 +56,7 @@ def level_counts(
     rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
     rising.sort(key=lambda b: (-b.held, b.broker))
     now = {group: sum(b.held for b in members) for group, members in groups.items()}
-    # Racks that hold more now come first: what can stay where it is need not move.
+    # Racks that hold more now come first, so that as few replicas as possible must move.
     for most in (now, dict.fromkeys(groups, total)):
         for bound in rising:
             group = bound.group
@@ -70,7 +70,7 @@ def level_counts(
 
 
 def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
-    """Return the target count of each broker in a rack, `total` in all as bounds allow."""
+    """Return the target count of each broker in a rack, `total` in sum if bounds permit it."""
     level = _highest_level(lambda at: sum(b.at(at) for b in members), total)
     targets = {b.broker: b.at(level) for b in members}
     left = total - sum(targets.values())
@@ -81,9 +81,9 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
 
 
 def _highest_level(held: Callable[[int], int], total: int) -> int:
-    """Return the highest level at which no more than `total` replicas are held.
+    """Return the highest level at which `held` is at most `total`.
 
-    `held` is the sum of replicas that brokers hold at a level, and never falls as that rises.
+    `held` returns the sum of the brokers' counts at a level, and does not fall as the level rises.
     """
     low, high = 0, max(total, 1)
     while low < high:
@@ -96,12 +96,12 @@ def _highest_level(held: Callable[[int], int], total: int) -> int:
 
 
 def moves_between(counts: Sequence[int], targets: dict[int, int]) -> int:
-    """Return the fewest moves from counts to targets: what the brokers below theirs lack."""
+    """Return the fewest moves from counts to targets: the sum of what brokers lack."""
     return sum(max(0, target - counts[broker]) for broker, target in targets.items())
 
 
 def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -> dict[int, int]:
-    """Return targets that so many moves reach, the fullest and the emptiest brokers first."""
+    """Return targets that `moves` moves reach; the fullest and emptiest brokers change first."""
     if moves_between(counts, targets) <= moves:
         return targets
     highest = _lowest_level(
@@ -120,7 +120,7 @@ def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -
 
 
 def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
-    """Return the lowest level down to which brokers give away no more than `moves` replicas."""
+    """Return the lowest level to which brokers can sink with at most `moves` moves."""
     low = 0
     while low < high:
         middle = (low + high) // 2
@@ -134,7 +134,7 @@ def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
 def _spend(
     counts: Sequence[int], targets: dict[int, int], clamped: dict[int, int], moves: int
 ) -> dict[int, int]:
-    """Use up the remaining moves, one broker at a time, for givers and takers alike."""
+    """Use up the remaining moves, one for each broker in order, for givers and takers alike."""
     result = dict(clamped)
     givers = sum(max(0, counts[b] - t) for b, t in result.items())
     takers = sum(max(0, t - counts[b]) for b, t in result.items())

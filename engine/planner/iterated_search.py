@@ -1,7 +1,7 @@
-"""Repeated searches: each begins with the result of the one before, until nothing changes.
+"""Repeat a search: each one begins with the result of the one before, until nothing changes.
 
-A replica without a possible target may get one once another replica has moved, and a rack that held
-too many of a partition may hold fewer of it once one has left.
+A replica without a possible target may have one after another replica has moved, and a rack with
+too many replicas of a partition may get below its limit after one has left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.planner.cluster_model import ClusterModel, PartitionModel
 from engine.planner.placement_state import PlacementState
 from engine.planner.plan_building import PlanFindings
 
-#: Plans of plans until one changes nothing more.
+#: Largest number of repeated searches.
 _ROUNDS_MAX: Final = 6
 
 
@@ -26,14 +26,15 @@ def go_on(
 ) -> PlacementState:
     """Repeat the search from its own result until nothing changes; return the last search.
 
-    `notes` collect the findings of later searches: their bounds add up.
+    The results are merged into `state`. `notes` collects the findings: their bounds add up.
     """
     at = state
     for _ in range(_ROUNDS_MAX - 1):
         if not _has_changed(at):
             return at
         at = begin(_after(at, model))
-        # Numbers are the same in each search, and what left before never left the cluster.
+        # Partition numbers are the same in each search, and a replica that left before is still on
+        # its broker.
         at.barred |= state.barred
         at.lagging |= state.lagging
         search(at, notes)
@@ -42,12 +43,12 @@ def go_on(
 
 
 def _has_changed(state: PlacementState) -> bool:
-    """Return whether a search has changed any replica, or the order of replicas."""
+    """Return whether a search has changed any replicas or their order."""
     return any(tuple(r) != o for r, o in zip(state.replicas, state.original, strict=True))
 
 
 def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
-    """Return the cluster as it is once a search is carried out; elections included."""
+    """Return the model of the cluster after the search's changes and elections."""
     ids = [b.broker_id for b in state.brokers]
     partitions: list[PartitionModel] = []
     for partition, original, replicas in zip(

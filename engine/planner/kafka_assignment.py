@@ -1,7 +1,7 @@
 """Kafka's placement of replicas of new partitions, and the proposals of its tool's `--generate`.
 
-Leaders go round the brokers from a start; followers stand `shift` behind their leader, and the
-shift grows by one each time the leaders have gone round:
+Leaders are assigned round-robin from a start index; the first follower comes `shift` + 1 places
+after its leader, and the shift grows by one with each round:
 
 ```
 brokers 0 1 2 3 4, three replicas, start 0, shift 0
@@ -12,8 +12,8 @@ p3  3 4 0      p8  3 0 1
 p4  4 0 1      p9  4 1 2
 ```
 
-With racks the brokers are first put in an order that alternates between racks, and a follower
-is passed over while its rack has a replica and another rack has none, or while it has one itself.
+With racks the brokers are first sorted so that racks alternate. A broker is skipped for a follower
+if its rack has a replica while another rack has none, or if it has a replica itself.
 
 Source: C9; org.apache.kafka.admin.AdminUtils and ReassignPartitionsCommand of 3.9.1.
 """
@@ -29,7 +29,7 @@ from engine.planner.cluster_model import BrokerModel, ClusterModel
 
 
 class MixedRacks(EngineError):
-    """Some brokers have a rack and others have none; `without_rack` are those."""
+    """Some brokers have a rack and other ones have none (`without_rack`)."""
 
     hint = "give every broker a rack, or place replicas without regard to racks"
 
@@ -43,7 +43,7 @@ class TooFewBrokers(EngineError):
     """A topic has more replicas than there are brokers to place them on."""
 
     def __init__(self, subject: str, replication_factor: int, broker_count: int) -> None:
-        """`subject` begins the message."""
+        """Create the error; `subject` begins its message."""
         self.subject = subject
         self.replication_factor = replication_factor
         self.broker_count = broker_count
@@ -64,8 +64,8 @@ def place_round_robin(
 ) -> dict[int, tuple[int, ...]]:
     """Return the replicas of new partitions, leaders first.
 
-    `racks` is empty, or has every broker: MixedRacks otherwise. There must be as many brokers as
-    replicas. `start_index` is the place of the broker that leads partition 0.
+    `racks` is empty, or has every broker: otherwise raises MixedRacks. There must be as many
+    brokers as replicas. `start_index` is the place of the broker that leads partition 0.
     """
     if racks and len(racks) < len(broker_ids):
         raise MixedRacks([broker_id for broker_id in broker_ids if broker_id not in racks])
@@ -87,7 +87,7 @@ def place_round_robin(
 
 
 def rack_alternated(racks: Mapping[int, str]) -> list[int]:
-    """Return brokers so that neighbours stand in different racks, as far as there are enough."""
+    """Return the brokers in an order in which racks alternate, as far as possible."""
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
         by_rack.setdefault(racks[broker_id], []).append(broker_id)
@@ -137,10 +137,10 @@ def generate_kafka_way(
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the assignment that Kafka's `--generate` proposes: all replicas placed again.
 
-    A topic has as many replicas as its first partition in the model. Each topic begins at a random
-    broker. Raises MixedRacks, and TooFewBrokers.
+    A topic gets as many replicas as its first partition in the model has. Each topic begins at a
+    random broker. Raises MixedRacks and TooFewBrokers.
 
-    Differs: the tool gives partitions of a topic the numbers 0, 1, ...; ours keep their own.
+    Differs: the tool numbers the partitions of a topic 0, 1, ...; here they keep their numbers.
     """
     chosen = {b.broker_id: b for b in model.brokers if b.broker_id in set(broker_ids)}
     order = sorted(chosen)
@@ -171,7 +171,10 @@ def generate_kafka_way(
 
 
 def _racks_of(brokers: Mapping[int, BrokerModel]) -> dict[int, str]:
-    """Return the racks of brokers, empty where none has one; MixedRacks where some have."""
+    """Return the racks of brokers, empty if no broker has one.
+
+    Raise MixedRacks if only some have.
+    """
     racks = {broker_id: b.rack for broker_id, b in brokers.items() if b.rack is not None}
     if racks and len(racks) < len(brokers):
         raise MixedRacks(sorted(set(brokers) - set(racks)))

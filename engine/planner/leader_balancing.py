@@ -1,15 +1,15 @@
-"""Choose the leaders of partitions, first in each list of replicas, so that brokers lead alike.
+"""Choose preferred leaders so that brokers lead about the same number of partitions.
 
-A broker that leads too many hands a partition to one of its followers; where no follower needs
-one, that follower hands on another partition of its own, and so on: a path over brokers.
+A broker that leads too many hands the leadership of a partition to a follower. If that follower
+leads enough, it hands another partition to one of its followers, and so on: a path over brokers.
 
 ```
 a leads 4, b 3, c 2;  a has no partition with c, b has       a → b → c: two partitions change
 ```
 
-When no such path leads from a broker to one that leads two less, no assignment of leaders to
-these replicas is more level. Partitions whose leader's replica went away are given first, and
-other leaders stay unless a path needs them to change.
+If no path leads from any broker to one that leads two fewer, no assignment of leaders to these
+replicas is more level. Partitions whose leader lost its replica are assigned first; other leaders
+stay unless a path changes them.
 
 Source: the theory of semi-matchings (Harvey, Ladner, Lovász, Tamir 2006).
 """
@@ -29,14 +29,17 @@ class LeaderBalancing:
     def __init__(
         self, state: PlacementState, free: Iterable[int], *, demoted: Collection[int] = ()
     ) -> None:
-        """Brokers in `demoted` shall lead nothing that another can."""
+        """Create the search.
+
+        Brokers in `demoted` should lead only partitions without another choice.
+        """
         self._state = state
         self._demoted = set(demoted)
         count = len(state.brokers)
-        #: How many partitions each broker leads.
+        #: Number of partitions that each broker leads.
         self.leads = [0] * count
-        #: By leader, then by follower: partitions whose leadership may move between them. Entries
-        #: may be stale: `_next` drops those.
+        #: For each leader and follower the partitions whose leadership may move between them.
+        #: Entries may be stale: `_next` removes those.
         self._edges: list[dict[int, list[int]]] = [{} for _ in range(count)]
         for replicas in state.replicas:
             self.leads[replicas[0]] += 1
@@ -44,11 +47,11 @@ class LeaderBalancing:
         self._free = [partition for partition in free if len(state.replicas[partition]) > 1]
 
     def may_lead(self, broker: int) -> bool:
-        """Return whether a broker may be given leadership."""
+        """Return whether a broker may get leaderships."""
         return self._state.in_play[broker] and broker not in self._demoted
 
     def level(self) -> None:
-        """Choose leaders for the free partitions, as level as their replicas allow."""
+        """Choose leaders for the free partitions, as level as their replicas permit."""
         self._hand_out()
         for partition in self._free:
             self._add_edges(partition)
@@ -69,16 +72,20 @@ class LeaderBalancing:
                 self._push(path)
 
     def _may_lose_leaders(self, broker: int) -> bool:
-        """Return whether leaders may go from a broker: one demoted, or one that takes part."""
+        """Return whether a broker may give leaderships away: demoted, or in play."""
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:
-        """Return how many a broker leads; one that should lead none stands above all."""
+        """Return the number of leaderships; a demoted broker ranks above all other ones."""
         above_all = len(self._state.partitions) + 2 if broker in self._demoted else 0
         return self.leads[broker] + above_all
 
     def _hand_out(self) -> None:
-        """Give partitions whose first replica went to old replicas on brokers that lead least."""
+        """Choose leaders for partitions whose first replica has changed, among the old replicas.
+
+        The candidate that leads fewest partitions is chosen, or the old leader if it is a
+        candidate.
+        """
         state = self._state
         for partition in self._free:
             original = state.original[partition]
@@ -96,7 +103,7 @@ class LeaderBalancing:
                 self._lead(partition, min(candidates, key=lambda b: (self.leads[b], b)))
 
     def _lead(self, partition: int, broker: int) -> None:
-        """Make a broker the preferred leader of a partition that it has a replica of."""
+        """Make a broker the preferred leader of a partition of which it has a replica."""
         replicas = self._state.replicas[partition]
         if replicas[0] == broker:
             return
@@ -106,7 +113,7 @@ class LeaderBalancing:
         replicas[0], replicas[at] = broker, replicas[0]
 
     def _add_edges(self, partition: int) -> None:
-        """Note to which followers the leader may hand the partition."""
+        """Add the followers to which the leader may hand the partition."""
         replicas = self._state.replicas[partition]
         edges = self._edges[replicas[0]]
         for follower in replicas[1:]:
@@ -114,7 +121,10 @@ class LeaderBalancing:
                 edges.setdefault(follower, []).append(partition)
 
     def _next(self, leader: int, follower: int) -> int | None:
-        """Return a partition whose leadership may move between two brokers; drop stale ones."""
+        """Return a partition whose leadership may move between two brokers.
+
+        Remove stale entries.
+        """
         waiting = self._edges[leader].get(follower)
         while waiting:
             partition = waiting[-1]
@@ -126,7 +136,7 @@ class LeaderBalancing:
         return None
 
     def _path(self, giver: int) -> list[int] | None:
-        """Return a path of brokers from one that leads many to the nearest that leads two fewer."""
+        """Return the shortest path of brokers from `giver` to one that leads at least two fewer."""
         height = self._height(giver)
         came_from = {giver: giver}
         waiting = deque([giver])
@@ -142,7 +152,7 @@ class LeaderBalancing:
         return None
 
     def _push(self, path: list[int]) -> None:
-        """Hand on as many partitions along a path as level its ends, and as there are."""
+        """Hand on partitions along a path until its ends are level or a step has none left."""
         first, last = path[0], path[-1]
         while True:
             steps = [self._next(a, b) for a, b in pairwise(path)]
@@ -157,7 +167,7 @@ class LeaderBalancing:
 
 
 def _walk(came_from: dict[int, int], last: int) -> list[int]:
-    """Return the path from its first broker, which came from itself, to `last`."""
+    """Return the path from its first broker, whose predecessor is itself, to `last`."""
     path = [last]
     while came_from[path[-1]] != path[-1]:
         path.append(came_from[path[-1]])

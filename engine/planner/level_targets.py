@@ -1,10 +1,10 @@
-"""Target counts of a search, by the rule of its verb.
+"""The target counts of a search, by the rule of its verb.
 
-| rule | an ordinary broker | an old broker, while others are added |
+| rule | a broker that receives replicas | an old broker, when brokers are added |
 |---|---|---|
-| all level | may sink to what cannot be moved, and rise | – |
-| added rise | may rise (it was added) | may sink, never rise |
-| none sinks | may rise from what it held | – |
+| all level | may fall to its immovable replicas, and rise | – |
+| added rise | may rise | may fall, never rise |
+| none sinks | may rise from its former count | – |
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.planner.placement_state import UNBOUNDED, PlacementState
 
 
 class TargetRule(Enum):
-    """The changes that a verb may make to the counts of brokers."""
+    """How a verb may change the counts of brokers."""
 
     ALL_LEVEL = "all level"
     ADDED_RISE = "added rise"
@@ -30,7 +30,7 @@ def find_targets(
 ) -> dict[int, int]:
     """Return the target count of replicas of each broker, with racks as balanced as possible.
 
-    `before` is what NONE_SINKS must keep: counts from before anything was placed.
+    `before` are the counts that NONE_SINKS must keep: those before any placement.
     """
     bounds = _broker_bounds(state, rule, before)
     total = sum(bound.held for bound in bounds)
@@ -38,7 +38,7 @@ def find_targets(
 
 
 def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, int]:
-    """Return target counts that leave each rack with the replicas it holds now."""
+    """Return target counts that leave each rack with its present number of replicas."""
     bounds = _broker_bounds(state, rule, None)
     held = [sum(state.counts[b] for b in m if state.in_play[b]) for m in state.members]
     return level_counts(bounds, [(count, count) for count in held], sum(held))
@@ -47,7 +47,7 @@ def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, i
 def _broker_bounds(
     state: PlacementState, rule: TargetRule, before: Sequence[int] | None
 ) -> list[CountBounds]:
-    """Return the lowest and highest replica count that a rule allows for each broker."""
+    """Return the lowest and highest count that a rule permits for each broker."""
     fixed = _immovable_counts(state)
     bounds = []
     for broker in range(len(state.brokers)):
@@ -66,7 +66,7 @@ def _broker_bounds(
 
 
 def _immovable_counts(state: PlacementState) -> list[int]:
-    """Return by broker how many replicas belong to partitions that must not change."""
+    """Return by broker the number of replicas of partitions that must not change."""
     fixed = [0] * len(state.brokers)
     if all(state.movable):
         return fixed
@@ -78,7 +78,7 @@ def _immovable_counts(state: PlacementState) -> list[int]:
 
 
 def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
-    """Return the fewest and most replicas that brokers in play of each rack must and may hold."""
+    """Return the fewest and most replicas that the brokers in play of each rack may have."""
     if not state.has_racks:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))
@@ -107,7 +107,7 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
 
 
 def _partitions_beyond_limits(state: PlacementState) -> list[int]:
-    """Return the partitions that cannot move, break the racks' limit, or stand on dead brokers."""
+    """Return the partitions that cannot move, exceed a rack's limit, or are on dead brokers."""
     unusable = {broker for broker, usable in enumerate(state.usable) if not usable}
     return [
         number

@@ -1,8 +1,8 @@
-"""Moves between the directories of a broker: within it, so no other broker notices.
+"""Moves between the log directories of a broker, to balance their bytes.
 
-The fullest directory gives the emptiest the replica that comes nearest to what both lack, until
-none holds more than `bytes_tolerance` times the mean, or no move makes both more alike. Where
-capacities are known, room is needed in the target while both copies are there.
+The fullest directory gives the emptiest one the replica whose size is nearest to what both need,
+until no directory has more than `bytes_tolerance` times the mean, or no move brings both closer
+together. Where capacities are known, the target must have room while both copies exist.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from engine.planner.cluster_model import BrokerModel, ClusterModel, PartitionMod
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import PartitionChange
 
-#: How many replicas about the right size are tried.
+#: How many replicas below and above the wanted size are tried.
 _NEIGHBOURS = 8
-#: The fuller directory must stand above the other by this much of what moves: else a large replica
-#: would go for next to nothing.
+#: The difference between both directories must be at least this multiple of the replica's size:
+#: otherwise a large replica would be moved for almost no gain.
 _WORTH = 9 / 8
 
 
@@ -29,25 +29,25 @@ class _Replica(NamedTuple):
 
 
 class _Directories:
-    """Contents of the directories of one broker, and moves between them."""
+    """The log directories of one broker with their bytes, and the planned moves between them."""
 
     def __init__(self, broker: BrokerModel) -> None:
-        """Begin with the replicas' present directories."""
+        """Create the broker's directories without replicas; `add` adds them."""
         self._broker = broker
         self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
-        #: Bytes of replicas in each directory. Other files on its disk do not count: they cannot
-        #: move.
+        #: Bytes of replicas in each directory. Other files on its disk are not counted: they cannot
+        #: be moved.
         self.held = {d.path: 0 for d in broker.log_dirs}
-        #: Bytes in each directory with all arrivals and without departures: an upper bound in any
-        #: order of the moves.
+        #: Bytes in each directory with all arrivals and no departures: an upper bound for any order
+        #: of the moves.
         self._peak = {d.path: d.foreign_bytes for d in broker.log_dirs}
-        #: Replicas that may leave each directory.
+        #: Replicas that may be moved out of each directory, sorted by size in `level`.
         self._movable: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
         #: New directory of each replica that moves, by topic and partition.
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
-        """Add a replica to its log directory; ignore a replica in an unknown directory."""
+        """Add a replica to its log directory; do nothing if the directory is unknown."""
         if path in self.held:
             self.held[path] += replica.size
             self._peak[path] += replica.size
@@ -55,7 +55,7 @@ class _Directories:
                 self._movable[path].append(replica)
 
     def level(self, tolerance: float) -> None:
-        """Move replicas until directories are level."""
+        """Move replicas until no directory exceeds `tolerance` times the mean, or no move helps."""
         if len(self.held) < 2:
             return
         for replicas in self._movable.values():
@@ -72,11 +72,16 @@ class _Directories:
                 helpless.add(full)
 
     def _order(self, path: str) -> tuple[int, str]:
-        """Sort directories by the bytes they hold, then by path so that plans are repeatable."""
+        """Return the sort key of a directory.
+
+        Its bytes, then its path so that plans are repeatable.
+        """
         return self.held[path], path
 
     def _relieve(self, full: str, mean: float) -> bool:
-        """Move one replica from a directory to the emptiest that it fits; False if none helps.
+        """Move one replica from directory `full` to the emptiest one possible.
+
+        Return False if none helps.
 
         `mean` is the mean of bytes per directory.
         """
@@ -97,7 +102,11 @@ class _Directories:
         return False
 
     def _near(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
-        """Return the replica nearest to a size that makes both directories more alike."""
+        """Return a replica of `full` whose size is nearest to `wanted` bytes and that fits into
+        `target`.
+
+        None if no replica is small enough for `gap`, the difference of bytes of both directories.
+        """
         replicas = self._movable[full]
         at = bisect_left(replicas, (wanted,))
         bound = self._capacity[target]
@@ -113,7 +122,9 @@ class _Directories:
 def plan_log_dirs(
     model: ClusterModel, broker_ids: Collection[int], constraints: PlanConstraints
 ) -> tuple[list[PartitionChange], Mapping[int, Mapping[str, int]]]:
-    """Return the moves that balance log directories, and their bytes afterwards."""
+    """Return the moves that balance the log directories of brokers, and the bytes per directory
+    afterwards.
+    """
     chosen = {b.broker_id: _Directories(b) for b in model.brokers if b.broker_id in set(broker_ids)}
     for partition in model.partitions:
         movable = (
@@ -141,7 +152,10 @@ def plan_log_dirs(
 def batch_log_dir_moves(
     changes: Sequence[PartitionChange], constraints: PlanConstraints
 ) -> list[list[int]]:
-    """Return batches of positions; each has no more moves on a broker than may be at work."""
+    """Return batches of positions in `changes`, largest first.
+
+    No batch has more moves on a broker than `moves_per_broker`.
+    """
     batches: list[list[int]] = []
     used: list[dict[int, int]] = []
     first: dict[int, int] = {}
@@ -162,7 +176,7 @@ def batch_log_dir_moves(
 def _change(
     partition: PartitionModel, chosen: Mapping[int, _Directories]
 ) -> PartitionChange | None:
-    """Return the change of a partition's directories on chosen brokers, None if none."""
+    """Return a partition's change of directories on the chosen brokers; None if nothing moves."""
     name = (partition.topic, partition.partition)
     targets = tuple(
         chosen[broker_id].moved.get(name, path) if broker_id in chosen else path

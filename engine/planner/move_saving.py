@@ -1,13 +1,15 @@
-"""Moves that a plan can do without: replicas that go back home while bytes stay level.
+"""Removal of unnecessary moves from a plan.
+
+Replicas return to their old broker if bytes stay level.
 
 ```
-for counts     r goes from x to b
-for bytes      p goes from y to b, and q from b to y, so that b holds as many as before
-then           q stays on b, and r goes from x to y: one move less
+for counts     r moves from x to b
+for bytes      p moves from y to b, and q from b to y, so that b has as many as before
+then           q stays on b, and r moves from x to y: one move less
 ```
 
-So a replica that left a broker comes back, and one that came goes where the first had gone. Where
-counts are as level without the second, the first alone comes back.
+So a replica that left a broker returns, and one that came to it goes to the first one's new broker.
+If counts are as level without the second step, only the first replica returns.
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ from typing import Final
 
 from engine.planner.placement_state import PlacementState
 
-#: How many replicas that moved to a broker are considered for moving on.
+#: How many of the replicas that came to a broker are tried for moving on.
 _CANDIDATES_MAX: Final = 64
 
 
 class MoveSaving:
-    """The search for replicas that need not have moved."""
+    """The search for moved replicas that can return to their old broker."""
 
     def __init__(self, state: PlacementState, expected: Sequence[float], tolerance: float) -> None:
-        """Limit each broker's bytes to `tolerance` times its expected bytes, or what it holds."""
+        """Limit each broker to `tolerance` times its expected bytes, or to its present bytes."""
         self._state = state
         self._most = [
             max(bytes_expected * tolerance, held)
@@ -34,7 +36,10 @@ class MoveSaving:
         ]
 
     def save(self) -> int:
-        """Send replicas home until none can go; returns how many went."""
+        """Return replicas to their old brokers until no more can.
+
+        Return how many moves were saved.
+        """
         state, saved = self._state, 0
         while True:
             before = saved
@@ -46,10 +51,13 @@ class MoveSaving:
                 return saved
 
     def _bring_back(self, partition: int, home: int) -> bool:
-        """Have a replica stand where it was, if another may take its place or counts allow it."""
+        """Move a replica back to `home` if counts stay level or another replica can take its place.
+
+        Return False if that is not possible.
+        """
         state = self._state
         if home in state.replicas[partition]:
-            return False  # it went home as the other one of a pair
+            return False  # returned already, as the second replica of a pair
         for away in tuple(state.replicas[partition]):
             if away in state.original[partition] or not state.may_move(partition, away, home):
                 continue
@@ -64,7 +72,7 @@ class MoveSaving:
         return False
 
     def _needs_no_other(self, partition: int, home: int, away: int) -> bool:
-        """Return whether counts stay as level, and bytes too, when only this one moves."""
+        """Return True if moving only this replica back keeps counts and bytes level."""
         state = self._state
         return (
             state.group_of[home] == state.group_of[away]
@@ -73,7 +81,12 @@ class MoveSaving:
         )
 
     def _other(self, partition: int, home: int, away: int) -> int | None:
-        """Return a replica that came to `home` and may be on `away` in the place of this one."""
+        """Return a partition with a replica that came to `home` and may move on to `away`.
+
+        None if none fits.
+
+        After the exchange both brokers are within their limits of bytes.
+        """
         state, sizes = self._state, self._state.sizes
         least = state.held_bytes[home] + state.size_at(partition, home) - self._most[home]
         most = self._most[away] - state.held_bytes[away] + state.size_at(partition, away)

@@ -1,10 +1,10 @@
-"""Replicas by partition and by broker while a plan is searched.
+"""The placement of replicas, by partition and by broker, during the search for a plan.
 
-Brokers and partitions are numbers here. Partitions are numbered by size, smallest first, so that a
-sorted list of partitions is sorted by size too, and one of about the right size is found by
-bisection.
+Brokers and partitions are represented by numbers. Partitions are numbered by size, smallest first,
+so a sorted list of partition numbers is also sorted by size, and a partition of about a given size
+is found by bisection.
 
-| broker | may take any replica | may take back what it had | gives replicas away |
+| broker | may receive any replica | may get back a replica it had | gives replicas away |
 |---|---|---|---|
 | ordinary | yes | yes | yes |
 | old, while others are added | no | yes | yes |
@@ -12,10 +12,10 @@ bisection.
 | drained | no | no | all |
 | dead | no | no | only when repaired or drained |
 
-A replica whose directory failed does not come back either: it would be as offline as before.
+A replica whose directory failed cannot be returned either: it would be offline again.
 
 Invariants: a partition has no two replicas on one broker; `on_broker` and `held_bytes` agree with
-`replicas`, but for brokers between `shift` and `settle`.
+`replicas`, except between `shift` and `settle`, when `on_broker` is out of date.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNBOUNDED: Final = 1 << 62
 
 
 class PlacementState:
-    """The placement of replicas in a search; see the module."""
+    """The placement of replicas during a search; see the module."""
 
     def __init__(
         self,
@@ -45,21 +45,22 @@ class PlacementState:
         leaving: Collection[int] = (),
         only_receivers: Collection[int] | None = None,
     ) -> None:
-        """Brokers in `leaving` give everything up.
+        """Create the placement from the cluster's present assignment.
 
-        With `only_receivers` no other broker gets replicas.
+        Brokers in `leaving` give all their replicas away. If `only_receivers` is not None, no other
+        broker receives replicas.
         """
         self.constraints = constraints
         self.brokers: list[BrokerModel] = sorted(model.brokers, key=lambda b: b.broker_id)
         #: Index of each broker by its id: all other tables use indexes.
         self.index_of = {b.broker_id: i for i, b in enumerate(self.brokers)}
-        #: Largest first; their positions are the partitions' numbers everywhere else.
+        #: Smallest first; a partition's position here is its number in all other tables.
         self.partitions = _by_size(model.partitions, constraints.seed)
         self.sizes = [partition.size_bytes for partition in self.partitions]
         self._roles(leaving, only_receivers)
         self._racks()
         self._fill()
-        #: Whether the plan's constraints let each partition move.
+        #: Whether the plan's constraints allow changes of each partition.
         self.movable = [
             partition.topic not in constraints.excluded_topics
             and (not constraints.pinned or partition.name not in constraints.pinned)
@@ -77,16 +78,17 @@ class PlacementState:
         self._find_lagging()
 
     def _roles(self, leaving: Collection[int], only_receivers: Collection[int] | None) -> None:
-        """Set, for each broker, whether it may keep, give or receive replicas.
+        """Set for each broker whether it leaves, is usable, takes part in balancing and receives
+        replicas.
 
-        `only_receivers` None means that all brokers in play receive.
+        `only_receivers` None means that all brokers in play receive replicas.
         """
         excluded = self.constraints.excluded_brokers
         left = set(leaving)
         chosen = None if only_receivers is None else set(only_receivers)
         self.leaving = [b.broker_id in left for b in self.brokers]
         self.usable = [b.is_alive and b.broker_id not in left for b in self.brokers]
-        #: Takes part when things are made level.
+        #: Whether a broker takes part in balancing.
         self.in_play = [
             usable and b.broker_id not in excluded
             for usable, b in zip(self.usable, self.brokers, strict=True)
@@ -100,7 +102,7 @@ class PlacementState:
         ]
 
     def _racks(self) -> None:
-        """Group the brokers by rack, and set the limits of replicas per rack."""
+        """Group the brokers by rack, and create the limits of replicas per rack."""
         self.group_of = rack_groups(self.brokers, self.constraints.racks)
         self.limits = RackLimits(self.group_of, self.usable)
         self.has_racks = self.limits.group_count > 1
@@ -109,14 +111,14 @@ class PlacementState:
             self.members[group].append(broker)
 
     def _fill(self) -> None:
-        """Fill in replicas, counts and bytes of all brokers from the model."""
+        """Fill in the replicas, counts and bytes of all brokers from the model."""
         index_of = self.index_of
         count = len(self.brokers)
         self.original: list[tuple[int, ...]] = []
         self.replicas: list[list[int]] = []
         self.on_broker: list[list[int]] = [[] for _ in range(count)]
         self.held_bytes = [0] * count
-        #: Bytes of replicas that have another size than their partition, by partition and broker.
+        #: Bytes of replicas whose size differs from the partition's, by partition and broker.
         self.own_sizes: dict[tuple[int, int], int] = {}
         for number, partition in enumerate(self.partitions):
             replicas = [index_of[broker_id] for broker_id in partition.replicas]
@@ -138,7 +140,10 @@ class PlacementState:
         self.bytes_moved = 0
 
     def _find_offline(self) -> None:
-        """Bar the return of replicas on dead brokers and in failed directories."""
+        """Add replicas on dead brokers and in failed directories to `barred`.
+
+        They cannot be returned.
+        """
         dead = {b.broker_id for b in self.brokers if not b.is_alive}
         for number, partition in enumerate(self.partitions):
             if partition.offline or (dead and not dead.isdisjoint(partition.replicas)):
@@ -146,7 +151,7 @@ class PlacementState:
                 self.barred.update((number, self.index_of[broker_id]) for broker_id in gone)
 
     def _find_lagging(self) -> None:
-        """Note the replicas that cannot lead: barred, or not in the ISR."""
+        """Add the replicas that cannot lead to `lagging`: barred ones and those not in the ISR."""
         self.lagging |= self.barred
         for number, partition in enumerate(self.partitions):
             isr = partition.isr
@@ -160,17 +165,17 @@ class PlacementState:
     # Rules
 
     def size_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a broker's replica, or of one that would be created there."""
+        """Return the bytes of a broker's replica; the partition's size if the broker has none."""
         if self.own_sizes:
             return self.own_sizes.get((partition, broker), self.sizes[partition])
         return self.sizes[partition]
 
     def copied_bytes(self, partition: int) -> int:
-        """Return the bytes that one more replica copies."""
+        """Return the bytes to copy for one more replica of a partition."""
         return self.sizes[partition]
 
     def is_admitted(self, partition: int, broker: int) -> bool:
-        """Return True if a broker may hold a replica of a partition, racks and capacity aside."""
+        """Return True if a broker may receive a replica, apart from racks and capacity."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
             return False
         return self.receives[broker] or (
@@ -180,9 +185,9 @@ class PlacementState:
     def fits_rack(
         self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
     ) -> bool:
-        """Return True if racks allow a replica on `target` when that on `source` is gone.
+        """Return True if rack limits allow a replica on `target` without the one on `source`.
 
-        Within the rack of the source an existing fault may stay, unless `no_fault`.
+        A move within a rack is allowed even if the rack is above its limit, unless `no_fault`.
         """
         if not self.has_racks:
             return True
@@ -200,11 +205,11 @@ class PlacementState:
         return held < self.limits.limit(factor)
 
     def fits(self, partition: int, broker: int) -> bool:
-        """Return whether a broker has room for a replica."""
+        """Return True if a broker has room for a replica of the partition."""
         return self.held_bytes[broker] + self.size_at(partition, broker) <= self.capacity[broker]
 
     def may_move(self, partition: int, source: int, target: int) -> bool:
-        """Return whether a replica may go from one broker to another."""
+        """Return True if a partition's replica may be moved from `source` to `target`."""
         return (
             self.movable[partition]
             and self.is_admitted(partition, target)
@@ -213,7 +218,7 @@ class PlacementState:
         )
 
     def cost(self, partition: int, source: int, target: int) -> int:
-        """Return how many moves more the plan has when a replica goes from one to another."""
+        """Return by how much (-1 to 1) a replica's move to `target` changes the plan's moves."""
         original = self.original[partition]
         return (target not in original) - (source not in original)
 
@@ -231,14 +236,17 @@ class PlacementState:
     # Changes
 
     def place(self, partition: int, broker: int, at: int | None = None) -> None:
-        """Add a replica, at a place in the order of preference, or as the last."""
+        """Add a replica at position `at` in the order of preference; None: as the last."""
         replicas = self.replicas[partition]
         replicas.insert(len(replicas) if at is None else at, broker)
         insort(self.on_broker[broker], partition)
         self._entered(partition, broker)
 
     def remove(self, partition: int, broker: int) -> int:
-        """Take a replica away; returns its place in the order."""
+        """Remove a partition's replica from a broker.
+
+        Return its position in the order of preference.
+        """
         replicas = self.replicas[partition]
         at = replicas.index(broker)
         del replicas[at]
@@ -247,13 +255,13 @@ class PlacementState:
         return at
 
     def move(self, partition: int, source: int, target: int) -> None:
-        """Have a replica stand on another broker, at the same place in the order."""
+        """Replace the replica on `source` by one on `target`, at the same position in the order."""
         _discard(self.on_broker[source], partition)
         insort(self.on_broker[target], partition)
         self.shift(partition, source, target)
 
     def shift(self, partition: int, source: int, target: int) -> None:
-        """Do as `move`, but leave `on_broker` as it is until `settle`."""
+        """Move a replica as `move` does, but leave `on_broker` unchanged until `settle`."""
         replicas = self.replicas[partition]
         replicas[replicas.index(source)] = target
         self._left(partition, source)
@@ -262,7 +270,10 @@ class PlacementState:
     def settle(
         self, gone: Iterable[tuple[int, set[int]]], come: Iterable[tuple[int, list[int]]]
     ) -> None:
-        """Update `on_broker` after shifts, by the replicas that left and came to each broker."""
+        """Update `on_broker` after shifts.
+
+        `gone` and `come` have the partitions that left and came, by broker.
+        """
         for broker, went in gone:
             self.on_broker[broker] = [p for p in self.on_broker[broker] if p not in went]
         for broker, came in come:
@@ -270,11 +281,18 @@ class PlacementState:
             self.on_broker[broker].sort()
 
     def adopt(self, other: PlacementState) -> None:
-        """Take over where another search of the same partitions put them; only to build a plan."""
+        """Use the replicas of another search over the same partitions.
+
+        Counts and bytes are not updated, so only a plan may be built from this placement
+        afterwards.
+        """
         self.replicas = other.replicas
 
     def _entered(self, partition: int, broker: int) -> None:
-        """Count a replica at a broker: a move unless the broker had it at first."""
+        """Update a broker's figures for a new replica.
+
+        It counts as a move unless the broker had it originally.
+        """
         self.counts[broker] += 1
         self.held_bytes[broker] += self.size_at(partition, broker)
         if broker not in self.original[partition]:
@@ -285,7 +303,10 @@ class PlacementState:
             _discard(self.departed[broker], partition)
 
     def _left(self, partition: int, broker: int) -> None:
-        """Count a replica off a broker, and undo its move if it had come by one."""
+        """Update a broker's figures for a removed replica.
+
+        If it had been moved there, that move is uncounted.
+        """
         self.counts[broker] -= 1
         self.held_bytes[broker] -= self.size_at(partition, broker)
         if broker not in self.original[partition]:
@@ -297,12 +318,15 @@ class PlacementState:
 
 
 def _discard(ordered: list[int], item: int) -> None:
-    """Remove an item, which must be there, from a sorted list."""
+    """Remove an item from a sorted list that contains it."""
     del ordered[bisect_left(ordered, item)]
 
 
 def _by_size(partitions: Sequence[PartitionModel], seed: int) -> list[PartitionModel]:
-    """Return partitions by size; among equals by name, or by the seed where there is one."""
+    """Return partitions by size, smallest first.
+
+    Equal ones by name, or shuffled if `seed` is not 0.
+    """
     ordered = sorted(partitions, key=lambda p: (p.size_bytes, p.topic, p.partition))
     if seed and any(a.size_bytes == b.size_bytes for a, b in pairwise(ordered)):
         Random(seed).shuffle(ordered)

@@ -1,4 +1,4 @@
-"""The plan: changed partitions, their order, and figures of each broker before and after."""
+"""The plan: changed partitions, their batches, and each broker's figures before and after."""
 
 from __future__ import annotations
 
@@ -9,51 +9,54 @@ from engine.model import TopicPartition
 
 
 class PartitionChange(NamedTuple):
-    """One partition that a plan changes: its replicas, their order, or their directories.
+    """The change of one partition in a plan: of its replicas, their order, or their directories.
 
-    `old_log_dirs` and `new_log_dirs` go along with the replicas and are empty where the plan does
-    not care: Kafka's "any".
+    `old_log_dirs` and `new_log_dirs` are parallel to the replicas, and empty if the plan does not
+    choose directories: Kafka's "any".
     """
 
     topic: str
     partition: int
     old_replicas: tuple[int, ...]
     new_replicas: tuple[int, ...]
-    #: Who leads now, None for nobody, and who will after the election of preferred leaders.
+    #: The present leader, None if there is none, and the leader after the election of preferred
+    #: leaders.
     old_leader: int | None
     new_leader: int
-    #: What one added replica copies.
+    #: Bytes to copy for one added replica.
     size_bytes: int = 0
-    #: What the old replicas hold, beside them; empty where each has `size_bytes`.
+    #: Bytes of each old replica, parallel to `old_replicas`; empty if each has `size_bytes`.
     old_sizes: tuple[int, ...] = ()
     old_log_dirs: tuple[str, ...] = ()
     new_log_dirs: tuple[str, ...] = ()
-    #: What the plan is for: moves that must be made go first.
+    #: Whether the plan's purpose requires this change: such changes come first.
     is_mandatory: bool = False
 
     @property
     def name(self) -> TopicPartition:
-        """Return topic and number."""
+        """Return the topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
     @property
     def added(self) -> tuple[int, ...]:
-        """Return the brokers that get a replica."""
+        """Return the brokers that get a new replica."""
         return tuple(b for b in self.new_replicas if b not in self.old_replicas)
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """Return the brokers that lose their replica."""
+        """Return the brokers whose replica is removed."""
         return tuple(b for b in self.old_replicas if b not in self.new_replicas)
 
     @property
     def bytes_moved(self) -> int:
-        """Return what is copied between brokers."""
+        """Return the bytes that are copied between brokers."""
         return self.size_bytes * len(self.added)
 
     @property
     def log_dir_moves(self) -> tuple[tuple[int, str, str], ...]:
-        """Return (broker, from, to) of replicas that stay on their broker and change directory."""
+        """Return (broker, old path, new path) of each replica that changes its directory on its
+        broker.
+        """
         if not self.old_log_dirs or not self.new_log_dirs:
             return ()
         old = dict(zip(self.old_replicas, self.old_log_dirs, strict=True))
@@ -66,7 +69,7 @@ class PartitionChange(NamedTuple):
 
     @property
     def log_dir_bytes(self) -> int:
-        """Return what is copied between directories of a broker."""
+        """Return the bytes that are copied between directories of the same broker."""
         sizes = dict(zip(self.old_replicas, self.old_sizes, strict=False))
         return sum(sizes.get(broker_id, self.size_bytes) for broker_id, _, _ in self.log_dir_moves)
 
@@ -77,13 +80,14 @@ class LoadFigures(NamedTuple):
     replica_count: int = 0
     leader_count: int = 0
     size_bytes: int = 0
-    #: Bytes each second that it takes in, and that followers fetch from it; 0 without samples.
+    #: Bytes per second that are written to its replicas, and that followers fetch from it; 0
+    #: without samples.
     in_bytes_per_s: int = 0
     out_bytes_per_s: int = 0
 
 
 class BrokerFigures(NamedTuple):
-    """The load of a broker before and after a plan, and the bytes that it copies."""
+    """The load of a broker before and after a plan, and the bytes copied to and from it."""
 
     broker_id: int
     rack: str | None
@@ -91,33 +95,33 @@ class BrokerFigures(NamedTuple):
     after: LoadFigures
     capacity_bytes: int | None = None
     bytes_in: int = 0
-    #: Read from it by new replicas of partitions that it leads.
+    #: Bytes that new replicas fetch from it, as the leader of their partition.
     bytes_out: int = 0
     moves_in: int = 0
     moves_out: int = 0
 
 
 class LevelFigures(NamedTuple):
-    """The evenness of a cluster, over the brokers that may hold replicas."""
+    """How evenly a cluster is loaded, over the brokers that may hold replicas."""
 
-    #: Most minus fewest replicas within a rack, the worst rack; and over all brokers.
+    #: Most minus fewest replicas of a broker: within the worst rack, and over all brokers.
     count_spread_in_rack: int
     count_spread: int
     leader_spread: int
-    #: Most bytes of a broker by the mean; 1.0 where there are none.
+    #: Most bytes of a broker divided by the mean; 1.0 if there are none.
     bytes_max_over_mean: float
-    #: Most bytes of a broker by what it must hold, racks being what they are: where each rack has
-    #: a copy of everything, brokers of a small rack hold more.
+    #: Most bytes of a broker divided by the bytes expected from racks: if each rack must have a
+    #: copy of everything, brokers of a small rack hold more.
     bytes_max_over_level: float
     rack_faults: int
     offline_replicas: int
-    #: Most bytes each second of a broker by the mean; 1.0 without samples.
+    #: Most bytes per second of a broker divided by the mean; 1.0 without samples.
     in_max_over_mean: float = 1.0
     out_max_over_mean: float = 1.0
 
 
 class UnmetGoal(NamedTuple):
-    """A goal that a plan did not reach, with the broker or partition and the reason."""
+    """A goal that a plan did not reach: its name, the broker or partition, and the reason."""
 
     goal: str
     subject: str
@@ -125,10 +129,10 @@ class UnmetGoal(NamedTuple):
 
 
 class ReassignmentPlan(NamedTuple):
-    """A plan; `batches` holds positions in `changes`.
+    """A reassignment plan; `batches` has positions in `changes`.
 
-    `moves` counts replicas that are copied to another broker. `bound_moves` is the fewest moves by
-    which any plan could reach the goals on counts, racks and liveness.
+    `moves` counts the replicas that are copied to another broker. `bound_moves` is a lower bound of
+    the moves by which any plan could reach the goals on counts, racks and liveness.
     """
 
     verb: str
@@ -148,18 +152,23 @@ class ReassignmentPlan(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to do."""
+        """Return True if the plan has no changes."""
         return not self.changes
 
     @property
     def gap(self) -> float:
-        """Return moves by the bound; 1.0 for a plan that is as short as any."""
+        """Return moves divided by `bound_moves`.
+
+        1.0 if no plan is shorter, infinity if the bound is 0.
+        """
         if self.moves == self.bound_moves:
             return 1.0
         return self.moves / self.bound_moves if self.bound_moves else float("inf")
 
     def eta_s(self, throttle_bytes_per_s: float) -> float:
-        """Return how long the copies take when each broker may read and take in so much."""
+        """Return the seconds that copying takes if each broker may send and receive
+        `throttle_bytes_per_s`.
+        """
         busiest = max((max(b.bytes_in, b.bytes_out) for b in self.brokers), default=0)
         return busiest / throttle_bytes_per_s
 

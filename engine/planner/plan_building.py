@@ -1,4 +1,7 @@
-"""Build a plan from the result of a search: changes, their order, and figures before and after."""
+"""Creation of a plan from the result of a search.
+
+Changes, batches, and figures before and after.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +22,30 @@ from engine.planner.plan import (
 
 
 class PlanFindings:
-    """Findings of a verb besides the placement of replicas."""
+    """Findings of a planning command besides the placement.
+
+    Bounds, warnings, unmet goals, elections.
+    """
 
     def __init__(self, verb: str) -> None:
-        """`verb` is the planning command, as the plan names it."""
+        """Create empty findings.
+
+        `verb` is the name of the planning command, which the plan shows.
+        """
         self.verb = verb
-        #: The fewest moves by which the goal can be reached.
+        #: A lower bound of the moves by which the goal can be reached.
         self.bound_moves = 0
         self.warnings: list[str] = []
         self.unmet: list[UnmetGoal] = []
-        #: Numbers of partitions that get another leader while their replicas stay.
+        #: Numbers of partitions whose preferred leader is to be elected while their replicas stay.
         self.elections: set[int] = set()
 
 
 def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
-    """Return the plan of a search; changes for which no order leaves room are given up."""
+    """Return the plan of a search.
+
+    Changes that fit into no batch for lack of room become unmet goals.
+    """
     changes = _changes(state, notes)
     held = {b.broker_id: 0 for b in state.brokers}
     for partition in state.partitions:
@@ -58,7 +70,7 @@ def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
 
 
 def _changes(state: PlacementState, notes: PlanFindings) -> list[PartitionChange]:
-    """Return the changes of the search by partition, elections of leaders included."""
+    """Return the changes of the search by partition, including elections of leaders."""
     ids = [b.broker_id for b in state.brokers]
     found = []
     for number, (original, replicas) in enumerate(zip(state.original, state.replicas, strict=True)):
@@ -89,7 +101,7 @@ def assemble(
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
 ) -> ReassignmentPlan:
-    """Return a plan of changes in their order, with figures."""
+    """Return a plan of the given changes and batches, with figures before and after."""
     changed = {change.name: change for change in changes}
     after = [
         (p, changed[p.name].new_replicas if p.name in changed else p.replicas)
@@ -117,21 +129,21 @@ def assemble(
 
 
 class _Loads:
-    """Loads of brokers under a placement."""
+    """The loads of all brokers for one assignment of the partitions."""
 
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]
     ) -> None:
-        """Sum over `places`: each partition with the broker ids of its replicas."""
+        """Add up the loads of `places`: each partition with the broker ids of its replicas."""
         self._state = state
         count = len(state.brokers)
-        #: By broker index: replicas, leaders, bytes, and bytes per second in and out.
+        #: By broker number: replicas, leaders, bytes, and bytes per second in and out.
         self.counts = [0] * count
         self.leads = [0] * count
         self.sizes = [0] * count
         self.rates_in = [0] * count
         self.rates_out = [0] * count
-        #: Rack faults of all partitions, and replicas that are offline.
+        #: The number of rack faults of all partitions, and of offline replicas.
         self.faults = 0
         self.offline = 0
         index_of = state.index_of
@@ -156,14 +168,17 @@ class _Loads:
                 self.offline += self.counts[broker]
 
     def _add_rates(self, rate: int, replicas: tuple[int, ...]) -> None:
-        """Add a partition's write rate (bytes/s): in at each replica, out at its leader."""
+        """Add a partition's write rate (bytes/s).
+
+        To each replica's in, and per follower to the leader's out.
+        """
         index_of = self._state.index_of
         for broker_id in replicas:
             self.rates_in[index_of[broker_id]] += rate
         self.rates_out[index_of[replicas[0]]] += rate * (len(replicas) - 1)
 
     def level(self) -> LevelFigures:
-        """Return the balance figures of the brokers that take part."""
+        """Return the evenness over the brokers that take part in balancing."""
         state = self._state
         playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
         in_racks = [[self.counts[b] for b in m if state.in_play[b]] for m in state.members]
@@ -199,7 +214,7 @@ def _spread(values: Sequence[int]) -> int:
 
 
 def _max_over_mean(values: Sequence[int]) -> float:
-    """Return the largest value by the mean: 1.0 is level, also where all are 0."""
+    """Return the largest value divided by the mean; 1.0 if all are 0."""
     total = sum(values)
     return max(values) * len(values) / total if total else 1.0
 
@@ -216,7 +231,7 @@ def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
 def _broker_figures(
     state: PlacementState, changes: Sequence[PartitionChange], before: _Loads, after: _Loads
 ) -> list[BrokerFigures]:
-    """Return each broker's load before and after, and its incoming and outgoing copies.
+    """Return each broker's load before and after, and the bytes and moves in and out.
 
     A new replica is copied from the partition's old leader.
     """

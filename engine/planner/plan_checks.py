@@ -1,15 +1,15 @@
-"""Rules that no plan may break: checked for our own plans in tests, for others before use.
+"""Rules that no plan may break: checked for our own plans in tests, and for plan files before use.
 
-| rule | broken when |
+| rule | broken if |
 |---|---|
 | duplicate | a partition would have two replicas on one broker |
-| unknown | a change names a partition or broker that is not there |
-| stale | the replicas that a change starts from are not those of the cluster |
-| dead | a replica would be made on a broker that is not alive |
-| rack | a partition would have more replicas beyond its racks' limit than it has now |
-| capacity | a broker would hold more than its capacity at some time, and more than it does now |
-| excluded | an excluded topic or pinned partition would change, an excluded broker gain |
-| order | a batch names no change, a change twice, or a change is in no batch |
+| unknown | a change names a partition or broker that does not exist |
+| stale | the old replicas of a change are not those of the cluster |
+| dead | a replica would be created on a broker that is not alive |
+| rack | a partition would have more replicas beyond its racks' limit than now |
+| capacity | a broker would exceed its capacity at some time, and hold more than now |
+| excluded | an excluded topic or pinned partition changes, or an excluded broker receives |
+| order | a batch is empty, or a change is in no batch or in two |
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.planner.rack_limits import RackLimits, fault_count, rack_groups
 
 
 class BrokenRule(NamedTuple):
-    """A rule of the table, the broker or partition that breaks it, and the effect."""
+    """A rule of the table, the broker or partition that breaks it, and the details."""
 
     rule: str
     subject: str
@@ -37,7 +37,7 @@ def broken_rules(
     constraints: PlanConstraints,
     leaving: Sequence[int] = (),
 ) -> list[BrokenRule]:
-    """Return every rule that a plan breaks; `leaving` are brokers that it is to empty."""
+    """Return every rule that a plan breaks; `leaving` has the brokers that the plan is to empty."""
     partitions = {partition.name: partition for partition in model.partitions}
     broken: list[BrokenRule] = []
     known: list[tuple[PartitionModel, PartitionChange]] = []
@@ -77,7 +77,9 @@ def _of_change(
 def _of_constraints(
     partition: PartitionModel, change: PartitionChange, constraints: PlanConstraints
 ) -> Iterator[BrokenRule]:
-    """Yield the rules that a change breaks: excluded topics and brokers, pinned partitions."""
+    """Yield a broken rule if a change affects an excluded topic, a pinned partition or excluded
+    broker.
+    """
     subject = str(change.name)
     if partition.topic in constraints.excluded_topics or partition.name in constraints.pinned:
         yield BrokenRule("excluded", subject, "is excluded or pinned")
@@ -92,7 +94,7 @@ def _of_racks(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
-    """Yield changes that raise a rack's number of replicas beyond its limit."""
+    """Yield a broken rule for each change that adds replicas above rack limits."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(
@@ -119,7 +121,10 @@ def _of_racks(
 
 
 def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
-    """Yield the rules that batches break: each change is in one batch, and none is empty."""
+    """Yield broken rules of batches.
+
+    Each change must be in exactly one batch, and no batch be empty.
+    """
     positions = [position for batch in plan.batches for position in batch]
     if sorted(positions) != list(range(len(plan.changes))):
         yield BrokenRule("order", "batches", "do not name each change once")
@@ -128,7 +133,9 @@ def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
 
 
 def _of_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[BrokenRule]:
-    """Yield brokers that a batch would overfill: all copies made, no old replica deleted yet."""
+    """Yield brokers that a batch would overfill while all its copies exist and no old replica is
+    deleted.
+    """
     held = {broker.broker_id: 0 for broker in model.brokers}
     for partition in model.partitions:
         for broker_id in partition.replicas:

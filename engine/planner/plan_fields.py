@@ -1,4 +1,4 @@
-"""The JSON of a plan file, read field by field; an error names its place in the file."""
+"""Reading of a plan file's JSON field by field; errors name the position in the file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 _INT32_MAX: Final = (1 << 31) - 1
 _INT64_MAX: Final = (1 << 63) - 1
-#: How much of a value is shown.
+#: How many characters of a value are shown in an error.
 _SHOWN_CHARS: Final = 60
 
 
 class BadPlanFile(EngineError):
-    """A file is not a valid plan: `place` is the position in it, `reason` the fault."""
+    """Raised if a file is not a valid plan: `place` is the position in it, `reason` the fault."""
 
     def __init__(self, place: str, reason: str) -> None:
         self.place = place
@@ -35,13 +35,13 @@ def parse_plan_json(text: str) -> PlanFields:
     except RecursionError as error:
         raise BadPlanFile("", "is not a plan: lists or objects are nested too deep") from error
     except ValueError as error:
-        # Python reads no whole numbers of thousands of digits.
+        # Python's parser rejects whole numbers of thousands of digits.
         raise BadPlanFile("", "has a number of too many digits") from error
     return PlanFields("", value)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return the object of these pairs; raises BadPlanFile for a name that occurs twice."""
+    """Return an object of name-value pairs; raises BadPlanFile if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -51,70 +51,76 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(word: str) -> None:
-    """Raise BadPlanFile for NaN or an infinity, which Python's parser would take."""
+    """Raise BadPlanFile for NaN or an infinity, which Python's parser would accept."""
     raise BadPlanFile("", f"has {word}, which is no number")
 
 
 class PlanFields:
-    """An object of a file; every method raises BadPlanFile for another kind of value."""
+    """A JSON object of a plan file.
+
+    Every method raises BadPlanFile for a value of the wrong type.
+    """
 
     def __init__(self, place: str, value: object) -> None:
-        """`place` names the object in errors; empty for the whole file. Raises BadPlanFile."""
+        """Create it from a value at `place`, which is "" for the whole file.
+
+        Raises BadPlanFile unless the value is an object.
+        """
         if not isinstance(value, dict):
             raise BadPlanFile(place, "is not an object" if place else "is not a JSON object")
         self.place = place
         self._values: dict[str, object] = value
 
     def has(self, name: str) -> bool:
-        """Return whether there is a field, other than null."""
+        """Return True if the field exists and is not null."""
         return self._values.get(name) is not None
 
     def where(self, name: str) -> str:
-        """Return the place of a field."""
+        """Return the position of a field in the file, for errors."""
         return f"{self.place}.{name}" if self.place else name
 
     def whole(self, name: str, *, largest: int = _INT64_MAX) -> int:
-        """Return a whole number from 0 on."""
+        """Return a whole number of 0 to `largest`."""
         return self._read(name, lambda value: _whole(value, largest), "a whole number")
 
     def broker_id(self, name: str) -> int:
-        """Return the id of a broker, or the number of a partition."""
+        """Return a broker id or partition number of 0 or more."""
         return self.whole(name, largest=_INT32_MAX)
 
     def number(self, name: str) -> float:
-        """Return a number from 0 on."""
+        """Return a number of 0 or more."""
         return self._read(name, _number, "a number")
 
     def text(self, name: str) -> str:
-        """Return a text, which may be empty."""
+        """Return a string, which may be empty."""
         return self._read(name, _text, "a text")
 
     def flag(self, name: str) -> bool:
-        """Return true or false."""
+        """Return a boolean."""
         return self._read(name, lambda v: v if isinstance(v, bool) else None, "true or false")
 
     def broker_ids(self, name: str) -> tuple[int, ...]:
-        """Return a list of distinct brokers."""
+        """Return a list of distinct broker ids."""
         ids = self._read(name, lambda v: _list(v, _broker_id), "a list of brokers")
         if len(set(ids)) < len(ids):
             raise BadPlanFile(self.where(name), f"has a broker twice: {list(ids)}")
         return ids
 
     def wholes(self, name: str) -> tuple[int, ...]:
-        """Return a list of whole numbers from 0 on."""
+        """Return a list of whole numbers of 0 or more."""
         what = "a list of whole numbers"
         return self._read(name, lambda v: _list(v, lambda one: _whole(one, _INT64_MAX)), what)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
+        """Return a list of strings."""
         return self._read(name, lambda v: _list(v, _text), "a list of texts")
 
     def fields(self, name: str) -> PlanFields:
-        """Return an object."""
+        """Return the object in a field."""
         return PlanFields(self.where(name), self._present(name))
 
     def rows(self, name: str) -> list[PlanFields]:
-        """Return a list of objects."""
+        """Return the objects of a list."""
         values = self._list_of(name)
         return [PlanFields(f"{self.where(name)}[{at}]", value) for at, value in enumerate(values)]
 
@@ -130,7 +136,7 @@ class PlanFields:
         return found
 
     def _list_of(self, name: str) -> list[object]:
-        """Return a field that must be a list; raises BadPlanFile with its place."""
+        """Return the list in a field; raises BadPlanFile with its position for another type."""
         value = self._present(name)
         if not isinstance(value, list):
             raise BadPlanFile(self.where(name), f"is {_shown(value)}, not a list")
@@ -143,7 +149,10 @@ class PlanFields:
         return self._values[name]
 
     def _read(self, name: str, read: Callable[[object], T | None], what: str) -> T:
-        """Return a field by `read`; raises BadPlanFile if `read` returns None."""
+        """Convert a field's value by `read`; raises BadPlanFile if `read` returns None.
+
+        `what` names the expected type in the error.
+        """
         value = self._present(name)
         found = read(value)
         if found is None:
@@ -152,18 +161,21 @@ class PlanFields:
 
 
 def _whole(value: object, largest: int) -> int | None:
-    """Return a whole number of 0 to `largest`, None for anything else; true and false are none."""
+    """Return a whole number of 0 to `largest`.
+
+    None for any other value, also for true and false.
+    """
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return value if is_whole and isinstance(value, int) and 0 <= value <= largest else None
 
 
 def _broker_id(value: object) -> int | None:
-    """Return a broker id from 0 on, None for anything else."""
+    """Return a broker id of 0 or more; None for any other value."""
     return _whole(value, _INT32_MAX)
 
 
 def _number(value: object) -> float | None:
-    """Return a JSON number of 0 to 2^63 - 1 as float, None for all else."""
+    """Return a JSON number of 0 to 2^63 - 1 as a float; None for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isinstance(value, int | float) or not 0 <= value <= _INT64_MAX:
         return None
@@ -171,12 +183,15 @@ def _number(value: object) -> float | None:
 
 
 def _text(value: object) -> str | None:
-    """Return a string, None for anything else."""
+    """Return a string; None for any other value."""
     return value if isinstance(value, str) else None
 
 
 def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
-    """Return a list's items by `read`, None unless `read` accepts all of them."""
+    """Convert a list's items by `read`.
+
+    None if the value is no list or `read` returns None for an item.
+    """
     if not isinstance(value, list):
         return None
     found = [one for item in value if (one := read(item)) is not None]
@@ -184,6 +199,6 @@ def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | 
 
 
 def _shown(value: object) -> str:
-    """Return a value for an error message, as JSON that is cut off if it is long."""
+    """Return a value as JSON for an error message, truncated if it is long."""
     text = json.dumps(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

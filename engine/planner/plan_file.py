@@ -1,4 +1,4 @@
-"""Plans as JSON that Kafka's own tool reads: its fields, and ours beside them.
+"""Plans as JSON that kafka-reassign-partitions can read: its fields, and an object `kctl` for ours.
 
 ```
 {"version": 1,
@@ -7,9 +7,9 @@
           "partitions": [{"old_replicas": [1, 2], "old_leader": 1, "size_bytes": 1024, ...}], ...}}
 ```
 
-Kafka's tool takes `version` and `partitions` and passes over `kctl`; rows of both lists go along
-with each other. A file without `kctl` is one of Kafka's: the present replicas are looked up in the
-cluster by `changes_from_targets`.
+Kafka's tool reads `version` and `partitions` and ignores `kctl`; the two lists of partitions are
+parallel. A file without `kctl` was written by Kafka's tool: `changes_from_targets` adds the present
+replicas from the cluster.
 
 Source: ReassignPartitionsCommand.parsePartitionReassignmentData of 3.9.1.
 """
@@ -39,25 +39,25 @@ _ANY = "any"
 
 
 class TargetRow(NamedTuple):
-    """One row of Kafka's part of a file: where replicas should be."""
+    """One row of the part of a file that Kafka reads: the target replicas of a partition."""
 
     topic: str
     partition: int
     replicas: tuple[int, ...]
-    #: A path for each replica, or "any"; empty for any.
+    #: A path or "any" for each replica; empty if all are "any".
     log_dirs: tuple[str, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
-        """Return topic and number."""
+        """Return the topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
 
 class PlanFile(NamedTuple):
-    """The content of a plan file: Kafka's rows, and the whole plan if kctl wrote it.
+    """The content of a plan file: the rows for Kafka, and the whole plan if kctl wrote the file.
 
-    `cluster_id` is of the cluster that the plan was made for, `rates` are the samples that it was
-    made by; None if the file does not say.
+    `cluster_id` is the cluster that the plan was made for, `rates` the samples that were used for
+    it; None if the file has none.
     """
 
     rows: Sequence[TargetRow]
@@ -69,7 +69,7 @@ class PlanFile(NamedTuple):
 def plan_to_json(
     plan: ReassignmentPlan, cluster_id: str | None = None, rates: SampledRates | None = None
 ) -> str:
-    """Return a plan as a file's text, a line for each partition."""
+    """Return the text of a plan file, with a line for each partition."""
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]
     rest = {
@@ -99,7 +99,10 @@ def plan_to_json(
 
 
 def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """Return assignments as Kafka's tool prints them: one line, by topic and partition."""
+    """Return target assignments as Kafka's tool prints them.
+
+    In one line, by topic and partition.
+    """
     rows = [
         {
             "topic": name.topic,
@@ -114,7 +117,10 @@ def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def plan_from_json(text: str) -> PlanFile:
-    """Read a file of ours or of Kafka's tool; raises BadPlanFile, with the place in the file."""
+    """Parse a plan file of kctl or Kafka's tool.
+
+    Raises BadPlanFile with the position of an error.
+    """
     document = parse_plan_json(text)
     if document.has("version"):
         version = document.whole("version")
@@ -134,15 +140,15 @@ def plan_from_json(text: str) -> PlanFile:
 
 
 def _cluster_id(ours: PlanFields) -> str | None:
-    """Return the cluster id of a plan, None for a plan that was made without one."""
+    """Return the cluster id of a plan; None if the plan was made without one."""
     return ours.text("cluster_id") if ours.has("cluster_id") else None
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
-    """Return the changes from the cluster's present assignment to a file of Kafka's.
+    """Return the changes from the present assignment to the rows of a file by Kafka's tool.
 
-    Rows whose replicas have that order and those directories already are left out. Raises
-    BadPlanFile for an unknown partition.
+    Rows that equal the present replicas, order and directories are left out. Raises BadPlanFile for
+    an unknown partition.
     """
     partitions = {partition.name: partition for partition in model.partitions}
     changes = []
@@ -169,12 +175,15 @@ def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list
 
 
 def _lines(rows: Sequence[str]) -> str:
-    """Return rows of JSON as list items, one a line."""
+    """Join rows of JSON as list items, one per line."""
     return ",\n   ".join(rows)
 
 
 def _kafka_row(change: PartitionChange) -> dict[str, object]:
-    """Return a change as kafka-reassign-partitions has it; "any" without named directories."""
+    """Return a change as a row for kafka-reassign-partitions.
+
+    Directories are "any" unless chosen.
+    """
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -184,7 +193,7 @@ def _kafka_row(change: PartitionChange) -> dict[str, object]:
 
 
 def _own_row(change: PartitionChange) -> dict[str, object]:
-    """Return the fields of a change that Kafka's tool ignores."""
+    """Return the fields of a change that only kctl reads."""
     return {
         "old_replicas": change.old_replicas,
         "old_leader": change.old_leader,
@@ -205,7 +214,7 @@ def _broker_row(broker: BrokerFigures) -> dict[str, object]:
 
 
 def _target_row(row: PlanFields) -> TargetRow:
-    """Read one partition of Kafka's format; `log_dirs` of `any` alone count as none.
+    """Read a row of Kafka's format; `log_dirs` are empty if all are `any`.
 
     Raises BadPlanFile.
     """
@@ -224,7 +233,7 @@ def _target_row(row: PlanFields) -> TargetRow:
 
 
 def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
-    """Return the plan of a file of ours."""
+    """Read the plan in a file that kctl wrote; raises BadPlanFile."""
     if ours.whole("format") != _FORMAT:
         raise BadPlanFile("kctl.format", "is not known here; a newer kctl may read it")
     own_rows = ours.rows("partitions")
@@ -258,9 +267,9 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
 
 
 def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
-    """Read one change from Kafka's row and our additional fields.
+    """Read one change from Kafka's row and our row.
 
-    Raises BadPlanFile if the leader is no replica, or lists have different lengths.
+    Raises BadPlanFile if the new leader is no replica, or if lists differ in length.
     """
     old_replicas = own.broker_ids("old_replicas")
     change = PartitionChange(
@@ -287,7 +296,7 @@ def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
 
 
 def _broker(row: PlanFields) -> BrokerFigures:
-    """Read the figures of one broker; the capacity may be absent."""
+    """Read the figures of one broker; the capacity may be missing."""
     return BrokerFigures(
         broker_id=row.broker_id("broker_id"),
         rack=row.text("rack") if row.has("rack") else None,
@@ -302,7 +311,7 @@ def _broker(row: PlanFields) -> BrokerFigures:
 
 
 def _load(row: PlanFields) -> LoadFigures:
-    """Return the figures of a broker; rates are 0 in plans of earlier versions."""
+    """Read the load of a broker; rates are 0 in plans of earlier versions."""
     return LoadFigures(
         row.whole("replica_count"),
         row.whole("leader_count"),
@@ -314,7 +323,7 @@ def _load(row: PlanFields) -> LoadFigures:
 
 
 def _level(row: PlanFields) -> LevelFigures:
-    """Read the balance figures; older files lack those of rates, which are then 1.0."""
+    """Read the evenness figures; those of rates are 1.0 in plans of earlier versions."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),

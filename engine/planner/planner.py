@@ -1,6 +1,6 @@
-"""The verbs: make plans from an operator's wishes such as spread, drain, balance or repair.
+"""The planning commands: spread, drain, replace, repair, replication factor, balance and demote.
 
-| verb | must move | may move besides |
+| command | must move | may move as well |
 |---|---|---|
 | spread | nothing | from old brokers to added ones, until counts are level |
 | drain | all replicas of the drained brokers | nothing |
@@ -10,7 +10,8 @@
 | balance | nothing | anything, for level counts, then for level bytes |
 | demote | no replica; leadership of the demoted brokers | nothing |
 
-Replicas that must move go where counts become level, and of all such places, to one where bytes do.
+Replicas that must move go where counts become level, and if several brokers qualify, where bytes
+do.
 Excluded brokers, and dead ones unless they are repaired or drained, take no part.
 """
 
@@ -44,7 +45,7 @@ from engine.planner.search_steps import (
 
 
 class PlanRefused(EngineError):
-    """The request is not possible for any partition; `subject` is its topic or broker."""
+    """Raised if a request is impossible; `subject` is the topic or broker that prevents it."""
 
     def __init__(self, subject: str, reason: str) -> None:
         self.subject = subject
@@ -58,7 +59,10 @@ _DEFAULT = PlanConstraints()
 def spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan moves to added brokers until they hold their share; none between old brokers."""
+    """Plan moves from old brokers to added ones until counts are level.
+
+    None between old brokers.
+    """
     _check(model, added)
     return in_budget(constraints, lambda c, small: _spread(model, added, c, small))
 
@@ -66,13 +70,16 @@ def spread(
 def _spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
-    """Plan moves from old brokers to added ones, then level bytes and leaders without copies."""
+    """Plan moves from old brokers to added ones, then balance bytes and leaders without copies.
+
+    `small` moves the smallest replicas first.
+    """
 
     def begin(at: ClusterModel) -> PlacementState:
         return PlacementState(at, constraints, only_receivers=added)
 
     def search(state: PlacementState, notes: PlanFindings) -> None:
-        """Level counts, then bytes, then leaders; only added brokers get more replicas."""
+        """Balance counts, then bytes, then leaders; only added brokers get more replicas."""
         level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
         ByteBalancing(
             state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
@@ -83,7 +90,7 @@ def _spread(
     has_faults = any(map(state.fault_count, range(len(state.replicas))))
     search(state, notes)
     if has_faults and constraints.is_unlimited:
-        # A fault that a move has mended leaves racks other limits.
+        # Repairing rack faults changes the limits of the racks.
         later = PlanFindings("spread")
         go_on(state, model, later, begin, search)
         notes.bound_moves += later.bound_moves
@@ -93,11 +100,11 @@ def _spread(
 def drain(
     model: ClusterModel, drained: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to empty brokers."""
+    """Plan to move all replicas off the drained brokers."""
     _check(model, drained)
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return a plan that moves every replica of the drained brokers elsewhere."""
+        """Return a plan that moves every replica of the drained brokers to other brokers."""
         state = PlacementState(model, c, leaving=drained)
         notes = PlanFindings("drain")
         gone = [state.index_of[broker_id] for broker_id in drained]
@@ -111,17 +118,19 @@ def drain(
 def replace(
     model: ClusterModel, old: int, new: int, constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to move one broker's replicas to another, at the same places among the replicas.
+    """Plan to move one broker's replicas to another, at the same positions in the replica lists.
 
-    A replica that the new broker may not hold, because of racks or because it has one already, goes
-    elsewhere.
+    A replica that the new broker may not hold, because of racks or because it has one of the
+    partition already, goes to a third broker.
     """
     _check(model, (old, new))
     if old == new:
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Move all replicas of the old broker to the new one, or elsewhere if it is not allowed."""
+        """Move the replicas of the old broker to the new one, or to a third broker if that is not
+        allowed.
+        """
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -137,7 +146,8 @@ def replace(
             else:
                 homeless.append(ReplicaToPlace(partition, source))
         notes.bound_moves -= sum(state.movable[item.partition] for item in homeless)
-        # What stands in the old one's place stays there, and leads what that led.
+        # Replicas that replaced those of the old broker are not moved again, and keep its
+        # leaderships.
         for partition in replaced:
             state.movable[partition] = False
         rehouse(state, notes, homeless, "replace")
@@ -151,12 +161,12 @@ def replace(
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
-    """Plan new places for offline replicas, and other racks for replicas that share one."""
+    """Plan new brokers for offline replicas, and other racks for replicas above rack limits."""
     model.check()
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return a plan that replaces offline replicas and those against racks."""
+        """Return a plan that moves offline replicas and those that break rack limits."""
         state = PlacementState(model, c, leaving=dead)
         notes = PlanFindings("repair")
         offline = offline_replicas(state, notes)
@@ -170,7 +180,10 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
 def set_replication_factor(
     model: ClusterModel, factors: Mapping[str, int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other numbers of replicas, by topic. Leaders stay, and removed replicas level counts."""
+    """Plan other replication factors, by topic.
+
+    Leaders stay, and replicas are removed to level counts.
+    """
     model.check()
     for topic, factor in factors.items():
         if factor < 1:
@@ -180,7 +193,7 @@ def set_replication_factor(
         raise PlanRefused(f"topic {missing[0]}", "is not there")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Add or remove replicas of the topics; leaders stay where they are.
+        """Add or remove replicas of the topics; leaders stay.
 
         Raises PlanRefused if a topic would need more replicas than there are brokers.
         """
@@ -209,7 +222,7 @@ def balance(
     goals: Collection[LevelGoal] = ALL_GOALS,
     constraints: PlanConstraints = _DEFAULT,
 ) -> ReassignmentPlan:
-    """Plan moves until counts, bytes and leaders are level, as far as each is a goal."""
+    """Plan moves until counts, bytes and leaders are level, as far as they are in `goals`."""
     model.check()
     return in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
 
@@ -217,9 +230,9 @@ def balance(
 def demote(
     model: ClusterModel, demoted: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other leaders for the partitions that brokers lead; no replica moves.
+    """Plan other leaders for the partitions that the demoted brokers lead; no replica moves.
 
-    The demoted brokers become the last of the replicas.
+    The demoted brokers become the last replicas.
     """
     _check(model, demoted)
     state = PlacementState(model, constraints)
@@ -255,7 +268,10 @@ def balance_log_dirs(
     broker_ids: Collection[int] | None = None,
     constraints: PlanConstraints = _DEFAULT,
 ) -> ReassignmentPlan:
-    """Plan moves between directories within brokers, within all by default."""
+    """Plan moves between the directories of each given broker.
+
+    `broker_ids` None means all brokers.
+    """
     _check(model, broker_ids or ())
     chosen = [b.broker_id for b in model.brokers] if broker_ids is None else broker_ids
     changes, held = plan_log_dirs(model, chosen, constraints)
@@ -272,7 +288,7 @@ def balance_log_dirs(
 
 
 def _check(model: ClusterModel, requested: Iterable[int]) -> None:
-    """Check the model; raises PlanRefused for a broker that is not in the cluster."""
+    """Check the model; raises PlanRefused for a requested broker that is not in the cluster."""
     model.check()
     known = {broker.broker_id for broker in model.brokers}
     for broker_id in requested:

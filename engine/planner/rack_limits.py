@@ -1,7 +1,7 @@
-"""Largest number of replicas of a partition in one rack.
+"""The largest number of a partition's replicas that one rack may have.
 
-The limit is the least number with which all replicas find a place: ⌈replicas / racks⌉, more where
-racks are smaller than that. Each replica above the limit is a rack fault.
+The limit is the smallest number with which all replicas can be placed: ⌈replicas / racks⌉, or more
+if some racks have fewer brokers than that. Each replica above the limit is a rack fault.
 
 | brokers by rack | replicas | limit |
 |---|---|---|
@@ -9,8 +9,8 @@ racks are smaller than that. Each replica above the limit is a rack fault.
 | 4 4 | 3 | 2 |
 | 1 5 | 4 | 3 |
 
-A broker without a rack among others that have one is a rack of its own. Where no broker has a
-rack, or racks are ignored, all are one rack, and any number may stand in it.
+A broker without a rack, among brokers with one, counts as a separate rack. If no broker has a rack,
+or racks are ignored, all brokers are in one rack without a limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.planner.constraints import RackRule
 
 
 def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
-    """Return the number of the rack that each broker is in."""
+    """Return the number of each broker's rack, parallel to `brokers`."""
     if rule is RackRule.IGNORED or all(broker.rack is None for broker in brokers):
         return [0] * len(brokers)
     numbers: dict[tuple[str, int], int] = {}
@@ -34,7 +34,7 @@ def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
 
 
 def rack_limit(replication_factor: int, brokers_by_group: Sequence[int]) -> int:
-    """Return how many replicas of a partition a rack may hold, given its usable brokers."""
+    """Return how many replicas a rack may have, given the number of usable brokers in each."""
     if len(brokers_by_group) <= 1 or sum(brokers_by_group) < replication_factor:
         return replication_factor
     limit = 1
@@ -44,21 +44,24 @@ def rack_limit(replication_factor: int, brokers_by_group: Sequence[int]) -> int:
 
 
 class RackLimits:
-    """Limits by replication factor, for brokers that may hold replicas."""
+    """Rack limits by replication factor, computed from the brokers that may hold replicas."""
 
     def __init__(self, groups: Sequence[int], usable: Sequence[bool]) -> None:
-        """`groups` has the rack's number of each broker, `usable` whether it may hold replicas."""
+        """Create the limits from each broker's rack number and whether it may hold replicas."""
         self.group_count = max(groups, default=-1) + 1
-        #: Usable brokers of each rack.
+        #: Number of usable brokers in each rack.
         self.sizes = [0] * self.group_count
         for group, is_usable in zip(groups, usable, strict=True):
             self.sizes[group] += is_usable
         self._filled = [size for size in self.sizes if size]
-        #: Limits that were computed, by replication factor.
+        #: Cached limits, by replication factor.
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """Return how many replicas a rack may hold, for a replication factor; cached."""
+        """Return how many replicas of a partition a rack may have at a replication factor.
+
+        Cached.
+        """
         known = self._limits.get(replication_factor)
         if known is None:
             known = rack_limit(replication_factor, self._filled)
@@ -66,7 +69,7 @@ class RackLimits:
         return known
 
     def bounds(self, replication_factor: int) -> list[tuple[int, int]]:
-        """Return the fewest and most replicas of a partition in each rack."""
+        """Return the fewest and most replicas that each rack may have of a partition."""
         limit = self.limit(replication_factor)
         most = [min(limit, size) for size in self.sizes]
         room = sum(most)

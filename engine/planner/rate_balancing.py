@@ -1,9 +1,9 @@
-"""Balancing of the bytes that brokers take in: the search of `byte_balancing`, by rates.
+"""Balancing of the bytes per second written to brokers: the search of `byte_balancing`, with rates.
 
-Each replica takes in the bytes that producers write to its partition, the leader's from them, a
-follower's from the leader. So rates are placed as sizes are, and one search does for both. It must
-not undo the levels that come before: an exchange leaves counts as they are, and leaves no broker
-more bytes than it may hold, or than it holds already.
+Each replica receives the bytes that producers write to its partition: the leader from them, a
+follower from the leader. So rates are distributed as sizes are, and the same search handles both.
+It must preserve the results of earlier steps: an exchange keeps counts as they are, and no broker
+gets more bytes than it may hold, or than it holds already.
 """
 
 from __future__ import annotations
@@ -17,63 +17,63 @@ from engine.planner.placement_state import PlacementState
 
 
 class RateState(PlacementState):
-    """A search's placement, where sizes are rates; it has room for bytes as the search has.
+    """A placement whose sizes are write rates; it also checks the brokers' capacity in bytes.
 
     Partitions are numbered by rate. `stored_bytes` are the bytes that each broker holds.
     """
 
     def __init__(self, state: PlacementState) -> None:
-        """Renumber the partitions of a search by their write rate."""
+        """Create it from a search's placement; partitions are renumbered by write rate."""
         rated = [p._replace(size_bytes=p.write_rate, replica_sizes=()) for p in state.partitions]
         super().__init__(ClusterModel(state.brokers, rated), state.constraints)
         numbers = {(p.topic, p.partition): number for number, p in enumerate(state.partitions)}
-        #: Number of each partition in the search.
+        #: The number of each partition in the original search.
         self._numbers = [numbers[p.topic, p.partition] for p in self.partitions]
         self._state = state
         if state.barred:
-            # Earlier searches may know of some that the partitions tell no longer.
+            # Earlier searches may have barred replicas that the partitions no longer show.
             number_of = {of_search: number for number, of_search in enumerate(self._numbers)}
             self.barred.update((number_of[p], broker) for p, broker in state.barred)
         self.stored_bytes = [0] * len(self.brokers)
         self.follow()
 
     def follow(self) -> None:
-        """Place replicas as the search has placed them by now."""
+        """Copy the placement of the original search."""
         for number, of_search in enumerate(self._numbers):
             put(self, number, self._state.replicas[of_search])
         self.stored_bytes = list(self._state.held_bytes)
 
     def bytes_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a partition's replica on a broker, or of a new one if it has none."""
+        """Return the bytes of a broker's replica, or of a new one if the broker has none."""
         return self._state.size_at(self._numbers[partition], broker)
 
     def copied_bytes(self, partition: int) -> int:
-        """Return the bytes that one more replica copies."""
+        """Return the bytes to copy for one more replica."""
         return self._state.copied_bytes(self._numbers[partition])
 
     def fits(self, partition: int, broker: int) -> bool:
-        """Return True if a broker has room for a replica."""
+        """Return True if a broker has room for the bytes of a replica."""
         stored = self.stored_bytes[broker] + self.bytes_at(partition, broker)
         return stored <= self.capacity[broker]
 
     def hand_back(self) -> None:
-        """Place the search's replicas as they are here."""
+        """Copy this placement to the original search."""
         for number, of_search in enumerate(self._numbers):
             put(self._state, of_search, self.replicas[number])
 
     def _entered(self, partition: int, broker: int) -> None:
-        """Count a placed replica's bytes besides its rate, which this search has as its size."""
+        """Update a broker's rate and bytes for a new replica."""
         super()._entered(partition, broker)
         self.stored_bytes[broker] += self.bytes_at(partition, broker)
 
     def _left(self, partition: int, broker: int) -> None:
-        """Count a removed replica's bytes besides its rate, which this search has as its size."""
+        """Update a broker's rate and bytes for a removed replica."""
         super()._left(partition, broker)
         self.stored_bytes[broker] -= self.bytes_at(partition, broker)
 
 
 def put(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
-    """Place a partition's replicas on these brokers, in this order, and remove all others."""
+    """Place a partition's replicas on exactly these brokers, in this order."""
     held = state.replicas[partition]
     if held == replicas:
         return
@@ -85,7 +85,10 @@ def put(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
 
 
 class RateBalancing(ByteBalancing):
-    """The search for exchanges by rates; `most_bytes` bounds the bytes of each broker."""
+    """The search for exchanges that balance write rates.
+
+    `most_bytes` limits the bytes of each broker.
+    """
 
     def __init__(self, state: RateState, most_bytes: Sequence[float]) -> None:
         constraints = state.constraints
@@ -96,22 +99,24 @@ class RateBalancing(ByteBalancing):
         self._most_bytes = most_bytes
 
     def level(self) -> float:
-        """Exchange replicas until rates are balanced.
+        """Exchange replicas until rates are level.
 
-        Returns the highest ratio to the expected rate.
+        Return the highest ratio of a broker's rate to its expected rate.
         """
         if sum(self._rates.held_bytes):
             self.level_paid(self._rates.constraints.rate_tolerance)
         return self.highest()
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return whether an exchange is allowed by rates, and by the bytes of both brokers."""
+        """Return True if an exchange is allowed, and both brokers keep within their bytes."""
         return super()._is_allowed(heavy, light, there, back) and (
             self._keeps_bytes(heavy, there, back) and self._keeps_bytes(light, back, there)
         )
 
     def _keeps_bytes(self, broker: int, gone: int | None, come: int | None) -> bool:
-        """Return True if an exchange keeps a broker within its byte limit or no fuller than now."""
+        """Return True if after an exchange a broker is within its limit of bytes, or no fuller than
+        before.
+        """
         rates = self._rates
         more = 0 if come is None else rates.bytes_at(come, broker)
         less = 0 if gone is None else rates.bytes_at(gone, broker)
@@ -120,9 +125,10 @@ class RateBalancing(ByteBalancing):
 
 
 def moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
-    """Return a lower bound of the replica moves by which brokers' bytes in become level.
+    """Return a lower bound of the replica moves by which the brokers' write rates become level.
 
-    `targets` are the replica counts that brokers should end with; None: counts may be uneven.
+    `targets` are the replica counts that brokers should have at the end; None: counts may be
+    uneven.
     """
     if not sum(rates.held_bytes):
         return 0

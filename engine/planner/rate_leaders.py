@@ -1,14 +1,16 @@
-"""Leaders by the bytes that their followers fetch each second: (replicas - 1) times the writes.
+"""Balancing of the bytes per second that followers fetch from leaders.
+
+(replicas - 1) times the writes.
 
 ```
 a leads p (90) and q (10), b leads r (20) and s (20), each has a replica of all four
-a and b change leadership of p and r:  a 30, b 110: no
-a and b change leadership of p and s, and of q and nothing, ...: the pair that levels best
+exchange of p and r:  a 30, b 110: rejected
+other exchanges are tried: p and s, q and nothing, ...: the one that levels best is made
 ```
 
-Two brokers exchange leadership of a partition each, so that each leads as many as before; where the
-count of leaders is no goal, or one leads more than the other, one is handed over alone. No replica
-moves. Fetches of consumers are not counted: no request tells it.
+Two brokers exchange the leadership of one partition each, so that each leads as many as before. If
+the count of leaders is no goal, or one broker leads more than the other, a single leadership is
+transferred. No replica moves. Fetches of consumers are not counted: no request returns them.
 """
 
 from __future__ import annotations
@@ -19,28 +21,28 @@ from typing import Final, NamedTuple
 
 from engine.planner.placement_state import PlacementState
 
-#: Leaderships near the wanted rate that are tried for each of the other.
+#: How many leaderships below and above the wanted rate are tried in exchange for each one.
 _NEIGHBOURS: Final = 2
-#: An exchange that brings less than this part of what a broker is above its level is not worth it.
+#: An exchange is not made if it reduces a broker's excess by less than this share.
 _EXCHANGES_MAX: Final = 200
 
 
 class LeaderExchange(NamedTuple):
-    """A leadership that moves from one broker to another, and one that moves back, if any."""
+    """A leadership that moves from a heavy to a light broker, and one that moves back, if any."""
 
     there: int
     heavy: int
     light: int
     back: int | None
-    #: Sum of the squares of what both are from their level then.
+    #: Sum of the squared differences of both brokers from the mean, after the exchange.
     distance: float
 
 
 class RateLeaders:
-    """The search for exchanges of leadership, the broker with the most bytes out first."""
+    """The search for exchanges of leadership; the broker with the most bytes out comes first."""
 
     def __init__(self, state: PlacementState, *, keeps_counts: bool) -> None:
-        """With `keeps_counts` the numbers of leaderships do not become less even."""
+        """Create the search; with `keeps_counts` the numbers of leaders do not become less even."""
         self._state = state
         self._keeps_counts = keeps_counts
         #: Bytes per second that each partition's leader sends to followers.
@@ -49,7 +51,7 @@ class RateLeaders:
             for partition, replicas in zip(state.partitions, state.replicas, strict=True)
         ]
         count = len(state.brokers)
-        #: Sum of those rates, and number of leaderships, by broker index.
+        #: Sum of those rates, and number of partitions that are led, by broker number.
         self.out = [0] * count
         self.leads = [0] * count
         for rate, replicas in zip(self.rates, state.replicas, strict=True):
@@ -61,7 +63,7 @@ class RateLeaders:
         self.mean = total / len(self._playing) if self._playing else 0.0
 
     def level(self) -> float:
-        """Exchange leaders until bytes out are level; returns the highest by the mean."""
+        """Exchange leaders until bytes out are level; return the highest divided by the mean."""
         most = self.mean * self._state.constraints.rate_tolerance
         done: set[int] = set()
         while self.mean:
@@ -80,7 +82,7 @@ class RateLeaders:
         return max((self.out[b] for b in self._playing), default=0) / (self.mean or 1)
 
     def _may_lead(self, partition: int, broker: int) -> bool:
-        """Return True if a broker in play has a caught-up replica of a movable partition."""
+        """Return True if a broker in play has an in-sync replica of a changeable partition."""
         state = self._state
         return (
             state.movable[partition]
@@ -89,7 +91,7 @@ class RateLeaders:
         )
 
     def _best(self, heavy: int) -> LeaderExchange | None:
-        """Return the exchange after which both brokers are nearest to their level."""
+        """Return the exchange that brings both brokers nearest to the mean; None if none helps."""
         above = self.out[heavy] - self.mean
         offers = self._offers(heavy)
         best: LeaderExchange | None = None
@@ -104,7 +106,7 @@ class RateLeaders:
                     relief = self.rates[partition] - (0 if back is None else self.rates[back])
                     below = self.out[light] - self.mean
                     distance = (above - relief) ** 2 + (below + relief) ** 2
-                    # In whole numbers: rounding could favour a trade of places again and again.
+                    # In whole numbers: rounding errors could repeat the same exchange without end.
                     helps = 0 < relief < self.out[heavy] - self.out[light]
                     is_worth_it = relief * _EXCHANGES_MAX >= above
                     if helps and is_worth_it and (best is None or distance < best.distance):
@@ -112,7 +114,7 @@ class RateLeaders:
         return best
 
     def _offers(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
-        """Return the partitions that `heavy` could lead, by their leader, sorted by rate."""
+        """Return sorted (rate, partition) of the partitions that `heavy` could lead, by leader."""
         offers: dict[int, list[tuple[int, int]]] = {}
         for partition in self._state.on_broker[heavy]:
             replicas = self._state.replicas[partition]
@@ -125,7 +127,10 @@ class RateLeaders:
     def _backs(
         self, partition: int, heavy: int, light: int, offered: list[tuple[int, int]]
     ) -> Iterator[int | None]:
-        """Yield leaderships to take in exchange, the nearest by rate; None for none."""
+        """Yield partitions whose leadership could move back to `heavy`, nearest by rate.
+
+        None for no return.
+        """
         if not self._keeps_counts or self.leads[heavy] > self.leads[light]:
             yield None
         wanted = (self.out[heavy] - self.out[light]) / 2
@@ -134,7 +139,9 @@ class RateLeaders:
             yield offered[place][1]
 
     def _apply(self, exchange: LeaderExchange) -> None:
-        """Move one partition's leadership to the light broker, and the exchanged one back."""
+        """Make the light broker leader of one partition, and the heavy one of the exchanged one, if
+        any.
+        """
         self._lead(exchange.there, exchange.light)
         if exchange.back is not None:
             self._lead(exchange.back, exchange.heavy)

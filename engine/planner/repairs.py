@@ -1,4 +1,4 @@
-"""Choose replicas to move in a repair, and to add or remove for a new replication factor."""
+"""Choice of replicas to move in a repair, and to add or remove for another replication factor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from engine.planner.replica_placement import ReplicaToPlace
 
 
 def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
-    """Return the replicas that are offline, of partitions that have another to copy from.
+    """Return the offline replicas of partitions that have a live replica to copy from.
 
-    A partition without a live replica becomes an unmet goal; if the plan may not move it, its
-    replicas are returned too, and `rehouse` reports them as excluded.
+    A partition without a live replica becomes an unmet goal. If the plan may not change that
+    partition, its replicas are returned nevertheless, and `rehouse` reports them as excluded.
     """
     found = []
     for number, partition in enumerate(state.partitions):
@@ -35,7 +35,10 @@ def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[Replica
 
 
 def rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[ReplicaToPlace]:
-    """Return the replicas that should leave their racks; the leader stays where it can."""
+    """Return the replicas that should move to another rack; the leader is chosen last.
+
+    `offline` replicas are not counted: they are moved anyway.
+    """
     if not state.has_racks:
         return []
     gone = {(item.partition, item.source) for item in offline}
@@ -59,7 +62,7 @@ def rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[Re
 
 
 def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
-    """Note the faults that are left."""
+    """Add an unmet goal for each partition that still has a rack fault."""
     noted = {unmet.subject for unmet in notes.unmet}
     for number, partition in enumerate(state.partitions):
         if not state.movable[number]:
@@ -70,7 +73,7 @@ def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
 
 
 def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToPlace]:
-    """Remove surplus replicas for the new replication factors; return those to be added."""
+    """Remove surplus replicas for the new replication factors; return the replicas to add."""
     added = []
     for number in range(len(state.partitions) - 1, -1, -1):
         factor = factors.get(state.partitions[number].topic)
@@ -84,7 +87,10 @@ def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToP
 
 
 def _least_missed(state: PlacementState, number: int) -> int:
-    """Return the replica to remove: offline or in a crowded rack first, the leader last."""
+    """Return the replica to remove.
+
+    An offline one or one in a crowded rack first, the leader last.
+    """
     replicas = state.replicas[number]
     groups = [state.group_of[broker] for broker in replicas]
     return max(

@@ -1,8 +1,8 @@
-"""Placement of replicas that need a broker: of drained and dead brokers, and added ones.
+"""Placement of replicas that need a broker: those of drained and dead brokers, and added ones.
 
-The largest go first, each to the broker that holds the fewest replicas, the fewest bytes among
-equals, of those that racks and capacity allow. Where racks leave no broker and are relaxed, any
-rack will do; where nothing is left, the replica stays where it was and the plan says so.
+The largest are placed first, each on the broker with the fewest replicas, then the fewest bytes,
+among those that racks and capacity allow. If racks exclude every broker and are relaxed, any rack
+is allowed; if no broker remains, the replica stays where it was and the plan reports it.
 """
 
 from __future__ import annotations
@@ -17,23 +17,26 @@ from engine.planner.placement_state import PlacementState
 
 
 class ReplicaToPlace(NamedTuple):
-    """A replica of a partition to place; its present broker, None for a new replica."""
+    """A replica of a partition to place; `source` is its present broker, None for a new replica."""
 
     partition: int
     source: int | None
-    #: Another rack than that of the source is wanted.
+    #: Whether the replica must leave the rack of the source.
     leaves_rack: bool = False
 
 
 class Placed(NamedTuple):
-    """The result: replicas without a place, and replicas placed against the racks' limit."""
+    """The result.
+
+    Replicas that could not be placed, and partitions placed beyond their racks' limit.
+    """
 
     left: list[ReplicaToPlace]
     against_racks: list[int]
 
 
 class _RackCare(Enum):
-    """The effect that a place may have on racks, best first."""
+    """The allowed effect of a placement on rack faults, strictest first."""
 
     NO_FAULT = "no fault"
     NOT_WORSE = "not worse"
@@ -41,10 +44,10 @@ class _RackCare(Enum):
 
 
 class _Order:
-    """Brokers that take replicas, by rack, the emptiest first."""
+    """The brokers that receive replicas, by rack, the emptiest first."""
 
     def __init__(self, state: PlacementState) -> None:
-        """Sort the brokers of each rack by how little they hold."""
+        """Sort the receiving brokers of each rack by replicas, then bytes."""
         self._state = state
         self._by_group: list[list[tuple[int, int, int]]] = [
             sorted((state.counts[b], state.held_bytes[b], b) for b in members if state.receives[b])
@@ -52,7 +55,10 @@ class _Order:
         ]
 
     def emptiest(self, item: ReplicaToPlace, care: _RackCare) -> int | None:
-        """Return the broker that should take a replica, None where none may."""
+        """Return the emptiest broker that may receive a replica; None if no broker may.
+
+        `care` selects how racks are respected.
+        """
         state = self._state
         partition, source, leaves_rack = item
         best: tuple[int, int, int] | None = None
@@ -75,7 +81,7 @@ class _Order:
         return None if best is None else best[2]
 
     def take_out(self, broker: int) -> None:
-        """Remove a broker from the order before its replicas change."""
+        """Remove a broker from the order; called before its replicas change."""
         state = self._state
         order = self._by_group[state.group_of[broker]]
         del order[bisect_left(order, (state.counts[broker], state.held_bytes[broker], broker))]
@@ -94,7 +100,10 @@ def place_all(
     homeless: Iterable[ReplicaToPlace],
     has_budget: Callable[[PlacementState, int], bool],
 ) -> Placed:
-    """Give every replica a broker, the largest first; `has_budget` says if one may be copied."""
+    """Place replicas on brokers, the largest first; return those that could not be placed.
+
+    `has_budget` returns False if the partition may not be copied once more.
+    """
     order = _Order(state)
     result = Placed([], [])
     relaxed = state.constraints.racks is RackRule.RELAXED
@@ -119,12 +128,15 @@ def place_all(
 
 
 def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
-    """Sort the largest first: partitions are numbered by size, from the smallest on."""
+    """Return the sort key of a replica.
+
+    The partition's number, which is by size, in descending order.
+    """
     return -item.partition, -1 if item.source is None else item.source
 
 
 def _settle_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
-    """Place a replica at its target, and update the order of brokers."""
+    """Place or move a replica to its target, and update the order of brokers."""
     if item.source is None:
         state.place(item.partition, target)
     elif state.receives[item.source]:

@@ -1,4 +1,4 @@
-"""Samples of how fast partitions are written to, kept in a plan so that it can be repeated."""
+"""Samples of the partitions' write rates; a plan file keeps them so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from engine.planner.plan_fields import BadPlanFile, PlanFields
 
 
 class SampledRates(NamedTuple):
-    """Bytes written each second by partition, and the time over which they were sampled."""
+    """Bytes written per second by partition, and the duration over which they were sampled."""
 
     window_ms: int
     bytes_per_s: Mapping[TopicPartition, int]
 
 
 def with_rates(model: ClusterModel, rates: SampledRates) -> ClusterModel:
-    """Return the model with sampled write rates; partitions without a sample have None."""
+    """Return the model with sampled write rates.
+
+    The rate of a partition without a sample is None.
+    """
     partitions = [
         partition._replace(write_bytes_per_s=rates.bytes_per_s.get(partition.name))
         for partition in model.partitions
@@ -27,7 +30,7 @@ def with_rates(model: ClusterModel, rates: SampledRates) -> ClusterModel:
 
 
 def rates_to_fields(rates: SampledRates) -> dict[str, object]:
-    """Return samples as fields of a plan's file, a row for each topic."""
+    """Return samples as JSON fields of a plan file, with a row for each topic."""
     by_topic: dict[str, list[tuple[int, int]]] = {}
     for name, rate in sorted(rates.bytes_per_s.items()):
         by_topic.setdefault(name.topic, []).append((name.partition, rate))
@@ -45,7 +48,7 @@ def rates_to_fields(rates: SampledRates) -> dict[str, object]:
 
 
 def rates_from_fields(fields: PlanFields) -> SampledRates:
-    """Return the samples of a plan's file; raises BadPlanFile, with the place in the file."""
+    """Read the samples of a plan file; raises BadPlanFile with the position of an error."""
     found: dict[TopicPartition, int] = {}
     for row in fields.rows("topics"):
         topic = row.text("topic")

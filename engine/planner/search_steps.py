@@ -1,4 +1,7 @@
-"""Steps that verbs share: balance brokers, find places for replicas, within a budget of moves."""
+"""Steps that planning commands share.
+
+Balancing, placing replicas, and budgets of moves and bytes.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ from engine.planner.replica_placement import ReplicaToPlace, place_all
 def in_budget(
     constraints: PlanConstraints, plan: Callable[[PlanConstraints, bool], ReassignmentPlan]
 ) -> ReassignmentPlan:
-    """Return a plan that moves no more bytes than allowed: of the smallest replicas, if need be."""
+    """Return a plan that moves no more bytes than allowed.
+
+    If the plan exceeds the budget, it is made once more with the smallest replicas first and, as
+    long as necessary, fewer moves.
+    """
     result = plan(constraints, False)
     budget = constraints.max_bytes_moved
     if budget is None or result.bytes_moved <= budget:
@@ -41,7 +48,7 @@ def has_budget(state: PlacementState, partition: int) -> bool:
 
 
 def touched(state: PlacementState) -> list[int]:
-    """Return the partitions whose replicas changed."""
+    """Return the numbers of the partitions whose replicas changed."""
     return [
         number
         for number, (original, replicas) in enumerate(
@@ -52,7 +59,7 @@ def touched(state: PlacementState) -> list[int]:
 
 
 def leaderless(state: PlacementState) -> list[int]:
-    """Return the partitions whose first replica went."""
+    """Return the numbers of the partitions whose original first replica was removed."""
     return [
         number
         for number, (original, replicas) in enumerate(
@@ -70,11 +77,11 @@ def level_counts(
     small: bool,
     path_cost: int,
 ) -> bool:
-    """Move replicas until counts are balanced; return whether they are.
+    """Move replicas until counts are level; return True if that was reached.
 
-    A chain of moves over other brokers may have `path_cost` moves. The least number of moves for
-    the result is noted. If a budget ends the search early, that of the goal is noted, and that the
-    goal was not reached.
+    A chain of moves over other brokers may have `path_cost` additional moves. The lower bound of
+    moves for the result is noted. If a budget ends the search early, the bound for the goal and an
+    unmet goal are noted.
     """
     before = list(state.counts)
     targets = find_targets(state, rule)
@@ -91,7 +98,7 @@ def level_counts(
     level_by_moves(state, targets, smallest_first=small)
     level_by_paths(state, targets, max_cost=path_cost, max_moves=max_moves)
     if max_moves is None and any(state.counts[b] != t for b, t in targets.items()):
-        # The racks cannot be as level as they should: each becomes level for itself.
+        # Counts cannot become level across racks: each rack is balanced by itself.
         again = targets_within_racks(state, rule)
         level_by_moves(state, again, smallest_first=small)
         level_by_paths(state, again, max_cost=path_cost, max_moves=max_moves)
@@ -113,7 +120,7 @@ def rehouse(
     *,
     keep_leaders: bool = False,
 ) -> None:
-    """Place homeless replicas, then balance by moving only the placed ones."""
+    """Place replicas on other brokers, then improve the balance by moving only those once more."""
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
     notes.bound_moves += len(wanted)
@@ -141,9 +148,10 @@ def note_excluded(
     homeless: Iterable[ReplicaToPlace],
     kept_is: str = "replica",
 ) -> None:
-    """Note topics that keep replicas, or leaders, on a broker since the plan may not change them.
+    """Warn about topics that keep replicas, or leaders, on a broker because the plan may not change
+    them.
 
-    That was asked for, so it is no goal that was missed.
+    The operator asked for that, so it is not an unmet goal.
     """
     kept: dict[int | None, list[int]] = {}
     for partition, source, _ in homeless:
@@ -160,12 +168,12 @@ def note_excluded(
 
 
 def _id(state: PlacementState, broker: int) -> int:
-    """Return the broker id of a broker's number in the search."""
+    """Return the broker id for a broker's number in the search."""
     return state.brokers[broker].broker_id
 
 
 def _why(state: PlacementState, item: ReplicaToPlace) -> str:
-    """Return why no broker was found for a replica."""
+    """Return the reason why no broker was found for a replica."""
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
     partition = item.partition
@@ -183,14 +191,14 @@ def _why(state: PlacementState, item: ReplicaToPlace) -> str:
 
 
 def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderBalancing:
-    """Choose leaders of partitions, as level as their replicas allow."""
+    """Choose leaders of the partitions in `free`, as evenly as their replicas allow."""
     balancing = LeaderBalancing(state, (p for p in free if state.movable[p]))
     balancing.level()
     return balancing
 
 
 def level_all_leaders(state: PlacementState, notes: PlanFindings) -> None:
-    """Choose leaders of all partitions; where they cannot be level, say so."""
+    """Choose leaders of all partitions; warn if they cannot be level."""
     balancing = level_leaders(state, range(len(state.partitions)))
     leads = [balancing.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
     if leads and max(leads) - min(leads) > 1:

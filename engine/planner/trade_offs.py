@@ -1,7 +1,7 @@
-"""Plans with fewer moves or bytes, of which none is better than another in every respect.
+"""Plans with fewer moves or bytes, none of which is worse than another in every figure.
 
-Each row is a plan under a budget: a share of the moves of the whole plan, or of its bytes. Under a
-budget of bytes the smallest replicas move first, so counts become level at the price of bytes.
+Each row is a plan within a budget: a share of the moves of the whole plan, or of its bytes. Within
+a budget of bytes the smallest replicas move first: counts become level, bytes less so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ _SHARES: Final = (0.1, 0.25, 0.5, 0.75)
 
 
 class TradeOff(NamedTuple):
-    """One plan: its budget, its moves and bytes, and the levels after it."""
+    """One plan.
+
+    Its budget, its moves and bytes, the evenness after it, and the number of unmet goals.
+    """
 
     max_moves: int | None
     max_bytes_moved: int | None
@@ -27,7 +30,7 @@ class TradeOff(NamedTuple):
 
     @property
     def cost_and_imbalance(self) -> tuple[float, ...]:
-        """Return the figures to keep low: moves and bytes, and the imbalance afterwards."""
+        """Return the figures that should be low: moves and bytes, and the imbalance afterwards."""
         after = self.after
         return (
             self.moves,
@@ -44,9 +47,11 @@ def trade_offs(
     constraints: PlanConstraints,
     whole: ReassignmentPlan,
 ) -> list[TradeOff]:
-    """Return the front from nothing to the whole plan, cheapest first; a plan is made for each.
+    """Return the best plans between none and the whole plan, cheapest first.
 
-    `make_plan` is a verb, as it made `whole` under the same constraints.
+    Makes a plan for each budget.
+
+    `make_plan` is the planning command that made `whole` under the same constraints.
     """
     budgets = [(int(whole.moves * share), None) for share in (0.0, *_SHARES)]
     by_bytes = [(None, int(whole.bytes_moved * share)) for share in _SHARES]
@@ -58,7 +63,7 @@ def trade_offs(
 
 
 def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
-    """Return the trade-offs that no other beats, nor equals at a lower cost."""
+    """Return the trade-offs that no other beats; of equal ones only the first."""
     front: list[TradeOff] = []
     seen = set()
     for item in sorted(found, key=lambda t: (t.bytes_moved, t.moves)):
@@ -70,7 +75,7 @@ def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
 
 
 def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    """Return whether one plan is nowhere worse than another, by figures, and better somewhere."""
+    """Return True if `one` is in no figure worse than `other`, and better in at least one."""
     return one != other and all(a <= b for a, b in zip(one, other, strict=True))
 
 

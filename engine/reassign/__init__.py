@@ -1,16 +1,16 @@
-"""A plan on a live cluster: reading the cluster, moving in batches, throttles, a journal.
+"""Execute a reassignment plan on a live cluster: batches, throttles, a journal.
 
-| module | what it does |
+| module | content |
 |---|---|
-| `cluster_reader` | what the planner is told of a live cluster |
-| `throttles` | which throttles a plan wants, and how what was there before comes back: pure |
-| `journal` | what has been done, on disk before the next step |
-| `scheduling` | which changes may begin now: pure |
-| `live_cluster` | the cluster as an execution sees and changes it |
-| `execution` | begins changes, watches them, ends in order or goes on after a death |
-| `phases` | where a change stands, as it shows from outside: pure |
-| `adaptive_rate` | a throttle that goes with what the cluster bears: pure |
-| `plan_reading` | changes that no planner made |
-| `broker_drain` | whether a broker that was drained has deleted its replicas |
-| `explaining` | what the controller will do with a change, in words |
+| `cluster_reader` | reads the planner's model of a live cluster |
+| `throttles` | the throttles of a plan, and the restoring of former values: pure |
+| `journal` | the record of each step, written before the step |
+| `scheduling` | the changes that may start now: pure |
+| `live_cluster` | the requests by which an execution observes and changes a cluster |
+| `execution` | starts changes, observes them, ends or resumes an execution |
+| `phases` | the phase of a change from observed state: pure |
+| `adaptive_rate` | a throttle that follows the load of the cluster: pure |
+| `plan_reading` | running changes of a cluster, and changes that undo a plan: pure |
+| `broker_drain` | whether a drained broker has deleted its replicas |
+| `explaining` | the controller's steps of a change, in words |
 """

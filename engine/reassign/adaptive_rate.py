@@ -1,32 +1,34 @@
-"""A throttle that rises while the cluster bears it, and falls when it does not. Pure.
+"""An adaptive throttle: the rate rises until response times grow or replicas leave the ISR. Pure.
 
-| seen since the last time | the rate becomes |
+| observed since the last adjustment | new rate |
 |---|---|
-| a replica that is not new left an in-sync set | half |
-| answers take twice as long as before the first move, and 20 ms more | 0.7 times |
-| neither, and something was copied | 1.25 times |
-| nothing was copied | what it was |
+| a replica that is not being added left an ISR | half |
+| response time above twice the initial one, and above it by 20 ms | 0.7 times |
+| neither, and bytes were copied | 1.25 times |
+| no bytes were copied | unchanged |
 
-Answers are those a producer gets whose records must be on all replicas in sync, where a topic was
-named to write them to. Otherwise how long brokers take to answer a small request stands for it:
-both queue for the same threads.
+With a latency topic the response time is that of a produce with acks=all to it. Otherwise it is the
+time of a small request to each broker, which waits in the same queues.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-#: Bytes a second.
+#: Bounds of the rate, in bytes per second.
 FIRST_RATE: Final = 20_000_000
 _RATE_MIN: Final = 1_000_000
 _RATE_MAX: Final = 2_000_000_000
-#: How often the rate is looked at: copies need a while to show what a new one does.
+#: Time between two adjustments: the effect of a new rate takes a while to show.
 PERIOD_MS: Final = 5_000
 _SLOWER_MS: Final = 20
 
 
 class RateObservation(NamedTuple):
-    """Observed load of a cluster: `answer_ms` is the slowest answer, `left_count` adds up."""
+    """Observed load of a cluster: `answer_ms` is the slowest response.
+
+    `left_count` is cumulative.
+    """
 
     now_ms: int
     copied_bytes: int
@@ -35,7 +37,7 @@ class RateObservation(NamedTuple):
 
 
 class AdaptiveRate(NamedTuple):
-    """A rate, the last observation, and the response time before the first move."""
+    """A rate in bytes per second, the last observation, and the initial response time."""
 
     rate: int
     last: RateObservation
@@ -43,19 +45,19 @@ class AdaptiveRate(NamedTuple):
 
     @classmethod
     def start(cls, rate: int, seen: RateObservation) -> AdaptiveRate:
-        """Return the rate to begin with."""
+        """Return the initial state with `rate` and the first observation."""
         return cls(rate, seen, seen.answer_ms)
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether it is time to look."""
+        """Return whether the next adjustment is due."""
         return now_ms - self.last.now_ms >= PERIOD_MS
 
     def after(self, seen: RateObservation) -> AdaptiveRate:
-        """Return the rate from now on."""
+        """Return the state after an adjustment by a new observation."""
         return self._replace(rate=self._rate_after(seen), last=seen)
 
     def _rate_after(self, seen: RateObservation) -> int:
-        """Return the next rate in bytes/s by the table above, within its bounds."""
+        """Return the next rate in bytes/s by the module's table, within _RATE_MIN and _RATE_MAX."""
         if seen.left_count > self.last.left_count:
             return max(_RATE_MIN, self.rate // 2)
         slow_ms = max(2 * self.typical_response_ms, self.typical_response_ms + _SLOWER_MS)

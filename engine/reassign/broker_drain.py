@@ -1,4 +1,4 @@
-"""Checks that a drained broker holds no replica any more, after time to delete them."""
+"""Check that a drained broker has deleted its replicas."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from engine.client.cluster_admin import describe_log_dirs
 from engine.client.errors import Unreachable
 from engine.errors import EngineError
 
-#: How often a broker is asked.
+#: Time between two polls of a broker.
 _POLL_MS = 200
 
 
 def replicas_left(client: KafkaClient, broker_id: int) -> int:
-    """Return how many replicas a broker still holds; for one that has left, how many are assigned.
+    """Return how many replicas a broker still has; for a dead broker, how many are assigned to it.
 
-    The controller ends a reassignment once it has requested the deletion: the broker may take a
-    while, and is requested again within the client's time. A dead broker is listed until its
-    session ends, and is requested as long. Errors: those of the requests.
+    The controller completes a reassignment once it has requested the deletion, which the broker may
+    do later: it is polled until the client's timeout. A dead broker is listed until its session
+    expires, and is polled as long. Raises the errors of the requests.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while True:
@@ -35,6 +35,6 @@ def replicas_left(client: KafkaClient, broker_id: int) -> int:
 
 
 def _listed(client: KafkaClient, broker_id: int) -> int:
-    """Count the replicas that the metadata gives a broker that is down, and sends no answer."""
+    """Return the number of replicas that are assigned to a broker, from the metadata."""
     topics = client.view(None).topics.values()
     return sum(broker_id in each.replicas for topic in topics for each in topic.partitions)

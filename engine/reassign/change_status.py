@@ -1,4 +1,4 @@
-"""Observed status of a plan's changes at one time."""
+"""The observed status of a plan's changes at one poll."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.reassign.phases import ENDED, MovePhase
 
 
 class ChangeStatus(NamedTuple):
-    """The status of one change."""
+    """The observed status of one change."""
 
     change: PartitionChange
     phase: MovePhase
@@ -20,10 +20,11 @@ class ChangeStatus(NamedTuple):
 
 
 class ExecutionStatus(NamedTuple):
-    """The state of an execution at one poll; `pause` is why nothing begins, None if it may.
+    """The status of an execution at one poll.
 
-    Changes that add replicas to a broker of `missed`, or that change directories there, wait until
-    it is alive and tells of its replicas.
+    `pause` is the reason why no change may start, None if changes may start. Changes that add
+    replicas to a broker of `missed`, or that change directories there, wait until the broker is
+    alive and returns its replicas.
     """
 
     changes: list[ChangeStatus]
@@ -34,5 +35,5 @@ class ExecutionStatus(NamedTuple):
 
     @property
     def ended_count(self) -> int:
-        """Count the changes that are over."""
+        """Return the number of changes that have ended."""
         return sum(change.phase in ENDED for change in self.changes)

@@ -1,7 +1,7 @@
-"""The model of a live cluster for the planner: brokers, racks, partitions, sizes, directories.
+"""Read the planner's model of a live cluster: brokers, racks, partitions, sizes, directories.
 
-A broker that holds replicas and does not answer is taken as dead; one whose directories are not
-told of has partitions without sizes, and a warning says so.
+A broker with replicas that is not in the metadata counts as dead. The replicas of a broker that
+does not return its directories have the size of the leader, with a warning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.planner.cluster_model import BrokerModel, ClusterModel, LogDirModel,
 
 
 class ReassignmentInProgress(EngineError):
-    """Partitions move already: a plan made now would be of a cluster that changes."""
+    """Reassignments are running: a plan made now would not fit the cluster later."""
 
     def __init__(self, partitions: Iterable[TopicPartition]) -> None:
         self.partitions = sorted(partitions)
@@ -29,7 +29,7 @@ class ReassignmentInProgress(EngineError):
 
 
 class ReadCluster(NamedTuple):
-    """A cluster as a plan starts from it."""
+    """The state of a cluster from which a plan starts."""
 
     cluster_id: str | None
     model: ClusterModel
@@ -37,12 +37,14 @@ class ReadCluster(NamedTuple):
 
 
 class _Copy(NamedTuple):
+    """The size and the log directory of a replica."""
+
     size_bytes: int
     path: str
 
 
 def read_cluster(client: KafkaClient) -> ReadCluster:
-    """Read the facts that a plan needs; raises ReassignmentInProgress and errors of requests."""
+    """Read the model of a cluster; raises ReassignmentInProgress and errors of requests."""
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:
@@ -67,7 +69,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
 def _copies(
     log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
-    """Return size and directory of each replica, by partition and broker; no future ones."""
+    """Return size and directory of each replica, by partition and broker, without future ones."""
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
         for broker_id, dirs in log_dirs.items()
@@ -82,7 +84,10 @@ def _partition(
     partition: PartitionView,
     copies: dict[tuple[TopicPartition, int], _Copy],
 ) -> PartitionModel:
-    """Return the planner's model of a partition; replicas of unknown size count as the leader's."""
+    """Return the planner's model of a partition.
+
+    A replica of unknown size gets the leader's size.
+    """
     there = [copies.get((key, broker_id)) for broker_id in partition.replicas]
     leader = copies.get((key, partition.leader))
     sizes = [copy.size_bytes for copy in there if copy is not None]
@@ -103,7 +108,7 @@ def _partition(
 def _brokers(
     view: ClusterView, log_dirs: dict[int, list[LogDirView]], holding: set[int]
 ) -> list[BrokerModel]:
-    """Return the planner's model of each broker that is alive or holds replicas.
+    """Return the planner's model of each broker that is alive or has replicas.
 
     The capacity is the sum of its directories' sizes, less the bytes of other files; None unless
     all sizes are known.
@@ -129,7 +134,7 @@ def _brokers(
 
 
 def _log_dir(log_dir: LogDirView) -> LogDirModel:
-    """Return a directory's capacity and the bytes of other files; unbounded if unknown."""
+    """Return a directory's capacity and the bytes of other files; without them if unknown."""
     if log_dir.total_bytes is None or log_dir.usable_bytes is None:
         return LogDirModel(log_dir.path)
     ours = sum(replica.size_bytes for replica in log_dir.replicas)

@@ -1,20 +1,21 @@
-"""Executes a plan: throttles, changes in order, everything back in the end; goes on after a death.
+"""Execute a reassignment plan: set throttles, run the changes in order, restore the throttles.
 
-1. The throttles that are there are noted, then those of the plan, then set.
-2. In turn, until every change has ended: look; note what has ended; begin what may begin, noted
-   before it is asked for. Nothing begins while partitions newly are under min.insync.replicas.
-3. Preferred leaders are elected for the partitions of the plan.
-4. The throttles get their former values.
-5. The end is noted.
+1. Record the present throttles and the plan's in the journal, then set the plan's.
+2. Until every change has ended: observe the cluster; record ended changes; start permitted changes,
+   recorded before they are requested. No change starts while partitions have newly fallen below
+   min.insync.replicas.
+3. Elect preferred leaders for the partitions of the plan.
+4. Restore the former values of the throttles.
+5. Record the end.
 
-Each step may be done twice: one after a death repeats each step that is not known to be done. A
-cancel reverts the moves in progress, begins no others, and goes on with 4. Another process asks for
-one by a line in the journal, which each round reads; in the same way for another throttle, another
-number of moves at once, or a pause.
+Each step is idempotent: a resume after a crash repeats the steps that are not known to be done. A
+cancel reverts the moves in progress, starts no other ones, and continues with 4. Another process
+requests a cancel, another throttle, another number of parallel moves or a pause by a line in the
+journal, which is read at each poll.
 
-A reassignment that the controller accepted, and that is gone before it was complete, was taken back
-by somebody else. Nothing begins after that: moves in progress are followed to their end, the
-throttles are brought back, and the journal stays open, for a resume that an operator asks for.
+If a reassignment that the controller accepted disappears before it is complete, another client has
+cancelled it. Then no further change starts: moves in progress are observed until they end, the
+throttles are restored, and the journal stays open for a resume by an operator.
 
 Source: KIP-455, KIP-73; RSN-6.
 """
@@ -55,22 +56,22 @@ from engine.reassign.scheduling import next_to_begin
 from engine.reassign.throttles import ThrottleSetting
 from engine.reassign.throttling import ThrottleNotSet, Throttling
 
-#: How long a cluster may be out of reach before an execution leaves it, to be resumed.
+#: How long a cluster may be unreachable before the execution ends, to be resumed.
 PATIENCE_MS = 300_000
-#: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
+#: Refusals that may be temporary (a broker died, a topic was deleted), and for how long.
 _PASSING = frozenset((BROKER_NOT_AVAILABLE, INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
-#: After so many polls a partition counts as moved, or its move as cancelled, by somebody else: the
-#: broker that sent the metadata may be late.
+#: Number of polls after which a partition counts as moved, or its move as cancelled, by another
+#: client: the broker that sent the metadata may be late.
 _ASTRAY_POLLS = 3
-#: How a change ended that was taken back, and its execution.
+#: The result of a cancelled change, and of its execution.
 CANCELLED = "cancelled"
-#: What no plan can begin with.
+#: Phases in which a plan cannot start.
 _STALE = frozenset((MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
 
 
 class WrongCluster(EngineError):
-    """A plan, or the journal of its execution, is of another cluster than the one at hand."""
+    """A plan, or the journal of its execution, belongs to another cluster."""
 
     def __init__(self, plan_cluster_id: str, cluster_id: str | None) -> None:
         self.plan_cluster_id = plan_cluster_id
@@ -80,13 +81,13 @@ class WrongCluster(EngineError):
 
 
 def require_cluster(plan_cluster_id: str | None, cluster_id: str | None) -> None:
-    """Raise WrongCluster unless a plan is of this cluster, or does not say of which it is."""
+    """Raise WrongCluster if the plan has a cluster id and it is not this cluster's."""
     if plan_cluster_id is not None and plan_cluster_id != cluster_id:
         raise WrongCluster(plan_cluster_id, cluster_id)
 
 
 class TargetsMissing(EngineError):
-    """A plan gives replicas to brokers that are not alive: nothing has been moved."""
+    """A plan adds replicas to brokers that are not alive; no change was started."""
 
     def __init__(self, broker_ids: Sequence[int]) -> None:
         self.broker_ids = broker_ids
@@ -96,7 +97,7 @@ class TargetsMissing(EngineError):
 
 
 class StalePlan(EngineError):
-    """Partitions are not where a plan found them: nothing has been moved."""
+    """Partitions do not have the replicas from which the plan starts; no change was started."""
 
     def __init__(self, partitions: Sequence[TopicPartition]) -> None:
         self.partitions = partitions
@@ -106,11 +107,12 @@ class StalePlan(EngineError):
 
 
 class ExecutionEnd(NamedTuple):
-    """The end of an execution; `left_throttles` are ours that remain, with the reason.
+    """The result of an execution; `left_throttles` are throttles that could not be restored.
 
-    `taken_back` are partitions whose moves somebody else took back, after which it stopped;
-    `cancelled_by` is the process that asked for a cancel; `still_moving` is what nobody could take
-    back, with its throttles. With an `election_error` leaders are where the moves left them.
+    `taken_back` are partitions whose moves another client cancelled, after which the execution
+    stopped. `cancelled_by` is the process that requested a cancel; `still_moving` are moves that
+    could not be cancelled, whose throttles remain. `election_error` is the error of the preferred
+    election.
     """
 
     how_ended: Mapping[TopicPartition, str]
@@ -124,7 +126,7 @@ class ExecutionEnd(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Return whether every change is as the plan wants it, and no throttle of ours is left."""
+        """Return whether every change is done and all throttles are restored."""
         all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
         return all_done and not (
             self.refused or self.left_throttles or self.taken_back or self.election_error
@@ -132,7 +134,7 @@ class ExecutionEnd(NamedTuple):
 
 
 class Execution:
-    """Executes one plan with its journal; `state` has the progress of an earlier process."""
+    """Executes one plan with its journal; `state` has the progress of earlier processes."""
 
     def __init__(
         self,
@@ -143,21 +145,22 @@ class Execution:
         *,
         poll_ms: int = 1000,
     ) -> None:
-        """Continue from `state`; the cluster is observed every `poll_ms`."""
+        """Create an execution that continues from `state` and polls the cluster every `poll_ms`."""
         self._cluster = cluster
         self._poll_ms = poll_ms
         self._clock = clock
         self._journal = journal
-        #: Positions of the changes in the order in which they begin.
+        #: The order in which the changes start.
         self._order = state.begun.settings.order(len(state.begun.changes))
-        #: Settings now in force: a request in the journal, and the adaptive throttle, replace them.
+        #: The present settings: requests in the journal and the adaptive throttle replace them.
         self._settings: ExecutionSettings = state.settings
-        #: Name of the user who has requested a pause; None without a pause.
+        #: The process that requested a pause; None without a pause.
         self._paused_by = state.paused_by
         self._changes = state.begun.changes
         self._cluster_id = state.begun.cluster_id
         self._throttling = Throttling(cluster, journal, state)
-        #: Changes that some process has submitted, and those that have ended with their result.
+        #: Changes that were submitted by any process, and changes that have ended, with their
+        #: result.
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
         #: Changes that the controller has refused, with the error.
@@ -165,7 +168,7 @@ class Execution:
         #: In how many polls in a row each partition had a state that the plan does not expect.
         self._astray: Counter[TopicPartition] = Counter()
         #: Changes that the controller has accepted or that were seen in progress; below, those of
-        #: them that somebody has cancelled since.
+        #: them that were cancelled since.
         self._accepted: set[TopicPartition] = set()
         self._taken_back: set[TopicPartition] = set()
         #: Name of the user who has requested a cancellation; None without one.
@@ -182,13 +185,14 @@ class Execution:
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
     def run(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Execute to the end; `on_poll` is called after each read."""
+        """Execute the plan to its end; `on_poll` is called with each observed status."""
         now = self._read()
         self._require_cluster(now)
         if not self._submitted and not self._throttling.has_begun:
             self._require_targets(now)
         if self._settings.rates.is_unbounded:
-            # A process that was throttled may have died; what is out of reach is tried in the end.
+            # A former process with throttles may have died; throttles that cannot be restored now
+            # are retried at the end.
             self._throttling.bring_back()
         else:
             self._set_first_throttles(now)
@@ -207,7 +211,7 @@ class Execution:
         return self._finish("executed")
 
     def _set_first_throttles(self, now: ObservedCluster) -> None:
-        """Set the throttles; if one fails before the plan has begun, remove them all again."""
+        """Set the throttles; if that fails before the first change, restore the former values."""
         try:
             self._throttling.set(now, self._settings.rates, self._left())
         except ThrottleNotSet:
@@ -216,14 +220,14 @@ class Execution:
             raise
 
     def _follow(self, request: ChangeRequest) -> None:
-        """Apply the settings that another process requests, and answer in the journal."""
+        """Apply the settings that another process requests; record the result in the journal."""
         settings = request.change.applied_to(self._settings)
         error: EngineError | None = None
         try:
             self._set_rates(settings)
         except EngineError as refusal:
             error = refusal
-            # Brokers that have taken it go back to the rates of before, as far as they answer.
+            # Restore the former rates on brokers that have the new ones, if they respond.
             with suppress(EngineError):
                 self._apply_rates(self._settings)
         else:
@@ -233,7 +237,10 @@ class Execution:
         self._journal.changed(request, None if error is None else str(error))
 
     def _set_rates(self, settings: ExecutionSettings) -> None:
-        """Change the throttles. Errors: those of requests, ThrottleOfAnotherMove."""
+        """Apply changed throttle settings.
+
+        Raises ThrottleOfAnotherMove and the errors of requests.
+        """
         if settings.rates == self._settings.rates and (
             settings.is_adaptive == self._settings.is_adaptive
         ):
@@ -252,8 +259,8 @@ class Execution:
     def cancel(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
         """Cancel the running changes, and restore the throttles.
 
-        If the controller refuses it, the journal stays open, and the throttles stay with the
-        changes that continue.
+        If the controller refuses a cancellation, the journal stays open, and the throttles of the
+        changes that continue remain.
         """
         now = self._read()
         self._require_cluster(now)
@@ -279,12 +286,15 @@ class Execution:
         return self._finish(CANCELLED) if not still_moving else self._end({}, sorted(still_moving))
 
     def _in_progress(self, now: ObservedCluster) -> set[TopicPartition]:
-        """Return what the controller moves by the plan; metadata may not show it yet."""
+        """Return the partitions whose running reassignment has the plan's target.
+
+        The metadata may not show these reassignments yet.
+        """
         targets = {change.name: change.new_replicas for change in self._changes}
         return {key for key, move in now.ongoing.items() if move.target == targets.get(key)}
 
     def _cancel_moves(self, now: ObservedCluster) -> set[TopicPartition]:
-        """Request to cancel the running moves; return those for which that is refused."""
+        """Request to cancel the running moves; return the partitions for which that was refused."""
         refused: dict[TopicPartition, ApiError] = {}
         in_progress = sorted(self._in_progress(now))
         answers = self._cluster.submit(dict.fromkeys(in_progress)) if in_progress else {}
@@ -296,7 +306,7 @@ class Execution:
         return set(refused)
 
     def _cancel_directory_moves(self, now: ObservedCluster) -> dict[TopicPartition, ApiError]:
-        """Have replicas stay in their directories; returns why some may not."""
+        """Cancel moves between directories by requesting the present ones; return the refusals."""
         refused: dict[TopicPartition, ApiError] = {}
         paths: dict[int, dict[TopicPartition, str]] = {}
         for change in self._left():
@@ -340,7 +350,7 @@ class Execution:
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _require_targets(self, now: ObservedCluster) -> None:
-        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster any more."""
+        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster."""
         missed = self._missed(now, self._now(now).changes)
         if missed:
             raise TargetsMissing(missed)
@@ -355,7 +365,7 @@ class Execution:
     # 2. Rounds
 
     def _read(self) -> ObservedCluster:
-        """Read the state, again while the cluster is unreachable; raises the last error."""
+        """Observe the cluster; retry for up to PATIENCE_MS, then raise the last error."""
         began_ms = self._clock.monotonic_ms()
         while True:
             try:
@@ -366,7 +376,7 @@ class Execution:
             self._cluster.pause(self._poll_ms)
 
     def _now(self, now: ObservedCluster) -> ExecutionStatus:
-        """Return the phase and the copied bytes of each change, by one reading of the cluster."""
+        """Return the status of each change from one observation of the cluster."""
         changes = []
         for change in self._changes:
             key = change.name
@@ -388,7 +398,7 @@ class Execution:
         )
 
     def _why_paused(self, now: ObservedCluster) -> str | None:
-        """Return why no more moves begin now, None if they may."""
+        """Return the reason why no change may start, None if changes may start."""
         if self._paused_by is not None:
             return f"{self._paused_by} asked for a pause"
         if self._under_min_isr is None:
@@ -401,18 +411,21 @@ class Execution:
 
     @staticmethod
     def _unseen(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
-        """Return the brokers that do not report whether their directories are as planned."""
+        """Return the brokers that do not return whether their directories are as planned."""
         unknown = [c.change for c in changes if c.phase is MovePhase.UNKNOWN]
         return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 
     @staticmethod
     def _missed(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
-        """Return the brokers, not alive now, to which waiting changes are to move replicas."""
+        """Return the dead brokers to which waiting changes add replicas."""
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
     def _round(self, on_poll: Callable[[ExecutionStatus], None]) -> bool:
-        """Read the state, note it, begin moves; returns whether nothing is left to wait for."""
+        """Poll the cluster, record ended changes, and start changes.
+
+        Return True if all are over.
+        """
         seen = self._now(self._read())
         on_poll(seen)
         waiting, able, in_progress = [], [], []
@@ -442,7 +455,10 @@ class Execution:
         return False
 
     def _is_noted(self, now: ChangeStatus) -> bool:
-        """Return True if a change is finished or left alone; note its phase otherwise."""
+        """Return True if a change has ended or is given up; otherwise update its recorded phase.
+
+        An ended change is recorded in the journal.
+        """
         key, phase = now.change.name, now.phase
         if key in self._ended or key in self._refused or key in self._taken_back:
             return True
@@ -462,14 +478,17 @@ class Execution:
         return False
 
     def _is_lasting(self, key: TopicPartition) -> bool:
-        """Return whether a partition was elsewhere for a few polls: brokers learn of it late."""
+        """Count a poll with the partition in an unexpected state; return True after _ASTRAY_POLLS.
+
+        Brokers may learn of a change late.
+        """
         self._astray[key] += 1
         return self._astray[key] >= _ASTRAY_POLLS
 
     def _begin_retrying(self, changes: Sequence[PartitionChange]) -> None:
-        """Submit changes; those without a response are requested again at the next poll.
+        """Submit changes; after a retriable error they are submitted again at the next poll.
 
-        Raises the error once no response came for `PATIENCE_MS`, or if it is not retriable.
+        Raises the error if it is not retriable, or if all attempts fail for `PATIENCE_MS`.
         """
         try:
             self._begin(changes)
@@ -483,9 +502,9 @@ class Execution:
             self._unanswered_since_ms = None
 
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
-        """Submit changes to the controller, in the journal first; keep those that it refused.
+        """Record changes in the journal, then submit them to the controller; keep its refusals.
 
-        Log directories are requested before: a change whose directory was refused is not submitted.
+        Log directories are requested first: a change whose directory was refused is not submitted.
         """
         if not changes:
             return
@@ -512,10 +531,10 @@ class Execution:
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
 
     def _choose_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
-        """Request log directories for replicas, before those exist, as Kafka's tool does.
+        """Request log directories for replicas, before these exist, as Kafka's tool does.
 
         Returns the partitions that must not be submitted: a change whose directory is refused is
-        refused as a whole, one whose broker did not respond is requested again.
+        refused, and one whose broker did not respond is requested again.
         """
         paths: dict[int, dict[TopicPartition, str]] = {}
         for change in changes:
@@ -536,9 +555,9 @@ class Execution:
     # 3. to 5. The end
 
     def _elect(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
-        """Elect the preferred leaders of finished changes that are to have another leader.
+        """Elect the preferred leaders of finished changes whose leader is not the planned one.
 
-        A failure is kept for the result; the moves are done nevertheless.
+        An error is kept for the result, since the moves are done.
         """
         seen = self._now(self._read())
         keys = [
@@ -552,20 +571,23 @@ class Execution:
             try:
                 self._cluster.elect_preferred(keys)
             except EngineError as error:
-                # The moves are done: their throttles are not to stay for want of an election.
+                # The moves are done, and their throttles must be removed even without an election.
                 self._election_error = error
                 return
             on_poll(self._now(self._read()))
 
     def _finish(self, how: str) -> ExecutionEnd:
-        """Restore the throttles, and end the journal if all of them were restored."""
+        """Restore the throttles; record the end in the journal if all of them were restored."""
         left = self._throttling.bring_back()
         if not left:
             self._journal.over(how)
         return self._end(left)
 
     def _stop(self) -> ExecutionEnd:
-        """Leave what is not done, for a resume; no throttle stays for it."""
+        """Restore the throttles and end this process's part.
+
+        The journal stays open for a resume.
+        """
         return self._end(self._throttling.bring_back())
 
     def _end(
@@ -589,7 +611,7 @@ class Execution:
 
 
 def _is_passing(error: EngineError) -> bool:
-    """Return whether a request may be answered later: its broker died, the controller moved."""
+    """Return whether a request may be retried: its broker died, or the controller moved."""
     if isinstance(error, ApiError):
         return is_retriable(error.code)
     return isinstance(error, Unreachable | TimedOut)

@@ -1,6 +1,6 @@
 """Explain a change: the controller's steps, their effect on clients, and possible failures.
 
-Pure. The steps are those of RSN-2 and of Kafka's walk (U, A, B), for one partition.
+Pure. The steps are those of RSN-2 and of Kafka's phases U, A and B, for one partition.
 
 Source: RSN-1 … RSN-9; engine/controller/reassignment.py.
 """
@@ -13,7 +13,10 @@ from engine.planner.plan import PartitionChange
 
 
 class MoveStep(NamedTuple):
-    """One step: its action, the sets after it, the effect on clients and of a failure."""
+    """A step.
+
+    Its action, replicas, ISR and leader after it, the effect on clients, and failures.
+    """
 
     letter: str
     what: str
@@ -25,7 +28,7 @@ class MoveStep(NamedTuple):
 
 
 def steps_of(change: PartitionChange) -> list[MoveStep]:
-    """Return the controller's steps of a change, if all its replicas are in sync."""
+    """Return the controller's steps of a change, assuming that all its replicas are in sync."""
     if change.new_replicas == change.old_replicas:
         elections = [_election(change)] if change.old_leader != change.new_leader else []
         return [*_log_dir_steps(change), *elections]
@@ -73,7 +76,7 @@ _AGAIN = "the controller dies: the next one does this step again"
 
 
 def _what(change: PartitionChange) -> str:
-    """Return in words which replicas a change adds and removes."""
+    """Return a text with the replicas that a change adds and removes."""
     parts = []
     if change.added:
         parts.append(f"{_set(change.added)} added")
@@ -83,7 +86,7 @@ def _what(change: PartitionChange) -> str:
 
 
 def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
-    """Return steps A1 to A3: the new replicas are added, copy and join the ISR."""
+    """Return steps A1 to A3: the new replicas are added, copy the log and join the ISR."""
     old, leader, added = change.old_replicas, change.old_leader, change.added
     size = f"{change.size_bytes} bytes each" if change.size_bytes else "all there is"
     return [

@@ -1,26 +1,26 @@
-"""Journal of an execution: each step on disk before it is done, so that it can be resumed.
+"""The journal of an execution: each step is recorded before it is done, so that it can be resumed.
 
-A file of JSON lines; each is synced before what it announces is done, and none is ever changed: a
-second execution of the same plan begins again behind the first. One process writes it, which holds
-the file (`engine.host.held_file`); others may add one line, by which they ask it to cancel.
+The journal is a file of JSON lines. Each line is synced before its step is done, and is never
+changed: a second execution of the same plan is appended after the first. One process writes it and
+has the file locked (`engine.host.held_file`); other processes may append requests to it.
 
-| step | written | holds |
+| step | written | content |
 |---|---|---|
-| begin | first | the plan's changes, the cluster's id, how to execute |
-| writer | whenever a process takes the journal | the process |
-| before | before any throttle is set | the throttles that were there |
-| throttle | before they are set | the throttles of ours |
-| submit | before partitions begin to move | which |
-| end of a change | when it is seen | which, and how it ended |
-| cancel | by a process that wants the writer to cancel, or before a cancel | the process |
-| cancelling | once the writer has read of a cancel, or begins one | |
-| change | by a process that wants another throttle, more or fewer moves at once, a pause | what |
-| changed | once the writer has followed it | which, and why it was refused |
-| returned | once the throttles are as they were | |
-| over | last | how it ended |
+| begin | first | the plan's changes, the cluster id, the settings |
+| writer | when a process opens the journal | the process |
+| before | before any throttle is set | the former throttles |
+| throttle | before they are set | the throttles of the execution |
+| submit | before reassignments are requested | the partitions |
+| ended | when a change was observed to have ended | the partition, the result |
+| cancel | by a process that requests a cancel | the process |
+| cancelling | when the writer begins to cancel | |
+| change | by a process that requests another throttle, number of moves, or a pause | the change |
+| changed | when the writer has applied it | the number, the reason of a refusal |
+| returned | after the throttles are restored | |
+| over | last | the result |
 
-A line that cannot be read is passed over and reported (`JournalState.damage`), but for the begin:
-all others say again what the cluster shows, or what is asked for again.
+A line that cannot be parsed is skipped and reported (`JournalState.damage`), except the begin: all
+other steps can be observed on the cluster or are requested again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from engine.reassign.throttles import ThrottleSetting
 
 
 class JournalExists(EngineError):
-    """The journal's file has an execution that is not over, and would be overwritten."""
+    """The journal's file has an unfinished execution, which would be overwritten."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -61,10 +61,10 @@ class JournalExists(EngineError):
 
 
 class JournalHeld(EngineError):
-    """Another process is at work by a journal."""
+    """Another process has the journal locked."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
-        """`writer` is None if the journal does not name its process."""
+        """Create the error; `writer` is None if the journal does not have its process."""
         self.path = path
         self.writer = writer
         self.hint = (
@@ -75,7 +75,7 @@ class JournalHeld(EngineError):
 
 
 class ChangeTooLate(EngineError):
-    """A change was requested as the execution ended, and another one has begun in its journal."""
+    """The execution ended when a change was requested, and a new one began in its journal."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -84,24 +84,24 @@ class ChangeTooLate(EngineError):
 
 
 class MoveJournal:
-    """The journal of one execution, held by this process."""
+    """The journal of one execution, locked by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
-        """`held` is the journal's file, locked by this process."""
+        """Create it over `held`, the journal's locked file."""
         self._files = files
         self._held = held
         self.path = held.path
-        #: Size of the file when requests were last read: an unchanged file is not read again.
+        #: Size of the file at the last read of requests: an unchanged file is not read again.
         self._read_bytes = -1
 
     @classmethod
     def create(
         cls, files: HeldFiles, path: str, begun: Begun, writer: ProcessIdentity
     ) -> MoveJournal:
-        """Start a journal, after an execution that is finished or has changed nothing.
+        """Start a journal; an earlier execution in the file must be over or have changed nothing.
 
-        Raises JournalHeld if another process works by it, JournalExists for an unfinished
-        execution, UnreadableJournal for another file.
+        Raises JournalHeld if another process has it locked, JournalExists for an unfinished
+        execution, UnreadableJournal for another kind of file.
         """
         held = _hold(files, path, create=True)
         try:
@@ -118,9 +118,9 @@ class MoveJournal:
     def reopen(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[MoveJournal, JournalState]:
-        """Open a journal to resume its execution, also after its process has died.
+        """Open a journal to resume its execution, for instance after a crash.
 
-        Raises JournalHeld if that process still runs, UnreadableJournal, FileMissing.
+        Raises JournalHeld if another process has it locked, UnreadableJournal, FileMissing.
         """
         held = _hold(files, path)
         try:
@@ -133,11 +133,11 @@ class MoveJournal:
         return journal, state
 
     def close(self) -> None:
-        """Let the file go."""
+        """Unlock and close the file."""
         self._held.close()
 
     def requests(self) -> JournalRequests:
-        """Return the requests of other processes, if anything was written since the last call."""
+        """Return the unanswered requests of other processes; none if the file has not grown."""
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
             return JournalRequests()
@@ -149,43 +149,43 @@ class MoveJournal:
         )
 
     def change(self, change: SettingsChange, by: ProcessIdentity) -> None:
-        """Note changed settings, which hold from the next execution of the journal on."""
+        """Record a change of settings by `by`, which applies from now on."""
         self._write("change", change=change._asdict(), **by._asdict())
 
     def changed(self, request: ChangeRequest, refusal: str | None) -> None:
-        """Note that a change was followed, or why it was not."""
+        """Record that a requested change was applied, or the reason of its refusal."""
         self._write("changed", number=request.number, refusal=refusal)
 
     def before(self, values: Mapping[ThrottleSetting, str | None]) -> None:
-        """Note the throttles that were there."""
+        """Record the former values of throttles."""
         self._write("before", throttles=_rows(values))
 
     def throttle(self, values: Mapping[ThrottleSetting, str]) -> None:
-        """Note the throttles that are about to be set."""
+        """Record the values of throttles that are about to be set."""
         self._write("throttle", throttles=_rows(values))
 
     def submit(self, keys: Iterable[TopicPartition]) -> None:
-        """Note the partitions that are about to begin to move."""
+        """Record the partitions whose reassignment is about to be requested."""
         self._write("submit", partitions=[list(key) for key in keys])
 
     def ended(self, key: TopicPartition, how: str) -> None:
-        """Note how a change ended."""
+        """Record the result of a change."""
         self._write("ended", partition=list(key), how=how)
 
     def cancelling(self) -> None:
-        """Note that the rest is about to be taken back."""
+        """Record that the running changes are about to be cancelled."""
         self._write("cancelling")
 
     def returned(self) -> None:
-        """Note that the throttles are as they were."""
+        """Record that the throttles are restored."""
         self._write("returned")
 
     def over(self, how: str) -> None:
-        """Note the end."""
+        """Record the end of the execution."""
         self._write("over", how=how)
 
     def _begin(self, begun: Begun) -> None:
-        """Write the first line: cluster, changes and settings of the execution."""
+        """Write the first line: cluster id, changes and settings of the execution."""
         self._write(
             "begin",
             version=VERSIONS[-1],
@@ -198,20 +198,22 @@ class MoveJournal:
         )
 
     def _write(self, step: str, **fields: Any) -> None:
-        """Append a step to the journal, durably, as one line of JSON."""
+        """Append a step as one line of JSON, and sync the file."""
         self._held.append(_line(self._files, self.path, step, **fields))
 
 
 def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
-    """Request a cancel from the process that holds a journal; raises FileMissing, StorageError."""
+    """Append a request to cancel for the process that executes.
+
+    Raises FileMissing, StorageError.
+    """
     files.append(path, _line(files, path, "cancel", **by._asdict()))
 
 
 def request_change(files: HeldFiles, path: str, change: SettingsChange, by: ProcessIdentity) -> int:
-    """Request changed settings from the process that holds a journal, or the next one.
+    """Append a request for changed settings, for the process that executes now or next.
 
-    Returns the number of the change, by which `JournalState.answers` has the answer. Raises
-    ChangeTooLate.
+    Returns the number of the request, the key in `JournalState.answers`. Raises ChangeTooLate.
     """
     files.append(path, _line(files, path, "change", change=change._asdict(), **by._asdict()))
     numbers = [c.number for c in read_journal(files, path).changes if c.by == by]
@@ -221,14 +223,14 @@ def request_change(files: HeldFiles, path: str, change: SettingsChange, by: Proc
 
 
 def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
-    """Return a line to append; it starts with a line break after a truncated line."""
+    """Return a line to append; it starts with a line break if the last line is truncated."""
     content = files.read_bytes(path)
     start = b"\n" if content and not content.endswith(b"\n") else b""
     return start + json.dumps({"step": step, **fields}, separators=(",", ":")).encode() + b"\n"
 
 
 def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
-    """Lock a journal; raises JournalHeld, naming the writer, if another process has it."""
+    """Lock a journal; raises JournalHeld, with the writer, if another process has it locked."""
     try:
         return files.hold(path, create=create)
     except LockHeld as error:
@@ -236,7 +238,7 @@ def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
 
 
 def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
-    """Return the process that last opened a journal, None if the journal lacks it."""
+    """Return the process that last opened a journal, None if it is unknown."""
     try:
         return read_journal(files, path).writer
     except UnreadableJournal:
@@ -244,7 +246,7 @@ def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
 
 
 def require_free(files: HeldFiles, path: str) -> None:
-    """Raise the errors that `MoveJournal.create` would, before anything is done.
+    """Raise the errors of `MoveJournal.create` in advance, without a change.
 
     These are JournalHeld, JournalExists and UnreadableJournal.
     """
@@ -254,7 +256,7 @@ def require_free(files: HeldFiles, path: str) -> None:
 
 
 def _require_over(files: HeldFiles, path: str) -> None:
-    """Raise JournalExists for an execution that is not over and has changed something."""
+    """Raise JournalExists for an unfinished execution that has changed something."""
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
@@ -262,15 +264,15 @@ def _require_over(files: HeldFiles, path: str) -> None:
 
 
 def _has_begun(content: bytes) -> bool:
-    """Return False if a death came before the end of the first line: nothing was done."""
+    """Return False if the writer died within the first line: nothing was done then."""
     start = content[: len(STEP_START)]
     return b"\n" in content or not STEP_START.startswith(start)
 
 
 def is_open(files: HeldFiles, path: str) -> bool:
-    """Return whether an execution is to be gone on with: begun, not over, or at work now.
+    """Return whether a journal has an unfinished execution that changed something or is running.
 
-    Raises UnreadableJournal for another file.
+    Raises UnreadableJournal for another kind of file.
     """
     if not files.exists(path) or not _has_begun(files.read_bytes(path)):
         return False
@@ -279,7 +281,7 @@ def is_open(files: HeldFiles, path: str) -> bool:
 
 
 def is_held(files: HeldFiles, path: str) -> bool:
-    """Return whether a process is at work by a journal; raises FileMissing."""
+    """Return whether a process has the journal locked; raises FileMissing."""
     try:
         files.hold(path).close()
     except LockHeld:
@@ -288,7 +290,7 @@ def is_held(files: HeldFiles, path: str) -> bool:
 
 
 def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
-    """Return throttle settings as rows of JSON, with null for one that was not set."""
+    """Return throttle settings as rows for JSON; the value None means that one was not set."""
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]
         for setting, value in values.items()

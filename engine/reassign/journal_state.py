@@ -1,7 +1,7 @@
-"""The content of a journal: the plan, its progress, and requests of other processes.
+"""Parse a journal: the plan, its progress, and requests of other processes. Pure.
 
-A line that cannot be read is passed over and reported, but for the begin: all others say again what
-the cluster shows, or what is asked for again. The steps are those of `journal.py`. Pure.
+A line that cannot be parsed is skipped and reported, except the begin: all other steps can be
+observed on the cluster or are requested again. The steps are those of `journal.py`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class ReadFiles(Protocol):
     """The file system that journals are read from."""
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole file; raises FileMissing."""
+        """Return the content of a file; raises FileMissing."""
         ...
 
 
 class JournalDamage(NamedTuple):
-    """A line of a journal that cannot be read; the first line is 1."""
+    """A line of a journal that cannot be parsed; line numbers start at 1."""
 
     line_number: int
     reason: str
 
 
 class UnreadableJournal(EngineError):
-    """A file is no journal of an execution, or of a version that is not known here."""
+    """A file is not a journal, or has an unknown version."""
 
     def __init__(self, path: str, rule: str) -> None:
         self.path = path
@@ -50,9 +50,9 @@ class UnreadableJournal(EngineError):
 
 
 class ExecutionSettings(NamedTuple):
-    """Settings of an execution; `is_adaptive` adjusts the rate to the cluster's load.
+    """The settings of an execution; `is_adaptive` adjusts the throttle to the cluster's load.
 
-    `latency_topic` is written to then, to see what a producer waits.
+    `latency_topic` is the topic to which records are written to measure the produce latency.
     """
 
     rates: ThrottleRates = ThrottleRates()
@@ -60,14 +60,14 @@ class ExecutionSettings(NamedTuple):
     moves_per_broker: int = 5
     is_paused_under_min_isr: bool = True
     elects_leaders: bool = True
-    #: How many changes each batch of the plan has; empty for one batch of all.
+    #: Number of changes in each batch; empty for a single batch.
     batch_sizes: tuple[int, ...] = ()
-    #: Whether a batch waits for those before it.
+    #: Whether a batch starts only after the end of the batches before it.
     has_barriers: bool = False
     latency_topic: str | None = None
 
     def order(self, count: int) -> PlanOrder:
-        """Return the order of so many changes."""
+        """Return the order of `count` changes in batches."""
         batches, start = [], 0
         for size in self.batch_sizes or (count,):
             batches.append(range(start, start + size))
@@ -76,9 +76,9 @@ class ExecutionSettings(NamedTuple):
 
 
 class SettingsChange(NamedTuple):
-    """Changed settings of a running execution; None leaves a setting as it is.
+    """A requested change of a running execution; None leaves a setting unchanged.
 
-    A rate of 0 takes the throttle away.
+    A rate of 0 removes the throttle.
     """
 
     replication_rate: int | None = None
@@ -87,7 +87,7 @@ class SettingsChange(NamedTuple):
     is_paused: bool | None = None
 
     def applied_to(self, settings: ExecutionSettings) -> ExecutionSettings:
-        """Return the settings with this change; whether the execution is paused is no setting."""
+        """Return the settings after the change; `is_paused` is not among them."""
         rates = settings.rates
         if self.replication_rate is not None:
             rates = rates._replace(replication=self.replication_rate or None)
@@ -99,7 +99,7 @@ class SettingsChange(NamedTuple):
 
 
 class ChangeRequest(NamedTuple):
-    """A change that a process has requested; `number` counts those of one execution from 1."""
+    """A change that a process requested; `number` counts the requests of an execution from 1."""
 
     number: int
     change: SettingsChange
@@ -107,14 +107,14 @@ class ChangeRequest(NamedTuple):
 
 
 class JournalRequests(NamedTuple):
-    """The requests of other processes that the writer has not answered."""
+    """The requests of other processes that have no answer in the journal."""
 
     cancelled_by: ProcessIdentity | None = None
     changes: tuple[ChangeRequest, ...] = ()
 
 
 class Begun(NamedTuple):
-    """The begin of an execution."""
+    """The first step of an execution: cluster id, changes and settings."""
 
     cluster_id: str | None
     changes: tuple[PartitionChange, ...]
@@ -122,12 +122,12 @@ class Begun(NamedTuple):
 
 
 class JournalState(NamedTuple):
-    """The content of a journal: all that a resume needs; `writer` is the process that wrote last.
+    """The content of a journal, all that a resume needs; `writer` is the process that wrote last.
 
-    `ours` are all values that each throttle was ever about to get, in order: which of them a broker
-    has is not known, since it may have been out of reach, or kctl killed between two brokers.
-    `cancelled_by` is the process that asked for a cancel, `is_cancelling` whether the writer has
-    read of it; `how_over` tells how the execution ended, None while it has not.
+    `ours` has all values that each throttle was ever about to get, in order: the present one is
+    unknown, since a broker may have been unreachable, or the process killed between two brokers.
+    `cancelled_by` is the process that requested a cancel; `is_cancelling` is True once the writer
+    has read the request. `how_over` is the result of the execution, None if it has not ended.
     """
 
     begun: Begun
@@ -141,19 +141,20 @@ class JournalState(NamedTuple):
     is_returned: bool = False
     how_over: str | None = None
     writer: ProcessIdentity | None = None
-    #: All that were asked for, and the answers: None for one that was followed, else its refusal.
+    #: All requested changes, and the answers by number: None for an applied change, else its
+    #: refusal.
     changes: tuple[ChangeRequest, ...] = ()
     answers: Mapping[int, str | None] = MappingProxyType({})
     damage: tuple[JournalDamage, ...] = ()
 
     @property
     def is_over(self) -> bool:
-        """Return whether the execution has ended, and left nothing to be done."""
+        """Return whether the execution has ended completely."""
         return self.how_over is not None
 
     @property
     def settings(self) -> ExecutionSettings:
-        """Return the present settings of the execution, with all accepted changes."""
+        """Return the present settings: the first ones with all changes that were not refused."""
         settings = self.begun.settings
         for request in self._heeded():
             settings = request.change.applied_to(settings)
@@ -161,7 +162,7 @@ class JournalState(NamedTuple):
 
     @property
     def paused_by(self) -> ProcessIdentity | None:
-        """Return the process that has paused it, None while it is not paused."""
+        """Return the process that paused the execution, None if it is not paused."""
         paused_by = None
         for request in self._heeded():
             if request.change.is_paused is not None:
@@ -169,12 +170,12 @@ class JournalState(NamedTuple):
         return paused_by
 
     def _heeded(self) -> list[ChangeRequest]:
-        """Return the requests that the writer has not refused: followed, or not answered yet."""
+        """Return the requested changes that were not refused: applied, or without an answer."""
         return [request for request in self.changes if self.answers.get(request.number) is None]
 
     @property
     def has_changed_nothing(self) -> bool:
-        """Return True if the execution ended before it requested its first change."""
+        """Return True if the execution changed nothing, or only throttles that are restored."""
         is_throttled = self.ours and not self.is_returned
         return not (
             self.submitted or is_throttled or self.ended or self.is_cancelled or self.damage
@@ -194,16 +195,17 @@ def read_journal(files: ReadFiles, path: str) -> JournalState:
             rows, damage = [], []
         if row is not None:
             rows.append((line_number, row))
-        # The last line of a writer that died is cut short: what it announces was not done.
+        # The last line of a writer that died may be truncated: its step was not done.
         if not is_whole and line_number < len(lines):
             damage.append(JournalDamage(line_number, "it is no step of an execution"))
     return _state(path, rows, damage)
 
 
 def _row(line: bytes) -> tuple[JsonObject | None, bool]:
-    """Return the step in a line, and whether it is the whole line.
+    """Return the step in a line, None without one, and whether the line has nothing else.
 
-    If another step begins inside the line, as two writers leave it, the last step is returned.
+    If another step begins inside the line, as after two concurrent writers, the last one is
+    returned.
     """
     try:
         row = json.loads(line)
@@ -217,9 +219,9 @@ def _row(line: bytes) -> tuple[JsonObject | None, bool]:
 def _state(
     path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
-    """Apply the lines in order; an unusable line after the first counts as damage.
+    """Apply the steps in order; an invalid step after the first counts as damage.
 
-    Raises UnreadableJournal if the first line is not a begin of a known version.
+    Raises UnreadableJournal if the first step is not a begin of a known version.
     """
     if not rows or rows[0][1]["step"] != "begin":
         raise UnreadableJournal(path, "it has no begin")
@@ -240,41 +242,41 @@ def _state(
 
 
 def _after(state: JournalState, row: JsonObject) -> JournalState:
-    """Return the state after one more step; a step that is not known changes nothing.
+    """Return the state after a step; an unknown step changes nothing.
 
-    What grows with the plan is added to in place: a journal has a line for each partition.
+    Collections are changed in place, since a journal has a line for each partition.
     """
     read = _STEPS.get(row["step"])
     return state if read is None else state._replace(**read(state, row))
 
 
 def _after_throttle(state: JournalState, row: JsonObject) -> JsonObject:
-    """Add values that were about to be set to those that brokers may have."""
+    """Add the throttle values of a step to those that brokers may have."""
     for setting, value in _throttles(row).items():
         state.ours.setdefault(setting, []).append(value or "")
     return {"is_returned": False}
 
 
 def _after_submit(state: JournalState, row: JsonObject) -> JsonObject:
-    """Add the partitions of a step that may have begun to move."""
+    """Add the partitions of a step to those that may be moving."""
     state.submitted.update([TopicPartition(*key) for key in row["partitions"]])
     return {}
 
 
 def _after_ended(state: JournalState, row: JsonObject) -> JsonObject:
-    """Note how a partition's change has ended."""
+    """Store the result of a partition's change."""
     state.ended[TopicPartition(*row["partition"])] = str(row["how"])
     return {}
 
 
 def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
-    """Add a request of another process; its number is its place in the journal, from 1."""
+    """Add a requested change; its number is its place among the requests, from 1."""
     change = SettingsChange(**row["change"])
     request = ChangeRequest(len(state.changes) + 1, change, _process(row))
     return {"changes": (*state.changes, request)}
 
 
-#: What each step changes of the state.
+#: For each step the function that returns the changed fields of the state.
 _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
     "writer": lambda _, row: {"writer": _process(row)},
     "before": lambda state, row: {"before": {**state.before, **_throttles(row)}},
@@ -296,12 +298,12 @@ _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
 
 
 def _process(row: JsonObject) -> ProcessIdentity:
-    """Return the process that a step names."""
+    """Return the process in a step."""
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 
 
 def _begun(row: JsonObject) -> Begun:
-    """Return the first step of a journal: cluster, changes and settings."""
+    """Return the content of the first step: cluster id, changes and settings."""
     settings = _tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
     changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
@@ -309,12 +311,12 @@ def _begun(row: JsonObject) -> Begun:
 
 
 def _tuples(fields: JsonObject) -> JsonObject:
-    """Return fields with tuples for JSON's lists, as the named tuples had them."""
+    """Return fields with tuples in place of JSON's lists."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 
 def _throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
-    """Return the throttle settings of a row, None for one that was not set."""
+    """Return the throttle settings in a step, None for one that was not set."""
     return {
         ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
         for kind, name, setting, value in row["throttles"]

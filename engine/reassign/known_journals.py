@@ -1,8 +1,8 @@
-"""The journals of this machine: which of the moves of a cluster are ours, and by which journal.
+"""The registry of journals on this machine: shows which running moves belong to which journal.
 
-A folder holds a file for each journal that an execution of this user began, named by the hash of
-its path, with the path in it. One whose journal is gone, or over, is removed when the next one is
-noted.
+A folder has a file for each journal that an execution of this user created; its name is the hash of
+the journal's path, its content the path. Files of deleted or finished journals are removed when the
+next journal is registered.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SUFFIX = ".path.json"
 
 
 class KnownMove(NamedTuple):
-    """The journal that a move belongs to, and the process that executes it, None without one."""
+    """The journal of a move, and the process that executes it, None if no process does."""
 
     journal: str
     process: ProcessIdentity | None
 
 
 class KnownJournals:
-    """The journals that a folder names."""
+    """The journals that are registered in a folder."""
 
     def __init__(self, files: Files, held_files: HeldFiles, folder: str) -> None:
         self._files = files
@@ -39,7 +39,7 @@ class KnownJournals:
         self._folder = folder
 
     def note(self, path: str) -> None:
-        """Register a new journal, and forget those that are deleted or finished."""
+        """Register a journal; unregister those that are deleted or finished."""
         absolute = self._files.absolute_path(path)
         for name, journal in list(self._paths()):
             state = self._state(journal)
@@ -50,7 +50,7 @@ class KnownJournals:
         self._files.replace_file(f"{self._folder}/{name}", json.dumps(absolute).encode())
 
     def moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
-        """Return the moves that journals requested of a cluster and that have no end yet."""
+        """Return the moves of a cluster that journals have submitted and that have not ended."""
         found: dict[TopicPartition, KnownMove] = {}
         for _, journal in self._paths():
             state = self._state(journal)
@@ -62,7 +62,7 @@ class KnownJournals:
         return found
 
     def _paths(self) -> Iterator[tuple[str, str]]:
-        """Return the files of the folder with the journals that they name."""
+        """Yield the name of each file in the folder and the path of its journal."""
         if not self._files.is_dir(self._folder):
             return
         for name in sorted(self._files.list_dir(self._folder)):

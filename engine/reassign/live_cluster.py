@@ -1,4 +1,4 @@
-"""A cluster as the execution of a plan sees and changes it: requests of a client, nothing kept."""
+"""The requests by which an execution observes and changes a live cluster."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from engine.reassign.producer_latency import ProducerLatency
 
 _MIN_ISR = "min.insync.replicas"
-#: Where a value comes from that was set for one topic or one broker alone.
+#: The sources of values that were set for one topic or one broker.
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG)
 
 
 class ObservedCluster(NamedTuple):
-    """A cluster as of one poll; partitions and replicas are those of the plan.
+    """The observed state of a cluster at one poll; partitions and replicas are those of the plan.
 
-    `under_min_isr` is of the whole cluster, `silent` are live brokers that did not tell of their
+    `under_min_isr` is of the complete cluster. `silent` are live brokers that did not return their
     replicas.
     """
 
@@ -58,51 +58,51 @@ class ObservedCluster(NamedTuple):
 
 
 class MovedCluster(Protocol):
-    """Interface of an execution to its cluster; every call may raise EngineError."""
+    """The interface of an execution to its cluster; every method may raise EngineError."""
 
     def read(self) -> ObservedCluster:
-        """Return how things are."""
+        """Return the observed state of the plan's partitions."""
         ...
 
     def submit(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> Mapping[TopicPartition, ApiError | None]:
-        """Begin moves, or take them back."""
+        """Start reassignments, or cancel those with the target None; return an error for each."""
         ...
 
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        """Request log directories for replicas by broker; the replicas need not exist yet."""
         ...
 
     def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
-        """Have the first replicas lead."""
+        """Elect the preferred leaders of partitions."""
         ...
 
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values set on exactly these resources, None if they are not set."""
+        """Return the values that are set for exactly these resources, None if not set."""
         ...
 
     def set_throttles(
         self, values: Mapping[ThrottleSetting, str | None]
     ) -> dict[ThrottleSetting, EngineError]:
-        """Set values, or take them away; returns the errors."""
+        """Set values, or delete them for None; return the errors."""
         ...
 
     def answer_ms(self) -> int:
-        """Return how long producers wait, or the slowest broker takes for a small request."""
+        """Return the produce latency, or the slowest broker's response time, in ms."""
         ...
 
     def pause(self, duration_ms: int) -> None:
-        """Let time go by."""
+        """Sleep for `duration_ms`."""
         ...
 
 
 class LiveCluster:
-    """A cluster behind a client; see `MovedCluster`."""
+    """A cluster behind a client; implements `MovedCluster`."""
 
     def __init__(
         self,
@@ -110,15 +110,13 @@ class LiveCluster:
         changes: Iterable[PartitionChange],
         latency_topic: str | None = None,
     ) -> None:
-        """Prepare to observe the moves of `changes`; measure latency by a topic if one is named.
+        """Prepare to observe the moves of `changes` through `client`.
 
-        The latency is that of records written to `latency_topic`. Errors: ApiError if the topic
-        does not
-
-        exist.
+        With a `latency_topic`, the latency of records produced to that topic is measured too.
+        Raises ApiError if the topic does not exist.
         """
         self._client = client
-        #: Measures the latency of a producer, for adaptive throttles. None without a topic for it.
+        #: Measures the produce latency for adaptive throttles. None without a latency topic.
         self._latency: ProducerLatency | None = None
         if latency_topic is not None:
             from engine.reassign.producer_latency import ProducerLatency
@@ -128,13 +126,17 @@ class LiveCluster:
         self._keys = [change.name for change in changes]
         self._topics = sorted({key.topic for key in self._keys})
         self._brokers = {b for c in changes for b in (*c.old_replicas, *c.new_replicas)}
-        #: min.insync.replicas of the topics. None until the first observation reads them.
+        #: min.insync.replicas of the topics. None until the first `read`.
         self._min_isr: dict[str, int] | None = None
 
     def read(self) -> ObservedCluster:
-        """Return the present state of the plan's partitions: replicas, leaders, sizes, progress."""
+        """Return the observed state of the plan's partitions.
+
+        Replicas, leaders, sizes, progress.
+        """
         client = self._client
-        # First: what ended in between shows in the metadata as it does without a reassignment.
+        # Reassignments are listed first: one that ends before the metadata request shows as ended
+        # there.
         ongoing = list_reassignments(client)
         view = client.view(None)
         found = ((key, view.partition(key)) for key in self._keys)
@@ -153,7 +155,7 @@ class LiveCluster:
     def _replicas(
         self, view: ClusterView
     ) -> tuple[dict[TopicPartition, dict[int, ObservedReplica]], frozenset[int]]:
-        """Return size and directory of each replica by broker, and the brokers without response.
+        """Return size and directory of each replica by broker, and the brokers without a response.
 
         A future replica (KIP-113) is part of the replica that it will replace.
         """
@@ -183,9 +185,9 @@ class LiveCluster:
         return replicas, frozenset(silent)
 
     def _under_min_isr(self, view: ClusterView) -> frozenset[TopicPartition]:
-        """Return the partitions with fewer in-sync replicas than `min.insync.replicas`.
+        """Return the partitions whose ISR is smaller than `min.insync.replicas`.
 
-        A partition with fewer replicas than that needs all of them. Configs are read once.
+        A partition with fewer replicas than that needs all of them. The setting is read once.
         """
         if self._min_isr is None:
             resources = [Resource(ConfigResourceType.TOPIC, name) for name in view.topics]
@@ -206,13 +208,13 @@ class LiveCluster:
     def submit(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> Mapping[TopicPartition, ApiError | None]:
-        """Begin moves, or take them back."""
+        """Start reassignments, or cancel those with the target None; return an error for each."""
         return alter_reassignments(self._client, targets)
 
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        """Request log directories for replicas by broker; the replicas need not exist yet."""
         results = alter_log_dirs(self._client, paths)
         return {
             key: None
@@ -222,13 +224,13 @@ class LiveCluster:
         }
 
     def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
-        """Have the first replicas lead."""
+        """Elect the preferred leaders of partitions."""
         elect_leaders(self._client, Election.PREFERRED, keys)
 
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values set on exactly these resources, None if they are not set."""
+        """Return the values that are set for exactly these resources, None if not set."""
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:
             by_resource.setdefault(setting.resource, []).append(setting)
@@ -253,7 +255,7 @@ class LiveCluster:
     def set_throttles(
         self, values: Mapping[ThrottleSetting, str | None]
     ) -> dict[ThrottleSetting, EngineError]:
-        """Set values, or take them away; returns the errors."""
+        """Set values, or delete them for None; return the errors."""
         failures: dict[ThrottleSetting, EngineError] = {}
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in values:
@@ -270,7 +272,7 @@ class LiveCluster:
         return failures
 
     def answer_ms(self) -> int:
-        """Return how long producers wait, or the slowest broker takes for a small request."""
+        """Return the produce latency, or the slowest broker's response time, in ms."""
         if self._latency is not None:
             return self._latency.measure_ms()
         client = self._client
@@ -282,12 +284,12 @@ class LiveCluster:
         return client.clock.monotonic_ms() - began_ms
 
     def pause(self, duration_ms: int) -> None:
-        """Let time go by."""
+        """Sleep for `duration_ms`."""
         self._client.connections.pause(duration_ms)
 
 
 def _change(name: str, value: str | None) -> ConfigChange:
-    """Return a change of one setting: None deletes it, so that the default holds again."""
+    """Return the change of a setting; None deletes it, which restores its default."""
     if value is None:
         return ConfigChange(ConfigOp.DELETE, name)
     return ConfigChange(ConfigOp.SET, name, value)

@@ -1,19 +1,19 @@
-"""Phase of a change as observed from outside, by the steps of the controller. Pure.
+"""The phase of a change from the observed state of its partition, by the controller's steps. Pure.
 
-| shows | phase | what goes on |
+| observed state | phase | meaning |
 |---|---|---|
-| not under way, replicas as before | waiting | it has not begun |
-| under way, a target not in sync, nothing there yet | A1 | the orders go out |
-| under way, a target not in sync | A2 | new replicas copy |
-| under way, targets in sync, the leader is none of them | B3 | a target is elected |
-| under way, a replica that goes is still in sync | B4 | those that go leave the in-sync set |
-| under way, the set is the target's | B5 | those that go are deleted (B6 to B8: it is over) |
-| replicas stay, a directory is to change, no copy is there | waiting | it has not begun |
-| replicas stay, a copy is in the wanted directory | moving | a broker copies between its own |
-| replicas stay, a directory is to change, its broker does not tell | unknown | it is waited for |
-| not under way, replicas as wanted | done | |
-| under way, to other replicas | replaced | somebody has asked for something else |
-| not under way, replicas neither as before nor as wanted | elsewhere | the same, and it is over |
+| not reassigning, old replicas | waiting | the change has not started |
+| reassigning, a target not in sync, no bytes copied | A1 | requests are being sent |
+| reassigning, a target not in sync | A2 | new replicas copy |
+| reassigning, targets in sync, the leader is not a target | B3 | a target is elected |
+| reassigning, a removed replica in sync | B4 | removed replicas leave the ISR |
+| reassigning, the ISR has only targets | B5 | removed replicas are deleted (B6 to B8: done) |
+| same replicas, a directory to change, no copy there | waiting | the change has not started |
+| same replicas, a copy in the new directory | moving | a broker copies between directories |
+| same replicas, a directory to change, no response of its broker | unknown | poll again |
+| not reassigning, new replicas | done | |
+| reassigning to other replicas | replaced | another client requested it |
+| not reassigning, neither old nor new replicas | elsewhere | the same, and it is complete |
 
 Source: RSN-1 … RSN-5; the letters are those of Kafka's KafkaController.onPartitionReassignment.
 """
@@ -46,9 +46,9 @@ class MovePhase(Enum):
     GONE = "gone"
 
 
-#: Phases in which a change needs nothing more of the execution.
+#: Phases in which a change has ended.
 ENDED = frozenset((MovePhase.DONE, MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
-#: Phases in which brokers copy.
+#: Phases in which the controller or a broker works on the change.
 AT_WORK = frozenset(
     (
         MovePhase.A1_ORDERED,
@@ -62,7 +62,7 @@ AT_WORK = frozenset(
 
 
 class ObservedReplica(NamedTuple):
-    """A replica as its broker reports it; `future` is the copy in the directory it moves to."""
+    """A replica as its broker reports it; `future_*` are of the copy in its next directory."""
 
     size_bytes: int
     path: str
@@ -76,17 +76,17 @@ def phase_of(
     ongoing: OngoingReassignment | None,
     replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return the phase of a change; `replicas` are by broker, of those that responded."""
+    """Return the phase of a change; `replicas` has those of the brokers that responded."""
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:
         return _phase_in_progress(change, partition, ongoing, replicas)
-    # The controller has ended it; a broker that was asked may have heard less than that.
+    # The controller has completed it; the broker that sent the metadata may not know all of that.
     is_heard = set(partition.isr) <= set(partition.replicas)
     if partition.replicas == change.new_replicas and is_heard:
         return _phase_of_directories(change, replicas)
     if set(partition.replicas) == set(change.old_replicas):
-        # In another order after a cancel, which keeps that of the target.
+        # A cancelled reassignment leaves the order of its target.
         return MovePhase.WAITING
     both = {*change.old_replicas, *change.new_replicas}
     if set(partition.replicas) == both or not is_heard:
@@ -117,9 +117,9 @@ def _phase_in_progress(
 def _phase_of_directories(
     change: PartitionChange, replicas: Mapping[int, ObservedReplica]
 ) -> MovePhase:
-    """Return the phase of a change that moves replicas between directories only."""
+    """Return the phase of a change whose replicas stay on their brokers."""
     phase = MovePhase.DONE
-    # A broker that is down, or does not answer, is where its replica is: neither moved nor not.
+    # Without a response it is unknown whether the replica has moved.
     if unseen_brokers(change, replicas):
         return MovePhase.UNKNOWN
     for broker_id, _, path in change.log_dir_moves:
@@ -127,21 +127,21 @@ def _phase_of_directories(
         if replica.path == path:
             continue
         if replica.future_path != path:
-            # Nobody has asked for it yet, or the broker has only just been asked.
+            # The move is not requested yet, or the broker has just received the request.
             return MovePhase.WAITING
         phase = MovePhase.MOVING_DIRECTORY
     return phase
 
 
 def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ObservedReplica]) -> list[int]:
-    """Return the brokers whose directories are to change, and of which nothing is known."""
+    """Return the brokers with directories to change whose replicas were not reported."""
     return [broker_id for broker_id, _, _ in change.log_dir_moves if broker_id not in replicas]
 
 
 def copied_bytes(
     change: PartitionChange, partition: PartitionView, replicas: Mapping[int, ObservedReplica]
 ) -> tuple[int, int]:
-    """Return the copied and the total bytes of a change's new replicas."""
+    """Return the copied and the total bytes of all replicas that a change copies."""
     done = total = 0
     leader = replicas.get(partition.leader)
     whole = change.size_bytes if leader is None else leader.size_bytes

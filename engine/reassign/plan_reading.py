@@ -1,4 +1,7 @@
-"""Ongoing changes of a cluster, changes that undo a plan, and the order of a plan's. Pure."""
+"""Running changes of a cluster, changes that undo a plan, and the order of a plan's changes.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from engine.reassign.scheduling import PlanOrder
 def ongoing_changes(
     view: ClusterView, ongoing: dict[TopicPartition, OngoingReassignment]
 ) -> list[PartitionChange]:
-    """Return all moves of the cluster as changes."""
+    """Return all running reassignments of the cluster as changes."""
     changes = []
     for key, move in sorted(ongoing.items()):
         partition = view.partition(key)
@@ -28,10 +31,9 @@ def ongoing_changes(
 def back_again(
     changes: Iterable[PartitionChange], now: dict[TopicPartition, PartitionView]
 ) -> list[PartitionChange]:
-    """Return the changes that undo the given ones, for partitions that are still at the target.
+    """Return the changes that undo the given ones, for partitions with the target's replicas.
 
-    A partition that is at its old place is left out; so is one that somebody else has reassigned
-    meanwhile.
+    A partition with its old replicas, or reassigned by another client meanwhile, is left out.
     """
     undone = []
     for change in changes:
@@ -58,7 +60,7 @@ def back_again(
 
 
 def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
-    """Return a plan's changes, batch by batch."""
+    """Return a plan's changes in the order of its batches."""
     return [plan.changes[position] for batch in plan.batches for position in batch]
 
 
@@ -79,7 +81,10 @@ def require_current(
 
 
 def order_of(plan: ReassignmentPlan) -> PlanOrder:
-    """Return a plan's order; with barriers if a broker could hold too much in any other."""
+    """Return a plan's order.
+
+    With barriers if a broker's capacity could be exceeded without them.
+    """
     is_tight = any(
         broker.capacity_bytes is not None
         and broker.before.size_bytes + broker.bytes_in > broker.capacity_bytes

@@ -1,4 +1,4 @@
-"""Reads from a live cluster the conditions under which a plan is to be executed."""
+"""Read the conditions on a live cluster under which a plan will be executed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> PlanTarget:
-    """Ask the brokers that take part for their directories; raises errors of asking for metadata.
+    """Read metadata, directories of the participating brokers, and min.insync.replicas.
 
-    What is not told of (directories, min.insync.replicas) is not known, and no error.
+    Raises the errors of the metadata request. Directories and settings without a response are
+    unknown, which is no error.
     """
     changes = list(changes)
     topics = sorted({change.topic for change in changes})

@@ -1,25 +1,25 @@
-"""Check before any move if a plan can be executed. Pure.
+"""Check before an execution whether a plan can be executed. Pure.
 
-| refused | |
+| fault | reason |
 |---|---|
-| a replica for a broker that is not alive, or that nobody knows | it would never be in sync |
-| a directory that its broker does not have, or that is offline | the broker refuses it late |
-| a directory on a broker that does not return its log directories | nobody knows |
-| more bytes than are free, also once what leaves is deleted | the disk would be full |
+| a replica for a broker that is not alive or unknown | it would never be in sync |
+| a directory that its broker does not have, or that is offline | the broker refuses it later |
+| a directory on a broker that does not return its log directories | it cannot be checked |
+| more bytes than are free, even after deletions | the disk would be full |
 
-| warned of | |
+| warning | reason |
 |---|---|
-| more bytes than are free before what leaves is deleted | it depends on the order |
+| more bytes than are free before deletions | it depends on the order |
 | fewer replicas than min.insync.replicas | acks=all is refused from then on |
-| a partition without a leader | there is nobody to copy from |
-| more bytes than are free for good, where room is not required | the estimate may be too high |
+| a partition without a leader | there is no replica to copy from |
+| more bytes than are free, if room is not required | the estimate may be too high |
 
-Free bytes are those of KIP-827, as brokers from 3.3 on tell them. Directories of one broker whose
-figures are the same lie on one disk. A directory that is not named is the broker's choice: all of
-its disks together must have room then, and one of them for the largest replica.
+Free bytes are those of KIP-827, from brokers since 3.3. Directories of one broker with the same
+figures are on one disk. If the plan does not name a directory, the broker chooses: then all of its
+disks together must have room, and one of them for the largest replica.
 
-A plan whose batches wait for each other needs room for a batch at a time: replicas that it removes
-are deleted before the next one begins.
+A plan whose batches wait for each other needs room for one batch at a time: replicas that a batch
+removes are deleted before the next batch starts.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.scheduling import PlanOrder
 
 _ANY: Final = "any"
-#: Directories with as many bytes in all, and free within this, are on one disk: less is written
-#: between the looks at two of them, and two disks differ by more.
+#: Directories with the same total bytes, and free bytes within this difference, are on one disk:
+#: less is written between the reads of two of them, and two disks differ by more.
 _SAME_DISK_BYTES: Final = 1 << 20
 
 
 class PlanFault(NamedTuple):
-    """A reason against a plan, or a warning, about a partition or a broker."""
+    """A fault or a warning about a partition or a broker."""
 
     subject: str
     reason: str
@@ -51,10 +51,10 @@ class PlanFault(NamedTuple):
 
 
 class PlanTarget(NamedTuple):
-    """The cluster that a plan is to be executed on.
+    """The cluster on which a plan will be executed.
 
-    `log_dirs` are of the live brokers that take part, or why a broker does not tell of them;
-    `min_isr` is by topic, of those whose settings are known.
+    `log_dirs` has the participating live brokers' directories, or the error of a broker. `min_isr`
+    is by topic, for topics with known settings.
     """
 
     view: ClusterView
@@ -62,7 +62,7 @@ class PlanTarget(NamedTuple):
     min_isr: Mapping[str, int]
 
     def size_bytes(self, change: PartitionChange, broker_id: int) -> int:
-        """Return the bytes of a replica on its broker, else those in the plan."""
+        """Return the size of a replica on its broker; if it is unknown, the size in the plan."""
         found = _size_on(change.name, self.log_dirs.get(broker_id))
         if found is not None:
             return found
@@ -71,7 +71,10 @@ class PlanTarget(NamedTuple):
         return change.size_bytes
 
     def copied_bytes(self, change: PartitionChange) -> int:
-        """Return the bytes that each added replica copies: the size at the leader."""
+        """Return the bytes that each added replica copies.
+
+        The size at the leader, else the plan's.
+        """
         partition = self.view.partition(change.name)
         leader = None if partition is None else self.log_dirs.get(partition.leader)
         found = _size_on(change.name, leader)
@@ -79,9 +82,9 @@ class PlanTarget(NamedTuple):
 
 
 class DiskRoom(NamedTuple):
-    """Bytes to be copied to a disk of a broker, or to all of them, and the free bytes there.
+    """Bytes to be copied to one disk, or to all disks of a broker, and the free bytes there.
 
-    `short_bytes` lack at the worst moment, `lasting_short_bytes` also once all that leaves is gone.
+    `short_bytes` are missing at the worst moment, `lasting_short_bytes` also after deletions.
     """
 
     broker_id: int
@@ -93,7 +96,7 @@ class DiskRoom(NamedTuple):
 
 
 class Preflight(NamedTuple):
-    """Faults, warnings and disk room of a plan before its execution."""
+    """Faults, warnings and disk space of a plan before its execution."""
 
     faults: Sequence[PlanFault]
     warnings: Sequence[PlanFault]
@@ -101,7 +104,7 @@ class Preflight(NamedTuple):
 
 
 class _Copy(NamedTuple):
-    """A replica that comes to a broker, or leaves it; without a path the broker chooses."""
+    """A replica that is added to or removed from a broker; without a path the broker chooses."""
 
     broker_id: int
     path: str | None
@@ -115,10 +118,10 @@ def preflight(
     *,
     is_room_required: bool = True,
 ) -> Preflight:
-    """Return faults that prevent changes, warnings, and the disk room that they need.
+    """Return faults that prevent changes, warnings, and the disk space that they need.
 
-    `batches` are positions of changes that may run at the same time; a batch begins after the
-    previous one is over. Unless `is_room_required`, a disk that would be full is a warning:
+    `batches` are positions of changes that may run at the same time; a batch starts after the
+    previous one is complete. Unless `is_room_required`, a disk that would be full is a warning:
     retention may free bytes that the estimate does not count.
     """
     faults = [fault for change in changes for fault in _target_faults(change, ground)]
@@ -147,7 +150,7 @@ def preflight(
 def waiting_changes(
     changes: Sequence[PartitionChange], order: PlanOrder, begun: Collection[TopicPartition]
 ) -> tuple[list[PartitionChange], list[list[int]]]:
-    """Return the changes that are not begun, and their positions by batches that wait in turn."""
+    """Return the changes that have not begun, and for each batch their positions in that list."""
     batches = order.batches if order.has_barriers else [range(len(changes))]
     numbers = [number for number, change in enumerate(changes) if change.name not in begun]
     position_of = {number: position for position, number in enumerate(numbers)}
@@ -156,7 +159,7 @@ def waiting_changes(
 
 
 def _target_faults(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
-    """Yield the brokers and directories that cannot receive replicas of a change."""
+    """Yield faults of the brokers and directories that receive replicas of a change."""
     alive = ground.view.brokers
     for copy in _coming(change, ground):
         subject, broker_id = str(change.name), copy.broker_id
@@ -174,7 +177,7 @@ def _target_faults(change: PartitionChange, ground: PlanTarget) -> Iterator[Plan
 
 
 def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> Iterator[PlanFault]:
-    """Yield why a directory cannot receive a replica: unknown, offline, or all are offline."""
+    """Yield the fault of a directory that cannot receive a replica: unknown, or offline."""
     broker_id = copy.broker_id
     online = [log_dir.path for log_dir in dirs if log_dir.error is None]
     if copy.path is None:
@@ -203,11 +206,11 @@ def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault
         yield PlanFault(subject, "it has no leader: its replicas are copied once it has one")
 
 
-# Room
+# Disk space
 
 
 def _coming(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
-    """Return the replicas that brokers get by a change, between their directories too."""
+    """Return the replicas that a change copies to brokers, also between their directories."""
     named = dict(zip(change.new_replicas, change.new_log_dirs, strict=False))
     size_bytes = ground.copied_bytes(change)
     coming = [_Copy(id_, _path(named.get(id_)), size_bytes) for id_ in change.added]
@@ -229,16 +232,16 @@ def _leaving(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
 
 
 def _path(name: str | None) -> str | None:
-    """Return a log directory of a plan, None for "any": the broker chooses one then."""
+    """Return a log directory of a plan, None for "any", which lets the broker choose."""
     return None if name == _ANY else name
 
 
 def _rooms(
     changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanTarget
 ) -> Iterator[DiskRoom]:
-    """Yield the free space that each disk needs while the batches are executed.
+    """Yield the space that each disk needs while the batches are executed.
 
-    Replicas without a named directory may go to any: the broker's disks count together.
+    For replicas without a named directory the broker's disks count together.
     """
     coming = [[c for n in batch for c in _coming(changes[n], ground)] for batch in batches]
     leaving = [[c for n in batch for c in _leaving(changes[n], ground)] for batch in batches]
@@ -266,7 +269,7 @@ def _room_of_all(
     coming: Sequence[Sequence[_Copy]],
     leaving: Sequence[Sequence[_Copy]],
 ) -> DiskRoom:
-    """Return the room of a broker that chooses the directories of some replicas."""
+    """Return the space of a broker that chooses the directories of some replicas."""
     paths = tuple(path for of_disk, _ in disks for path in of_disk)
     room = _room(broker_id, paths, sum(free for _, free in disks), coming, leaving)
     if len(disks) == 1:
@@ -284,7 +287,7 @@ def _room_of_all(
 def _only(
     batches: Sequence[Sequence[_Copy]], broker_id: int, paths: Sequence[str] | None
 ) -> list[list[_Copy]]:
-    """Return the copies of one broker, or of some of its directories, batch by batch."""
+    """Return the copies of one broker, or of some of its directories, for each batch."""
     return [
         [c for c in batch if c.broker_id == broker_id and (paths is None or c.path in paths)]
         for batch in batches
@@ -298,7 +301,7 @@ def _room(
     coming: Sequence[Sequence[_Copy]],
     leaving: Sequence[Sequence[_Copy]],
 ) -> DiskRoom:
-    """Return how many bytes a disk lacks, at worst and at the end of a batch.
+    """Return how many bytes a disk lacks, at the worst moment and at the end of a batch.
 
     During a batch the new and the old copies exist together.
     """
@@ -320,7 +323,7 @@ def _bytes(copies: Iterable[_Copy]) -> int:
 def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | None:
     """Return the disks of a broker, as their log directories with free bytes; None if unknown.
 
-    An offline directory has no room.
+    Offline directories are left out.
     """
     disks: list[tuple[tuple[str, ...], int, int]] = []
     for log_dir in dirs:
@@ -339,7 +342,7 @@ def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | No
 
 
 def _lack(room: DiskRoom, short_bytes: int) -> str:
-    """Return in words how many bytes are free, how many come, and how many lack."""
+    """Return a text with the bytes to come, the free bytes, and the missing bytes."""
     where = ", ".join(room.paths) or "no directory"
     return (
         f"{room.coming_bytes} bytes are to come, and {room.free_bytes} are free in {where}:"
@@ -348,7 +351,7 @@ def _lack(room: DiskRoom, short_bytes: int) -> str:
 
 
 def _size_on(key: TopicPartition, dirs: Sequence[LogDirView] | EngineError | None) -> int | None:
-    """Return the bytes of a partition's replica in directories, None if unknown."""
+    """Return the size of a partition's replica in directories, None if unknown."""
     if dirs is None or isinstance(dirs, EngineError):
         return None
     sizes = [

@@ -5,25 +5,28 @@ from __future__ import annotations
 from engine.client.blocking import KafkaClient
 from engine.client.producing import OutgoingRecord, Producer
 
-#: The one key of the records, so that a compacted topic keeps no more than one a partition.
+#: The key of all records, so that a compacted topic keeps one for each partition.
 _KEY = b"kctl-latency"
 
 
 class ProducerLatency:
-    """Writes to a topic named for it, one record to each partition at the same time."""
+    """Measures the produce latency by one record to each partition of a topic."""
 
     def __init__(self, client: KafkaClient, topic: str) -> None:
-        """Find the topic. Errors: ApiError if it is not there."""
+        """Find the partitions of `topic`; raises ApiError if the topic does not exist."""
         view = client.view_of_existing([topic])
         self._clock = client.clock
         self._topic = topic
         self._partitions = [row.partition for row in view.topics[topic].partitions]
         self._producer = Producer(client)
-        #: Latency that counts for a record without success.
+        #: The measured value for a failed record, in ms.
         self._failed_ms = client.timeout_ms
 
     def measure_ms(self) -> int:
-        """Produce a record to each partition with acks=all; return the time until all are done."""
+        """Produce a record to each partition with acks=all.
+
+        Return the time until all are done, in ms.
+        """
         began_ms = self._clock.monotonic_ms()
         for partition in self._partitions:
             self._producer.add(OutgoingRecord(self._topic, _KEY, b"", partition=partition))

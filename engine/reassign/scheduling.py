@@ -1,9 +1,9 @@
-"""Choose the changes of a plan that may begin now. Pure.
+"""Choose the changes of a plan that may start now. Pure.
 
-A change begins when each broker that it adds a replica to takes in fewer than the bound, and the
-broker that they read from, the leader, gives to fewer than the bound. Changes are checked in the
-plan's order; one that does not fit now does not hold up later ones. A batch waits for the batches
-before it only if brokers have capacities: then the deletions of earlier batches make the room.
+A change starts when each broker with an added replica receives fewer moves than the limit, and the
+broker that they copy from, the leader, sends fewer than the limit. Changes are checked in the
+plan's order; one that cannot start now does not delay later ones. A batch waits for the batches
+before it only with barriers: then the deletions of earlier batches make room.
 
 Source: facts of executors (at most k moves per broker in and out).
 """
@@ -32,10 +32,10 @@ def next_to_begin(
     moves_per_broker: int,
     unable: Iterable[int] = (),
 ) -> list[int]:
-    """Return the positions of changes that may begin beside those at work.
+    """Return the positions of changes that may start in addition to those in progress.
 
-    Those that are `unable` wait for a broker: nothing of a later batch has the room that they will
-    make. A change that copies nothing, an order or fewer replicas, always may.
+    Changes that are `unable` wait for a broker: with barriers, no later batch starts before they
+    end. A change that copies nothing (another order, fewer replicas) may always start.
     """
     waiting, in_progress = set(waiting), set(in_progress)
     not_over = waiting | in_progress | set(unable)
@@ -65,14 +65,14 @@ def _source(change: PartitionChange) -> int:
 def _fits(
     change: PartitionChange, taking: Counter[int], giving: Counter[int], moves_per_broker: int
 ) -> bool:
-    """Return True if all brokers of a change are below the bound of moves at one time."""
+    """Return True if all brokers of a change are below the limit of parallel moves."""
     moving = {broker_id for broker_id, _, _ in change.log_dir_moves}
     is_free = all(taking[id_] < moves_per_broker for id_ in {*change.added, *moving})
     return is_free and (not change.added or giving[_source(change)] < moves_per_broker)
 
 
 def _count(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
-    """Add a change to its brokers' moves; without added replicas it does not load a source."""
+    """Count a change at its brokers; without added replicas it does not count at a source."""
     taking.update({*change.added, *(broker_id for broker_id, _, _ in change.log_dir_moves)})
     if change.added:
         giving[_source(change)] += 1

@@ -1,19 +1,18 @@
 """Throttles that a plan needs, and the return to the former values. Pure.
 
-| setting | value while a plan runs |
+| setting | value during an execution |
 |---|---|
-| leader.replication.throttled.replicas of a topic | what was there, and all old replicas |
-| follower.replication.throttled.replicas of a topic | what was there, and the added replicas |
-| leader., follower.replication.throttled.rate of a broker | the rate, on all that take part |
-| replica.alter.log.dirs.io.max.bytes.per.second of a broker | the rate, where directories change |
+| leader.replication.throttled.replicas of a topic | the former list, and all old replicas |
+| follower.replication.throttled.replicas of a topic | the former list, and the added replicas |
+| leader., follower.replication.throttled.rate of a broker | the rate, on participating brokers |
+| replica.alter.log.dirs.io.max.bytes.per.second of a broker | the rate, if its directories change |
 
-A list that holds all replicas (`*`) stays. Only values that somebody has set on this topic or
-broker count as there before: a default of all brokers, or one of a file, shows again by itself once
-ours is taken away. A value that somebody else changed meanwhile is left alone, but our replicas are
-removed from a list.
+A list with all replicas (`*`) stays. Only values that are set for this topic or broker count as
+former values: a cluster-wide default, or one from a file, applies again when ours is deleted. A
+value that another client changed meanwhile is kept, but our replicas are removed from a list.
 
 Source: REPL-17, KIP-73; kafka-reassign-partitions.
-Differs: Kafka's tool removes all throttles in the end, those of others too.
+Differs: Kafka's tool removes all throttles at the end, also those of other clients.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _ALL: Final = "*"
 
 
 class ThrottleSetting(NamedTuple):
-    """One setting of one topic or broker."""
+    """A throttle setting of one topic or broker."""
 
     resource: Resource
     name: str
@@ -46,26 +45,26 @@ class ThrottleSetting(NamedTuple):
 
 
 class ThrottleRates(NamedTuple):
-    """Bytes a second that each broker may send and take in; None leaves them as they are."""
+    """Limits in bytes per second for each broker, in each direction; None sets no throttle."""
 
     replication: int | None = None
     log_dirs: int | None = None
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether no rate is wanted."""
+        """Return whether no throttle is requested."""
         return self.replication is None and self.log_dirs is None
 
 
 class ThrottleReturn(NamedTuple):
-    """Values that restore the former state, None to delete one; and values changed by others."""
+    """The values that restore the former state, None to delete one; and values of other clients."""
 
     values: dict[ThrottleSetting, str | None]
     foreign: list[ThrottleSetting]
 
 
 def settings_for(changes: Iterable[PartitionChange], rates: ThrottleRates) -> list[ThrottleSetting]:
-    """Return the settings that a plan may touch, to be read before."""
+    """Return the settings that a plan may change, whose values have to be read first."""
     topics, brokers, dir_brokers = _taking_part(changes)
     found = []
     if rates.replication is not None:
@@ -86,10 +85,10 @@ def wanted(
     before: Mapping[ThrottleSetting, str | None],
     ours: Collection[ThrottleSetting] = (),
 ) -> dict[ThrottleSetting, str]:
-    """Return the throttle values for the time of a plan, without those that are unchanged.
+    """Return the throttle values during a plan, without those that are unchanged.
 
     `ours` are settings that this execution has changed already: they are included even if they
-    equal the value before.
+    equal the former value.
     """
     changes = list(changes)
     values: dict[ThrottleSetting, str] = {}
@@ -111,11 +110,11 @@ def returning(
     ours: Mapping[ThrottleSetting, Collection[str]],
     now: Mapping[ThrottleSetting, str | None],
 ) -> ThrottleReturn:
-    """Return the values that restore the throttles from before, for settings known now.
+    """Return the values that restore the former throttles, given their values in the cluster now.
 
-    `ours` are all values that the execution ever set or was about to set: an unreachable broker, or
-    a death between two brokers, leaves an earlier value there. Other values are somebody else's,
-    and stay.
+    `ours` has every value that the execution set or was about to set: an unreachable broker, or a
+    crash between two brokers, can leave an earlier one of them in place. A value that is not in
+    `ours` was set by another client and stays.
     """
     values: dict[ThrottleSetting, str | None] = {}
     foreign = []
@@ -136,10 +135,10 @@ def returning(
 def least_useful_rate(
     changes: Iterable[PartitionChange], write_rates: Mapping[tuple[str, int], float]
 ) -> float:
-    """Return the highest write rate that a broker takes in with the replicas it gets.
+    """Return the highest write rate that a broker receives with its added replicas, in bytes/s.
 
-    Below that rate the worst broker never catches up: a throttle also applies to new records of
-    replicas outside the ISR. `write_rates` are by topic and partition.
+    With a lower throttle that broker never catches up, since a throttle also applies to new records
+    of replicas outside the ISR. `write_rates` are by topic and partition.
     """
     by_broker: dict[int, float] = {}
     for change in changes:
@@ -176,7 +175,7 @@ def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> l
 
 
 def _joined(before: str | None, ours: Iterable[str]) -> str:
-    """Return a list of throttled replicas with ours added; `*` already includes them."""
+    """Return a list of throttled replicas with ours added; `*` includes them already."""
     if before == _ALL:
         return before
     there = [entry for entry in (before or "").split(",") if entry]

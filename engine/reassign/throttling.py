@@ -1,10 +1,10 @@
-"""The throttles of one execution: set before anything moves, changed on the way, brought back.
+"""Set, change and restore the throttles of one execution.
 
-1. The present values are read, and noted in the journal before any is set.
-2. A value is noted, then set.
-3. In the end every value that was ever ours gets its former value.
+1. The present values are read, and recorded in the journal before any is set.
+2. Each value is recorded, then set.
+3. At the end every setting with one of our values gets its former value.
 
-Source: KIP-73, REPL-17; which values is said in `throttles.py`.
+Source: KIP-73, REPL-17; `throttles.py` computes the values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.reassign.throttles import (
 
 
 class ThrottleNotSet(EngineError):
-    """A throttle could not be set before a plan began: nothing has been moved."""
+    """A throttle could not be set before the first change; nothing was moved."""
 
     def __init__(self, setting: ThrottleSetting, error: EngineError) -> None:
         self.setting = setting
@@ -45,16 +45,19 @@ class ThrottleNotSet(EngineError):
 
 
 class ThrottleOfAnotherMove(EngineError):
-    """A throttle would replace one that another execution needs: nothing has been moved.
+    """A throttle would replace the one of another execution; nothing was moved.
 
-    Each of two executions takes the rates of the other for what was there before: the one that
-    ends last would bring back a rate that nobody removes.
+    Each of two executions would take the rates of the other for former values: the one that ends
+    last would restore a rate that is never removed.
     """
 
     def __init__(
         self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
     ) -> None:
-        """`settings` are the throttles in question, `partitions` those of the other move."""
+        """Create the error; `settings` are the throttles in question.
+
+        `partitions` are those of the other execution.
+        """
         self.settings = tuple(settings)
         self.partitions = tuple(partitions)
         self.hint = (
@@ -72,24 +75,24 @@ class Throttling:
     """The throttles of an execution; `state` has those that an earlier process set."""
 
     def __init__(self, cluster: MovedCluster, journal: MoveJournal, state: JournalState) -> None:
-        """Set nothing yet; an earlier process may have set throttles."""
+        """Create it from the journal's state, without setting a throttle."""
         self._cluster = cluster
         self._journal = journal
         self._changes = state.begun.changes
-        #: Values before this execution, which its end restores.
+        #: Former values, which are restored at the end.
         self._before = dict(state.before)
-        #: All values that this execution may have set: any other value is somebody else's.
+        #: All values that this execution may have set: any other value is another client's.
         self._ours = _set_by(state)
         #: Whether the throttles have been restored; a later change sets them again.
         self._is_returned = state.is_returned
         #: The adaptive rate. None without one, and before the first observation.
         self._adaptive: AdaptiveRate | None = None
-        #: Old replicas that are out of the in-sync set now, and how many have left it in all: the
-        #: adaptive rate falls then.
+        #: Old replicas outside the ISR now, and how many have left it in total, which lowers the
+        #: adaptive rate.
         self._out: set[tuple[TopicPartition, int]] = set()
         self._left_count = 0
-        #: Throttles that somebody else has changed meanwhile, and that were left so. Known when the
-        #: others were restored.
+        #: Throttles that another client changed meanwhile, and that are kept. Known after the
+        #: restore.
         self.foreign: Sequence[ThrottleSetting] = ()
 
     @property
@@ -102,7 +105,7 @@ class Throttling:
     ) -> None:
         """Set throttles for the partitions that still move (steps 1 and 2).
 
-        Errors: ThrottleOfAnotherMove, with nothing set; ThrottleNotSet.
+        Raises ThrottleOfAnotherMove, with nothing set, and ThrottleNotSet.
         """
         settings = dict.fromkeys(settings_for(self._changes, rates))
         if not self._is_returned:
@@ -126,15 +129,15 @@ class Throttling:
             raise ThrottleNotSet(setting, error)
 
     def _read_before(self, settings: Iterable[ThrottleSetting], now: ObservedCluster) -> None:
-        """Note the present values of settings that are unknown, or were restored since (step 1).
+        """Record the present values of settings that are unknown, or were restored since (step 1).
 
-        Errors: ThrottleOfAnotherMove.
+        Raises ThrottleOfAnotherMove.
         """
         unknown = [s for s in settings if self._is_returned or s not in self._before]
         there = self._cluster.throttles(unknown)
         known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
         if not self._is_returned:
-            # A value of ours whose line in the journal is damaged was not there before.
+            # One of our values, whose journal line is damaged, is not a former value.
             known = {s: None if v in self._ours.get(s, ()) else v for s, v in known.items()}
         self._require_own(known, now)
         if known:
@@ -142,7 +145,7 @@ class Throttling:
             self._before |= known
 
     def _note(self, values: Mapping[ThrottleSetting, str]) -> None:
-        """Write values to the journal that are about to be set."""
+        """Record values in the journal that are about to be set."""
         self._journal.throttle(values)
         for setting, value in values.items():
             self._ours.setdefault(setting, []).append(value)
@@ -163,7 +166,7 @@ class Throttling:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
     def adapt(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
-        """Raise or lower the rate, after noting it in the journal; return the rates."""
+        """Adjust the rate if an adjustment is due, after recording it; return the present rates."""
         assert rates.replication is not None
         out = {
             (c.change.name, id_)
@@ -180,7 +183,8 @@ class Throttling:
         try:
             answer_ms = self._cluster.answer_ms()
         except EngineError:
-            # A broker died, or the topic to measure by is gone: the rate stays until it shows.
+            # A broker died, or the topic used for measuring is deleted: keep the rate until that is
+            # known.
             return rates
         seen = RateObservation(now.now_ms, copied, answer_ms, self._left_count)
         if adaptive is None:
@@ -193,23 +197,23 @@ class Throttling:
         return rates._replace(replication=self._adaptive.rate)
 
     def stop_adapting(self) -> None:
-        """Forget the rate that was arrived at: the next one is given, or begins again."""
+        """Forget the adaptive rate: a later `adapt` begins with the given rate."""
         self._adaptive = None
 
     def _set_rate(self, rate: int) -> None:
-        """Set the rate (bytes/s) at all brokers, after noting it in the journal."""
-        # Also those that had the first rate before, and so were left as they were.
+        """Set the rate (bytes/s) on all brokers, after recording it in the journal."""
+        # Also brokers whose former value was the first rate, so that it was not set.
         settings = [s for s in self._before if s.name in (LEADER_RATE, FOLLOWER_RATE)]
         values = dict.fromkeys(settings, str(rate))
         self._note(values)
-        # A broker that is not reached keeps the rate it has, and gets the next one.
+        # An unreachable broker keeps its present rate, and gets the next one.
         self._cluster.set_throttles(values)
 
     def bring_back(self) -> dict[ThrottleSetting, EngineError]:
-        """Restore the throttles from before the execution (step 3).
+        """Restore the former throttles (step 3).
 
         Returns the settings that could not be restored, with their errors; the journal then does
-        not note the restore as done.
+        not record the restore as done.
         """
         if self._is_returned or not self._ours:
             return {}
@@ -220,7 +224,7 @@ class Throttling:
         return left
 
     def _return(self, settings: Iterable[ThrottleSetting]) -> dict[ThrottleSetting, EngineError]:
-        """Restore some of our throttles; return those that could not be restored."""
+        """Restore some of our throttles; return those that could not be restored, with errors."""
         ours = {setting: self._ours[setting] for setting in settings}
         if not ours:
             return {}
@@ -241,7 +245,7 @@ class Throttling:
 def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
     """Return all values that an execution may have set.
 
-    A damaged journal may lack a line of them: values that its settings imply count too.
+    A damaged journal may lack some of them: values that follow from its settings count too.
     """
     ours = {setting: list(values) for setting, values in state.ours.items()}
     if not state.damage:
@@ -256,6 +260,6 @@ def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
 
 
 def _is_deleted(setting: ThrottleSetting, error: EngineError) -> bool:
-    """Return True if a throttle is gone with its topic."""
+    """Return True if a throttle was deleted together with its topic."""
     is_unknown = isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
     return is_unknown and setting.name in LISTS

@@ -1,16 +1,16 @@
 """Appends to the partitions of one broker.
 
 ```
- append_records ─ each partition appends ─┬─ nothing to wait for ──────────────────> results
-                                          └─ acks=-1: DelayedProduce ─ watermark, deadline ─> kept
- append_records_fast ─ one batch to one partition: the same
- append_in_turns ─ append to some ─ turn ─ append to some … ─ the same
+ append_records ─ append to each partition ─┬─ nothing to wait for ─────────────────> results
+                                            └─ acks=-1: DelayedProduce ─ watermark, deadline ─> kept
+ append_records_fast ─ one batch to one partition ─ the same
+ append_in_turns ─ some partitions ─ next turn ─ some partitions … ─ the same
 ```
 
 One partition's failure is an error in its result and never fails the request (PUR-4).
 
-Source: PART-5, ISR-9, PUR-4, PUR-10; Kafka's ReplicaManager.appendRecords. It appends to the
-partitions of a request one after the other, too, while leaders change and followers fetch.
+Source: PART-5, ISR-9, PUR-4, PUR-10; Kafka's ReplicaManager.appendRecords, which also appends to
+the partitions in sequence while leaders change and followers fetch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 
 
 class Appended(NamedTuple):
-    """The results of one request's partitions so far, and the offsets that it waits for."""
+    """The results of a request's partitions up to now, and the offsets it has to wait for."""
 
     results: ProduceResults
     required: dict[TopicPartition, int]
@@ -47,7 +47,7 @@ class Appended(NamedTuple):
 
 
 class Appends:
-    """Appends to one broker's partitions."""
+    """Appends records to the partitions of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
         """Take the parts of the broker's replica manager, which creates this object."""
@@ -59,17 +59,17 @@ class Appends:
         self._refused = hosted.refused_to_clients
         self._perform = performer.perform
         self._watch = delayed.watch_produce
-        #: Watched keys of the purgatories: most appends complete no waiting request, and only look
-        #: here.
+        #: Watched keys of the purgatories: most appends complete no delayed operation, and check
+        #: only these.
         self._produce_keys = delayed.produces.watched_keys
         self._delete_keys = delayed.deletes.watched_keys
         self._fetch_keys = delayed.fetches.watched_keys
-        #: Set by `stop`: an append that takes several turns refuses the partitions that are left,
-        #: and none waits for followers.
+        #: Set by `stop`: an append that takes several turns refuses its remaining partitions, and
+        #: no append waits for followers.
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Append to no log any more, also in an append that takes several turns."""
+        """Refuse all appends from now on, also the rest of an append that takes several turns."""
         self._is_stopped = True
 
     def append_records(
@@ -83,8 +83,9 @@ class Appends:
     ) -> ProduceResults | Promise[ProduceResults]:
         """Append to each partition; complete when `required_acks` are there (PUR-10).
 
-        acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
-        Clients do not write to internal topics, but for Kafka's admin tools.
+        acks −1 waits for the in-sync replicas, at most `timeout_ms`; 0 and 1 wait for no other
+        broker. Clients may not write to internal topics unless `is_internal_allowed` (Kafka's admin
+        tools).
         """
         if required_acks not in VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
@@ -105,7 +106,10 @@ class Appends:
         appended: Appended,
         origin: AppendOrigin,
     ) -> list[Effect]:
-        """Append to some partitions of a request; return the effects to perform."""
+        """Append to some partitions of a request; return the effects to perform.
+
+        The results and required offsets are added to `appended`.
+        """
         results, required, required_acks, must_spare_internal = appended
         effects: list[Effect] = []
         partitions = self._partitions
@@ -132,9 +136,11 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Wait for followers by a DelayedProduce, unless all is complete by now.
+        """Create a DelayedProduce for the required offsets.
 
-        A later partition of the request may have failed with the directory of an earlier one.
+        It completes at once if they are reached.
+
+        A partition may have failed meanwhile, with the directory of another partition.
         """
         produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
         promise = produce.promise
@@ -148,7 +154,7 @@ class Appends:
     def _await(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
-        """Let a produce wait that was checked just now, without an event since."""
+        """Watch a DelayedProduce whose offsets are known not to be reached; return its promise."""
         produce = DelayedProduce(deadline_ms, results, required, self._find)
         promise = produce.promise
         self._watch(produce, required)
@@ -217,7 +223,7 @@ class Appends:
         timeout_ms: int,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResults] | None:
-        """Append the bytes of `one_record` to one partition, as `append_records_fast` would.
+        """Append the bytes of `one_record` to one partition; `now_ms` is wall time.
 
         Fast path for a broker's own record (a group's offset commit, a transaction's state).
         Returns the record's offset if no replica is waited for, or the result with its error.
@@ -260,10 +266,10 @@ class Appends:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append a client's batches, as `append_records` does, a few in each turn of the loop.
+        """Append a client's batches as `append_records` does, spread over turns of the loop.
 
-        Each partition is looked up in its turn; partitions that are left after `stop` get
-        NotLeaderOrFollower. The wait for followers is not part of the call.
+        After `stop` the remaining partitions get NotLeaderOrFollower. A promise in the result waits
+        for the followers.
         """
         if required_acks not in VALID_ACKS:
             return dict.fromkeys(entries, ProduceResult(InvalidRequiredAcks(required_acks)))
@@ -284,7 +290,7 @@ class Appends:
         return self._complete_or_await(appended, deadline_ms)
 
     def _complete_after_append(self, partition: Partition, earlier_watermark: int) -> None:
-        """Complete delayed operations that wait for records which have just been appended."""
+        """Complete the delayed operations that wait for the records appended to `partition`."""
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
         if (
             topic_partition in self._fetch_keys
@@ -299,7 +305,10 @@ class Appends:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
-        """Count a refused append; return its error, with the log start offset if Kafka has it."""
+        """Count a refused append.
+
+        Return its error, with the log start offset where Kafka sends it.
+        """
         error = self._answer_to(topic_partition, failure)
         self._counts_of(topic_partition.topic).note_refusal(error, size_bytes)
         partition = self._partitions.get(topic_partition)
@@ -309,7 +318,7 @@ class Appends:
 
 
 def _refuse(entries: Iterable[tuple[TopicPartition, memoryview]], results: ProduceResults) -> None:
-    """Refuse the partitions of a request that are not appended to before the broker stops."""
+    """Add NotLeaderOrFollower results for the partitions of a request after `stop`."""
     for topic_partition, _ in entries:
         refused = NotLeaderOrFollower(topic_partition, "the broker stops")
         results[topic_partition] = ProduceResult(refused)

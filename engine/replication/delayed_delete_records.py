@@ -1,8 +1,8 @@
-"""A deletion of records that waits until no live replica shows them.
+"""DeleteRecords that wait until the low watermark reaches the requested offset.
 
 ```
- partition refused ──────────────────────────────────> its error, never waited for
- partition here no more, led by another, failed ─────> that error
+ partition refused ──────────────────────────────────> its error, without a wait
+ partition removed, led by another broker, failed ───> that error
  low watermark ≥ requested offset ───────────────────> success, with the low watermark
  deadline ───────────────────────────────────────────> REQUEST_TIMED_OUT
 ```
@@ -21,7 +21,7 @@ from engine.replication.partition import Partition
 
 
 class DeleteRecordsResult(NamedTuple):
-    """One partition's result; `low_watermark` is the least log start of the live replicas."""
+    """One partition's result; `low_watermark` is the lowest log start offset of live replicas."""
 
     error: ApiError | None
     low_watermark: int = -1
@@ -36,13 +36,13 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
     __slots__ = ()
 
     def failed(self, result: DeleteRecordsResult, error: ApiError) -> DeleteRecordsResult:
-        """Return the result of a partition that is not here any more: it has no watermark."""
+        """Return the result for a partition that failed, without a low watermark."""
         return DeleteRecordsResult(error)
 
     def settled(
         self, partition: Partition, offset: int, result: DeleteRecordsResult
     ) -> DeleteRecordsResult | None:
-        """Return the low watermark once it is there, None before."""
+        """Return the result once the low watermark has reached `offset`, None before."""
         partition.require(None, is_leader_required=True)
         low_watermark = partition.low_watermark()
         return result._replace(low_watermark=low_watermark) if low_watermark >= offset else None

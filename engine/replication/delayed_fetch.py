@@ -1,17 +1,17 @@
-"""A fetch that waits for bytes.
+"""A delayed fetch: it waits until `min_bytes` are readable.
 
 ```
  complete when                                           Kafka's case
- a partition is not here, not led, offline, fenced       A … E
+ a partition is missing, not led, offline, fenced        A … E
  the fetch offset is above the readable end              F  (truncated)
- … or on an older segment than it                        F  (rolled)
+ the fetch offset is on an older segment than that       F  (rolled)
  bytes up to the readable ends, summed, ≥ min bytes      G
  a follower's log has diverged from this one             H
  deadline
 ```
 
-The response is read again on completion (PUR-8). Most delayed fetches are of consumers
-which have read all of one partition: a `FastDelayedFetch` knows these cases for them.
+On completion the partitions are read again for the response (PUR-8). Most delayed fetches come from
+consumers at the end of one partition: for them there is `FastDelayedFetch`.
 
 Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 """
@@ -32,9 +32,10 @@ from engine.timing.purgatory import DelayedOperation
 
 
 class FetchResult(NamedTuple):
-    """One partition's result; offsets are −1 where an error left them unknown.
+    """One partition's result; an offset of −1 is unknown because of an error.
 
-    The sender of `records` releases them. `preferred_replica` is the replica to read from instead.
+    The code that sends `records` must release them. `preferred_replica` is the broker to read from
+    instead, None for this broker.
     """
 
     error: ApiError | None
@@ -47,7 +48,7 @@ class FetchResult(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Return how many bytes of records there are."""
+        """Return the size of the records in bytes."""
         return 0 if self.records is None else self.records.size_bytes
 
 
@@ -55,20 +56,20 @@ FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
 
 
 def release_results(results: FetchResults) -> None:
-    """Release the files of results that are not sent; released ones stay so."""
+    """Release the files of results that are not sent; may be called twice."""
     for _, result in results:
         if result.records is not None:
             result.records.release()
 
 
-#: Reads partitions as they are now.
+#: Reads partitions in their present state.
 ReadNow: TypeAlias = Callable[
     [FetchParams, Iterable[tuple[TopicPartition, FetchSpec]]], FetchResults
 ]
 
 
 class WaitingPartition(NamedTuple):
-    """A partition of a waiting fetch, and the position where its read stopped."""
+    """A partition of a waiting fetch, and the log position where its read stopped."""
 
     topic_partition: TopicPartition
     spec: FetchSpec
@@ -76,7 +77,7 @@ class WaitingPartition(NamedTuple):
 
 
 class DelayedFetch(DelayedOperation):
-    """Waits for the bytes of its partitions; the code that completes it runs `keep`."""
+    """Waits for the bytes of its partitions; the code that completes it must call `keep`."""
 
     __slots__ = ("_find", "_is_throttled", "params", "promise", "waiting")
 
@@ -88,34 +89,34 @@ class DelayedFetch(DelayedOperation):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """`is_throttled` returns whether a throttle leaves a partition out for a replica.
+        """Create a fetch that waits until `deadline_ms` (monotonic).
 
-        `find` returns a partition of this broker, or raises an ApiError.
+        `find` returns a partition of this broker, or raises ApiError. `is_throttled` returns True
+        if the replication throttle leaves a partition out of a replica's fetch.
         """
         super().__init__(deadline_ms)
         self.params = params
         self.waiting = waiting
         self._find = find
         self._is_throttled = is_throttled
-        #: Kept with the results when the fetch completes; deleted then, so that nothing is
-        #: referenced in a circle.
+        #: Kept with the results on completion, then deleted to avoid a reference cycle.
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with the records that are there now."""
+        """Read the partitions now and keep the promise with the results."""
         promise = self.promise
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.drop()
         promise.keep_with(lambda: read(self.params, specs))
 
     def drop(self) -> None:
-        """Release the partitions and the promise."""
+        """Release the partitions and the promise; the promise is not kept."""
         self.waiting = ()
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return True if a response is due: enough bytes, or an error that waiting cannot end."""
+        """Return True if enough bytes are readable or a partition has an error."""
         total_bytes = 0
         for waiting in self.waiting:
             available_bytes = self._bytes_of(waiting)
@@ -125,7 +126,7 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
     def _bytes_of(self, waiting: WaitingPartition) -> int | None:
-        """Return the readable bytes of a partition; None if waiting cannot resolve its error."""
+        """Return the readable bytes of a partition, None if the fetch has to complete now."""
         topic_partition, spec, start = waiting
         try:
             partition = self._find(topic_partition)
@@ -140,10 +141,10 @@ class DelayedFetch(DelayedOperation):
 
 
 class FastDelayedFetch(DelayedOperation):
-    """Waits for records after the end of one partition, which a consumer has read.
+    """Waits for records after the end of one partition that a consumer has read completely.
 
-    The code that completes it runs `read`, and the result keeps the promise. The request has no
-    last fetched epoch, so that its log cannot diverge from this one.
+    The code that completes it must call `keep`, which keeps the promise with the result of `read`.
+    The request has no last fetched epoch, so divergence is not checked.
     """
 
     __slots__ = ("_params", "_partitions", "_read", "_waiting", "promise")
@@ -156,9 +157,9 @@ class FastDelayedFetch(DelayedOperation):
         partitions: Mapping[TopicPartition, Partition],
         read: Callable[[], Any],
     ) -> None:
-        """`read` returns the response.
+        """Create a fetch that waits until `deadline_ms` (monotonic); `read` returns the response.
 
-        The fields of the base class are set here, without its call.
+        Sets the fields of the base class itself, to save a call.
         """
         self.deadline_ms = deadline_ms
         self._bucket = None
@@ -172,17 +173,17 @@ class FastDelayedFetch(DelayedOperation):
         self.promise.source = self
 
     def keep(self, _read: ReadNow) -> None:
-        """Keep the promise with the records that are there now."""
+        """Keep the promise with the response of `read`."""
         promise, read = self.promise, self._read
         self.drop()
         promise.keep_with(read)
 
     def drop(self) -> None:
-        """Release the reader and the promise."""
+        """Release `read` and the promise; the promise is not kept."""
         del self._read, self.promise
 
     def can_complete(self) -> bool:
-        """Return whether a response is due, as a `DelayedFetch` of this partition alone would."""
+        """Return the same as `DelayedFetch.can_complete` for this one partition."""
         topic_partition, spec, start = self._waiting
         partition = self._partitions.get(topic_partition)
         if partition is None:
@@ -202,10 +203,10 @@ def bytes_after(
     *,
     is_throttled: bool = False,
 ) -> int | None:
-    """Return the number of readable bytes after the position where a read stopped.
+    """Return the number of readable bytes after `start`, where a read stopped.
 
-    None if waiting is over without regard to bytes: cases A, C and F. A throttled replica has 0
-    bytes, on a new segment too. Raises StorageError.
+    None if the fetch has to complete in any case: cases A, C and F. A throttled replica has 0
+    bytes, also on a new segment. Raises StorageError.
     """
     _, _, _, _, isolation, is_leader_required, _, _ = params
     _, max_bytes, leader_epoch, _, _ = spec

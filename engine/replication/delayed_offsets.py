@@ -1,8 +1,8 @@
-"""A request that waits until each of its partitions has reached an offset.
+"""A delayed request that waits until each of its partitions has reached an offset.
 
-The subclass decides which offset counts: the watermark for a produce, the low watermark for a
-deletion. A partition that is not here any more ends its wait with its error; at the deadline
-those that still wait have timed out. Complete when no partition waits.
+The subclass decides which offset counts: the high watermark for a produce, the low watermark for
+DeleteRecords. A partition that is removed from this broker gets an error. At the deadline the
+remaining partitions get REQUEST_TIMED_OUT. The request completes when no partition waits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ A = TypeVar("A", bound=PartitionResult)
 
 
 class DelayedOffsets(DelayedOperation, Generic[A]):
-    """Waits for the offsets of its partitions; the code that completes it keeps `promise`."""
+    """Waits for the offsets of its partitions; the code that completes it must call `keep`."""
 
     __slots__ = ("_find", "_required", "_results", "promise")
 
@@ -40,37 +40,39 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         required: Mapping[TopicPartition, int],
         find: Callable[[TopicPartition], Partition],
     ) -> None:
-        """Wait for the offsets in `required`; `find` raises the error of a missing partition."""
+        """Wait for the offsets in `required` until `deadline_ms` (monotonic).
+
+        `results` are the present results. `find` returns a partition or raises its ApiError.
+        """
         super().__init__(deadline_ms)
         self._results = results
-        #: Offset that each partition's high watermark must reach; partitions leave when it has, or
-        #: has failed.
+        #: Required offset of each waiting partition; a partition is removed when it is done or has
+        #: failed.
         self._required = dict(required)
         self._find = find
-        #: Kept with the results of all partitions; deleted then, so that nothing is referenced in a
-        #: circle.
+        #: Kept with the results of all partitions, then deleted to avoid a reference cycle.
         self.promise: Promise[dict[TopicPartition, A]] = Promise()
         self.promise.source = self
 
     @abstractmethod
     def settled(self, partition: Partition, offset: int, result: A) -> A | None:
-        """Return the result of a partition, from the one so far; None while it waits.
+        """Return the final result of a partition, None while it waits.
 
-        An ApiError that is raised becomes the result's.
+        `result` is the present result. An ApiError that is raised becomes the error of the result.
         """
 
     def failed(self, result: A, error: ApiError) -> A:
-        """Return the result of a partition that will not reach its offset."""
+        """Return the result of a partition with an error."""
         return result._replace(error=error)
 
     def can_complete(self) -> bool:
-        """Return True once every partition is done; done partitions are not checked again."""
+        """Check each waiting partition, and return True if none waits any more."""
         for topic_partition in tuple(self._required):
             self._check(topic_partition)
         return not self._required
 
     def _check(self, topic_partition: TopicPartition) -> None:
-        """Settle a partition that has reached its offset, or whose replica is gone."""
+        """Store the result of a partition that has reached its offset or failed."""
         result = self._results[topic_partition]
         settled: A | None
         try:
@@ -83,18 +85,18 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
             del self._required[topic_partition]
 
     def keep(self) -> None:
-        """Keep the promise of a completed operation."""
+        """Keep the promise with the results; the operation must be completed."""
         promise, results = self.promise, self.results()
-        # As `drop` does, without a call.
+        # The same as `drop`, without a call.
         del self._results, self._required, self.promise
         promise.keep(results)
 
     def drop(self) -> None:
-        """Release the results and the promise."""
+        """Release the results and the promise; the promise is not kept."""
         del self._results, self._required, self.promise
 
     def results(self) -> dict[TopicPartition, A]:
-        """Return the results of a completed operation; partitions still waiting have timed out."""
+        """Return the results of a completed operation; waiting partitions get RequestTimedOut."""
         assert self.is_completed
         for topic_partition, offset in self._required.items():
             timed_out = RequestTimedOut(topic_partition, offset)

@@ -1,8 +1,8 @@
-"""The waiting operations of a broker, in a purgatory for each kind, and their completion.
+"""The delayed operations of a broker, in a purgatory for each kind, and their completion.
 
 ```
 event of a partition ── check ──┐
-deadline ── advance ────────────┼─ completed ── each promise kept, also after a fault of another
+deadline ── advance ────────────┼─ completed ── each promise kept, even if keeping another one fails
 broker stops ── drain ──────────┘
 ```
 
@@ -24,14 +24,15 @@ from engine.replication.ports import ReplicaManagerConfig
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-#: A fetch that waits, one type for each way of serving it.
+#: A delayed fetch, by the path that serves it.
 AnyFetch: TypeAlias = DelayedFetch | FastDelayedFetch | ParkedFetch
 
 
 class DelayedOperations:
-    """The produces, fetches and deletions of records that wait; `read_now` answers fetches.
+    """The delayed produces, fetches and DeleteRecords of a broker.
 
-    `on_waiting` gets the deadline (monotonic) of each that starts to wait.
+    `read_now` reads partitions for the response of a fetch. `on_waiting` gets the deadline
+    (monotonic) of each operation that starts to wait.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class DelayedOperations:
         read_now: ReadNow,
         on_waiting: Callable[[int], None],
     ) -> None:
-        """Begin with empty purgatories at `now_ms` (monotonic)."""
+        """Create empty purgatories at `now_ms` (monotonic)."""
         self._read_now = read_now
         self._on_waiting = on_waiting
         self.produces: Purgatory[DelayedProduce] = Purgatory(
@@ -54,30 +55,30 @@ class DelayedOperations:
             TimingWheel(now_ms),
             purge_interval=config.delete_records_purgatory_purge_interval_requests,
         )
-        #: Watched keys of the purgatories: most events complete no waiting operation, and only look
-        #: here.
+        #: Watched keys of the purgatories: most events complete no delayed operation, and check
+        #: only these.
         self._produce_keys = self.produces.watched_keys
         self._delete_keys = self.deletes.watched_keys
         self._fetch_keys = self.fetches.watched_keys
 
     def watch_produce(self, produce: DelayedProduce, keys: Iterable[TopicPartition]) -> None:
-        """Watch the keys of a produce that was checked just now."""
+        """Watch the keys of a produce whose condition was just found false."""
         self.produces.watch(produce, keys)
         self._on_waiting(produce.deadline_ms)
 
     def watch_fetch(self, fetch: AnyFetch, keys: Iterable[TopicPartition]) -> None:
-        """Watch the keys of a fetch that was checked just now."""
+        """Watch the keys of a fetch whose condition was just found false."""
         self.fetches.watch(fetch, keys)
         self._on_waiting(fetch.deadline_ms)
 
     def watch_delete(self, deletion: DelayedDeleteRecords, keys: Iterable[TopicPartition]) -> None:
-        """Watch the keys of a deletion of records that was checked just now."""
+        """Watch the keys of a DeleteRecords whose condition was just found false."""
         self.deletes.watch(deletion, keys)
         self._on_waiting(deletion.deadline_ms)
 
     def check_all(self, topic_partition: TopicPartition) -> None:
-        """Complete the operations of each kind that an event of a partition completes."""
-        # Each kind is checked, also after a fault of our code in another.
+        """Complete the operations of each kind under a partition whose condition is true."""
+        # Each kind is checked, even after an exception in another one.
         try:
             if topic_partition in self._produce_keys:
                 self.check_produces(topic_partition)
@@ -90,32 +91,32 @@ class DelayedOperations:
                     self.check_fetches(topic_partition)
 
     def check_produces(self, topic_partition: TopicPartition) -> None:
-        """Complete the produces that wait for a partition and need not any more."""
+        """Complete the produces under a partition whose condition is true."""
         if topic_partition in self._produce_keys:
             completed = self.produces.check(topic_partition)
             if completed:
                 do_each(completed, DelayedProduce.keep)
 
     def check_deletes(self, topic_partition: TopicPartition) -> None:
-        """Complete the deletions of records that wait for a partition and need not any more."""
+        """Complete the DeleteRecords under a partition whose condition is true."""
         if topic_partition in self._delete_keys:
             completed = self.deletes.check(topic_partition)
             if completed:
                 do_each(completed, DelayedDeleteRecords.keep)
 
     def check_fetches(self, topic_partition: TopicPartition) -> None:
-        """Complete the fetches that wait for a partition and need not any more."""
+        """Complete the fetches under a partition whose condition is true."""
         if topic_partition in self._fetch_keys:
             completed = self.fetches.check(topic_partition)
             if completed:
                 do_each(completed, self.keep_fetch)
 
     def keep_fetch(self, fetch: AnyFetch) -> None:
-        """Answer a fetch that is completed."""
+        """Read and keep the response of a completed fetch."""
         fetch.keep(self._read_now)
 
     def advance(self, now_ms: int) -> None:
-        """Complete the operations past their deadline (monotonic)."""
+        """Complete the operations whose deadline is not after `now_ms` (monotonic)."""
         self._fulfil_all(
             self.produces.advance(now_ms),
             self.deletes.advance(now_ms),
@@ -123,7 +124,7 @@ class DelayedOperations:
         )
 
     def drain(self) -> None:
-        """Complete every operation, as if its time were over."""
+        """Complete every operation as at its deadline, for a stop of the broker."""
         self._fulfil_all(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
 
     def _fulfil_all(
@@ -132,7 +133,7 @@ class DelayedOperations:
         deletions: list[DelayedDeleteRecords],
         fetches: list[AnyFetch],
     ) -> None:
-        """Keep the promises of completed operations; a fault of one loses no other."""
+        """Keep the promises of completed operations; an exception of one does not lose another."""
         try:
             do_each(produces, DelayedProduce.keep)
         finally:
@@ -142,7 +143,7 @@ class DelayedOperations:
                 do_each(fetches, self.keep_fetch)
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next (monotonic), None if nothing waits."""
+        """Return the earliest deadline (monotonic), None if no operation waits."""
         deadlines = (
             self.produces.next_deadline_ms(),
             self.fetches.next_deadline_ms(),

@@ -1,10 +1,10 @@
 """A produce with acks=-1 that waits until the in-sync replicas have its records.
 
 ```
- partition failed on append ─────────────────────────> its error, never waited for
- partition here no more, led by another, failed ─────> that error
- high watermark ≥ required offset, set large enough ─> success
-                                   set too small ────> NOT_ENOUGH_REPLICAS_AFTER_APPEND
+ partition failed on append ─────────────────────────> its error, without a wait
+ partition removed, led by another broker, failed ───> that error
+ high watermark ≥ required offset, ISR large enough ─> success
+                                   ISR too small ────> NOT_ENOUGH_REPLICAS_AFTER_APPEND
  deadline ───────────────────────────────────────────> REQUEST_TIMED_OUT
 ```
 
@@ -23,7 +23,7 @@ from engine.replication.partition import Partition
 
 
 class ProduceResult(NamedTuple):
-    """One partition's result; offsets and time are −1 where it has none."""
+    """One partition's result; offsets and time are −1 if unknown."""
 
     error: ApiError | None
     base_offset: int = -1
@@ -35,16 +35,15 @@ ProduceResults: TypeAlias = dict[TopicPartition, ProduceResult]
 
 
 class DelayedProduce(DelayedOffsets[ProduceResult]):
-    """Waits for the watermarks of its partitions.
+    """Waits for the high watermarks of its partitions.
 
-    A partition that fails keeps the offsets in its result, as in Kafka: the records are there, if
-    not everywhere.
+    A partition that fails keeps the offsets in its result, as in Kafka: the leader has the records.
     """
 
     __slots__ = ()
 
     def can_complete_after(self, key: object) -> bool:
-        """Return True once every partition is done, after checking only the partition of the event.
+        """Check only the partition of the event; return True if no partition waits any more.
 
         High watermark, leader and ISR change only by events of their own partition. A check of
         every partition at every event would be quadratic for a produce to thousands of partitions.
@@ -56,7 +55,10 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
     def settled(
         self, partition: Partition, offset: int, result: ProduceResult
     ) -> ProduceResult | None:
-        """Return the result once the watermark is there, None before."""
+        """Return the result once the high watermark has reached `offset`, None before.
+
+        Raises NotEnoughReplicasAfterAppend.
+        """
         enough = partition.enough_replicas_reached(offset)
         if not enough.is_reached:
             return None

@@ -1,24 +1,24 @@
-"""A replica that moves to another log directory of its broker: its -future log catches up.
+"""Move a replica to another log directory of its broker: its -future log catches up.
 
 ```
  AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is created in the other directory
-   each step  1 it ends before the log begins ──────> restarted at the log's start
-              2 it has diverged from the log ───────> truncated where they diverge (REPL-4)
-              3 it is longer, without epochs ───────> truncated to the log's end
-              4 it is shorter ──────────────────────> the next records are copied; its end
-                                                      rises where no records come next
-              5 it has all ─────────────────────────> takes the log's place; the old one is deleted
+   each step  1 future ends before the log begins ──> restart it at the log start offset
+              2 future has diverged from the log ───> truncate it to the divergence (REPL-4)
+              3 future is longer, without epochs ───> truncate it to the log end offset
+              4 future is shorter ──────────────────> copy the next records; raise its end
+                                                      if no records follow
+              5 future is complete ─────────────────> it replaces the log, which is deleted
 ```
 
-The log is still written meanwhile, by its leader or its producers; the last step is one without
-an event between the comparison and the exchange. It copies the state that no batch has: the log
-start, the epoch of a leader that has written nothing yet or without records left, producers
-whose records are deleted. A broker that dies meanwhile continues with the files that it finds.
+The log is still appended to during the move. In the last step no event comes between the comparison
+and the replacement. That step copies the state that is in no batch: the log start offset, leader
+epochs without records, producers whose records are deleted. After a crash the broker continues with
+the files that it finds.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
-Differs: the logs are compared at each step, so that no truncation has to be reported. Kafka's new
-log lacks epochs without records: a leader then answers followers of its epoch with
-OFFSET_OUT_OF_RANGE, again and again, until the next record.
+Differs: the logs are compared at each step, so that a truncation of the log needs no notification.
+Kafka's new log lacks epochs without records: a leader then answers followers in its epoch with
+OFFSET_OUT_OF_RANGE until the next record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from engine.replication.partition_types import EpochEnd, FetchSpec
 
 
 class CopyFrom(NamedTuple):
-    """Copy the records from an offset on."""
+    """Copy the records from `offset` on."""
 
     offset: int
 
@@ -57,7 +57,7 @@ MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo
 def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
     """Return the next step of a move between log directories. Pure.
 
-    `parted` is where the future log diverges from the current one, None if it does not.
+    `parted` is where the future log diverges from the current log, None if it does not diverge.
     """
     if future.log_end_offset < log.log_start_offset:
         return RestartAt(log.log_start_offset)
@@ -71,14 +71,14 @@ def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) 
 
 
 class DirectoryMove:
-    """One partition that is being moved; the errors are those of the two logs."""
+    """The move of one partition; its methods raise the errors of the two logs."""
 
     def __init__(self, partition: Partition, future: LocalLog) -> None:
         self.partition = partition
         self.future = future
 
     def step(self, max_bytes: int, now_ms: int) -> int | None:
-        """Do the next step and return how many bytes were copied, None when there are no more."""
+        """Do the next step; return the number of copied bytes, None once the log is replaced."""
         future = self.future
         match self._next():
             case CopyFrom(offset):
@@ -107,12 +107,12 @@ class DirectoryMove:
             try:
                 parted = self.partition.find_divergence(spec)
             except OffsetOutOfRange:
-                # Nothing that it knows is known there.
+                # The log has none of the future log's epochs.
                 return RestartAt(log.log_start_offset)
         return move_step(log, future, parted)
 
     def _copy(self, offset: int, max_bytes: int, now_ms: int) -> int:
-        """Copy records from an offset on to the future log; return the copied bytes."""
+        """Copy records from `offset` on to the future log; return the number of copied bytes."""
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
         try:
@@ -120,7 +120,7 @@ class DirectoryMove:
         finally:
             records.release()
         if not content:
-            # The records were cleaned away, and those that superseded them were truncated.
+            # The records were compacted away, and the records that superseded them were truncated.
             future.raise_end(log.log_end_offset, now_ms)
             future.epochs.take_over(log.epochs)
             return 0
@@ -132,7 +132,7 @@ class DirectoryMove:
         return len(content)
 
     def _close_gaps(self) -> None:
-        """Set start offsets of leader epochs that the future log cannot know from the current log.
+        """Set start offsets of the future log's epochs that only the current log knows.
 
         Compaction removed the first batches of those epochs, so that the copied batches show a
         start offset that is too high.

@@ -1,6 +1,6 @@
-"""Performs effects: completes the operations that wait for them, and calls the ports for others.
+"""Perform the effects of partitions: complete delayed operations and call the broker's ports.
 
-Effects are performed in the order they came, those of nested calls after those before.
+Effects are performed in the order of the calls; effects of nested calls follow the earlier ones.
 
 Source: HW-14, D1, D22.
 """
@@ -37,18 +37,20 @@ class EffectPerformer:
         delayed: DelayedOperations,
         ports: ReplicaManagerPorts,
     ) -> None:
-        """`ports` perform what goes beyond the partitions, as fetching and ISR proposals."""
+        """Create it.
+
+        `ports` perform effects outside of partitions, such as fetching and ISR proposals.
+        """
         self._partitions = partitions
         self._delayed = delayed
         self._ports = ports
-        #: Effects that were caused by effects; performed in order after them.
+        #: Effects that are not performed yet, in order.
         self._effects: deque[Effect] = deque()
-        #: Whether effects are being performed further up the stack, which then performs new ones
-        #: too.
+        #: Whether a caller further up the stack is performing effects; it also performs new ones.
         self._is_performing = False
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        """Perform effects in order: complete the promises they name, and call the ports.
+        """Perform effects in order: complete delayed operations and call the ports.
 
         A callback of a promise may call `perform` again: the effects of that nested call are queued
         and performed after the present ones, so that the order stays that of the decisions.
@@ -67,19 +69,20 @@ class EffectPerformer:
             self._is_performing = False
 
     def _perform_one(self, effect: Effect) -> None:
-        """Perform one effect: complete delayed operations, or pass it to the port that does it."""
+        """Perform one effect: check delayed operations, or call the port for it."""
         delayed, ports = self._delayed, self._ports
         match effect:
             case LogEndMoved():
                 delayed.check_fetches(effect.topic_partition)
             case HighWatermarkMoved():
-                # Anything that waits on the partition may be complete.
+                # Each kind of delayed operation on the partition may be complete.
                 delayed.check_all(effect.topic_partition)
             case RoleChanged():
                 delayed.check_all(effect.topic_partition)
                 ports.moving.resume(effect.topic_partition)
             case LogStartMoved():
-                # The task of the log manager writes it down; an earlier deletion may be complete.
+                # The log manager's task writes the checkpoint; a DeleteRecords before may be
+                # complete.
                 delayed.check_deletes(effect.topic_partition)
                 delayed.check_fetches(effect.topic_partition)
             case ProposeIsr():

@@ -1,4 +1,4 @@
-"""The effects that a change of a partition requests from the replica manager. Source: D1."""
+"""The effects of partition changes, which the replica manager performs. Source: D1."""
 
 from __future__ import annotations
 
@@ -8,38 +8,41 @@ from engine.model import TopicPartition
 
 
 class LogEndMoved(NamedTuple):
-    """A leader's log has more, its watermark stood still: followers' fetches may be complete."""
+    """A leader's log end offset rose, its high watermark did not: follower fetches may complete."""
 
     topic_partition: TopicPartition
     log_end_offset: int
 
 
 class HighWatermarkMoved(NamedTuple):
-    """More is committed: everything that waits on the partition may be complete (HW-14)."""
+    """The high watermark rose: each delayed operation on the partition may complete (HW-14)."""
 
     topic_partition: TopicPartition
     high_watermark: int
 
 
 class LogStartMoved(NamedTuple):
-    """Records below the offset are not readable any more."""
+    """The log start offset rose: records below it cannot be read any more."""
 
     topic_partition: TopicPartition
     log_start_offset: int
 
 
 class RoleChanged(NamedTuple):
-    """The partition has another leader or epoch: delayed operations on the old one complete."""
+    """The partition's leader or leader epoch changed.
+
+    Delayed operations of the old one complete.
+    """
 
     topic_partition: TopicPartition
     leader_epoch: int
 
 
 class ProposeIsr(NamedTuple):
-    """Request a change of the in-sync set from the controller, fenced by both epochs (ISR-6).
+    """Request a change of the ISR from the controller, fenced by both epochs (ISR-6).
 
-    `topic_id` is that of the replica, None if it has none: a topic of the same name that came
-    later may have the same epochs.
+    `topic_id` is the id of the replica's topic, None if it has none: a topic created later with the
+    same name may have the same epochs.
     """
 
     topic_partition: TopicPartition
@@ -50,7 +53,7 @@ class ProposeIsr(NamedTuple):
 
 
 class FetchFrom(NamedTuple):
-    """Fetch from the leader, after truncation by epochs (PART-3, REPL-2)."""
+    """Start to fetch from a leader, after truncation by epochs (PART-3, REPL-2)."""
 
     topic_partition: TopicPartition
     leader_id: int
@@ -58,7 +61,7 @@ class FetchFrom(NamedTuple):
 
 
 class StopFetching(NamedTuple):
-    """Fetch no more: this broker leads (PART-3)."""
+    """Stop fetching: this broker leads the partition (PART-3)."""
 
     topic_partition: TopicPartition
 

@@ -1,4 +1,4 @@
-"""The errors of a partition, and Kafka's code for each.
+"""The exceptions about partitions, with Kafka's error codes.
 
 Source: Kafka's Errors.
 """
@@ -36,7 +36,7 @@ class UnknownTopicOrPartition(ApiError):
 
 
 class NotLeaderOrFollower(ApiError):
-    """The broker does not lead the partition, or does not know the requesting replica."""
+    """The broker does not lead the partition, or the requesting replica is not assigned."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(NOT_LEADER_OR_FOLLOWER, f"{topic_partition}: {reason}")
@@ -44,7 +44,7 @@ class NotLeaderOrFollower(ApiError):
 
 
 class RequestTimedOut(ApiError):
-    """The replicas did not have the records in time; they may still get them."""
+    """The in-sync replicas did not have the records in time; they may still get them."""
 
     def __init__(self, topic_partition: TopicPartition, required_offset: int) -> None:
         super().__init__(
@@ -56,7 +56,7 @@ class RequestTimedOut(ApiError):
 
 
 class InvalidTopic(ApiError):
-    """A client wrote to a topic that only coordinators write to."""
+    """A client wrote to an internal topic."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(INVALID_TOPIC_EXCEPTION, f"{topic} is internal")
@@ -64,7 +64,7 @@ class InvalidTopic(ApiError):
 
 
 class NotEnoughReplicas(ApiError):
-    """The in-sync set is smaller than `min.insync.replicas`: a write with acks=all is refused."""
+    """The ISR is smaller than `min.insync.replicas`: a write with acks=all is refused."""
 
     def __init__(
         self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int
@@ -80,7 +80,7 @@ class NotEnoughReplicas(ApiError):
 
 
 class NotEnoughReplicasAfterAppend(ApiError):
-    """The in-sync set became too small after the records were written."""
+    """The ISR became smaller than `min.insync.replicas` after the records were written."""
 
     def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
         """`min_isr_count` is min.insync.replicas, at most the number of assigned replicas."""
@@ -94,7 +94,7 @@ class NotEnoughReplicasAfterAppend(ApiError):
 
 
 class InvalidRequiredAcks(ApiError):
-    """A producer requested acks that are none of −1, 0 and 1."""
+    """A producer sent acks other than −1, 0 and 1."""
 
     def __init__(self, required_acks: int) -> None:
         super().__init__(INVALID_REQUIRED_ACKS, f"acks={required_acks}")
@@ -102,7 +102,7 @@ class InvalidRequiredAcks(ApiError):
 
 
 class PolicyViolation(ApiError):
-    """Records are to be deleted where only compaction removes any."""
+    """DeleteRecords for a topic without `delete` in cleanup.policy."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         super().__init__(
@@ -112,7 +112,7 @@ class PolicyViolation(ApiError):
 
 
 class ReadOnlyLog(ApiError):
-    """A broker that serves copied logs takes no records."""
+    """A produce to a broker that serves copied logs read-only."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         super().__init__(
@@ -124,7 +124,7 @@ class ReadOnlyLog(ApiError):
 
 
 class ReplicaStorageFailed(ApiError):
-    """The log's files cannot be used."""
+    """The files of the log cannot be read or written."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(KAFKA_STORAGE_ERROR, f"{topic_partition}: {reason}")
@@ -132,10 +132,10 @@ class ReplicaStorageFailed(ApiError):
 
 
 class InconsistentTopicId(ApiError):
-    """A log belongs to another topic of the same name. Source: REPL-10."""
+    """The log belongs to a topic of the same name with another id. Source: REPL-10."""
 
     def __init__(self, topic_partition: TopicPartition, logged: str, expected: str) -> None:
-        """Both topic ids are texts."""
+        """Create the error; both topic ids are strings."""
         super().__init__(
             INCONSISTENT_TOPIC_ID,
             f"the log of {topic_partition} is of the topic {logged}, not of {expected}",
@@ -146,7 +146,7 @@ class InconsistentTopicId(ApiError):
 
 
 class ReplicaRecordsCorrupt(ApiError):
-    """The log has bytes that are no records at the reader's offset."""
+    """The log is corrupt at the reader's offset."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
         super().__init__(CORRUPT_MESSAGE, f"{topic_partition}: {reason}")
@@ -154,7 +154,7 @@ class ReplicaRecordsCorrupt(ApiError):
 
 
 class FencedLeaderEpoch(ApiError):
-    """The client knows an older leader epoch than this broker does."""
+    """The client's leader epoch is older than this broker's."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
         """`requested` is the client's epoch, `current` this broker's."""
@@ -168,7 +168,7 @@ class FencedLeaderEpoch(ApiError):
 
 
 class UnknownLeaderEpoch(ApiError):
-    """The client knows a newer leader epoch than this broker does."""
+    """The client's leader epoch is newer than this broker's."""
 
     def __init__(
         self, topic_partition: TopicPartition, requested: int | None, current: int
@@ -186,9 +186,10 @@ class UnknownLeaderEpoch(ApiError):
 def not_assigned(
     partition: TopicPartition, replica_id: int, requested_epoch: int | None, leader_epoch: int
 ) -> ApiError:
-    """Return the error for a replica that a leader does not know.
+    """Return the error for a fetch of a replica that is not assigned at the leader.
 
-    One that names an epoch may know of an assignment that has not come here yet: it retries.
+    A request with a leader epoch gets UNKNOWN_LEADER_EPOCH and retries: it may know an assignment
+    that has not reached this broker yet.
     """
     if requested_epoch is not None:
         return UnknownLeaderEpoch(partition, requested_epoch, leader_epoch)
@@ -196,7 +197,7 @@ def not_assigned(
 
 
 class OffsetNotAvailable(ApiError):
-    """A new leader's watermark has not reached the start of its epoch yet (HW-15)."""
+    """A new leader's high watermark has not reached the start of its epoch yet (HW-15)."""
 
     def __init__(
         self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
@@ -212,7 +213,10 @@ class OffsetNotAvailable(ApiError):
 
 
 def answer_to(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
-    """Return the error for the client: an ApiError as it is, a StorageError as Kafka's own code."""
+    """Return the error for a client.
+
+    An ApiError unchanged, a StorageError with Kafka's code for it.
+    """
     if isinstance(error, ApiError):
         return error
     if isinstance(error, CorruptRecord):

@@ -1,4 +1,4 @@
-"""Append a leader's batches to a follower's log, also where the log starts inside a batch."""
+"""Append a leader's batches to a follower's log, also to a log that starts inside a batch."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ def append_fetched(
 ) -> AppendInfo:
     """Append the batches that a leader sent to a follower's log; raises the errors of the log.
 
-    Batches of an epoch later than `leader_epoch` are left out: the follower must not take records
-    of a leader that it does not follow yet. By default no batch is left out.
+    Batches of an epoch later than `leader_epoch` are skipped: the follower must not take records
+    of a leader that it does not follow yet. By default no batch is skipped.
 
     Raises CorruptMessage if no batch could be appended: a leader always sends its first batch
-    whole, so a first batch that exceeds the received bytes has a damaged length.
+    completely, so a first batch that exceeds the received bytes has a damaged length.
 
     DeleteRecords may have put the leader's log start offset inside a batch. A follower that starts
-    there gets the whole batch: its empty log then begins with that batch, and keeps the leader's
+    there gets the complete batch: its empty log then begins with that batch, and keeps the leader's
     log start offset.
 
     Source: Kafka's Partition.appendRecordsToFollowerOrFutureReplica.
-    Differs: where no batch is whole, Kafka appends nothing, without an error, and fetches again.
+    Differs: if no batch is complete, Kafka appends nothing, without an error, and fetches again.
     """
     end_offset = log.log_end_offset
     info = _append(log, batches, now_ms, leader_epoch)
@@ -34,14 +34,17 @@ def append_fetched(
 
 
 def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) -> AppendInfo:
-    """Append batches; an empty log may restart inside the first batch, at its base offset."""
+    """Append batches.
+
+    Restart an empty log that starts inside the first batch at its base offset.
+    """
     try:
         return log.append_as_follower(batches, now_ms, leader_epoch)
     except UnexpectedAppendOffset as error:
         first, start, end = error.first_offset, log.log_start_offset, log.log_end_offset
         if start != end or not 0 <= first < end <= error.last_offset:
             raise
-        # All of it is checked first: a refusal leaves the log as it is.
+        # All batches are checked first: an error leaves the log unchanged.
         replica_chunks(
             batches,
             log_end_offset=first,

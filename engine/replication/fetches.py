@@ -1,10 +1,10 @@
-"""Fetches of the partitions of one broker.
+"""Fetch records from the partitions of one broker.
 
 ```
  fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ─────────────> results
                                  └─ DelayedFetch ─ append, watermark, deadline ─> read again ─> kept
- wait_fast ─ one partition that a consumer has read to its end ─> the same
- large ─ read some ─ turn ─ read some … ─ the same
+ wait_fast ─ a consumer at the end of one partition ─ the same
+ large ─ some partitions ─ next turn ─ some partitions … ─ the same
 ```
 
 Source: FET-2, FET-3, PUR-5, PUR-7, PUR-9; Kafka's ReplicaManager.fetchMessages.
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Fetches:
-    """Fetches of one broker's partitions."""
+    """Serves the fetches of one broker."""
 
     def __init__(
         self, access: PartitionAccess, reader: PartitionReader, leader_quota: ReplicationQuota
@@ -53,11 +53,11 @@ class Fetches:
         #: Watched keys of waiting DeleteRecords, which followers' fetches may complete.
         self._delete_keys = delayed.deletes.watched_keys
         self._reader = reader
-        #: What parked fetches of followers need of this broker.
+        #: The parts of this broker that parked fetches of followers use.
         self._leader_side = LeaderSide(
             self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
         )
-        #: Fetches of very many partitions, which are read in shares of the loop's turns.
+        #: Fetches of very many partitions, which are read over several turns of the loop.
         self.large = LargeFetches(access, reader)
 
     def fetch(
@@ -69,10 +69,10 @@ class Fetches:
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in the given order; complete with `min_bytes` or at the deadline.
 
-        The fetch completes without waiting for an error, a diverging log, or no partition at all
-        (PUR-9). A follower's fetch offset is noted, and may complete delayed produces (PUR-7). A
-        fetch that has to wait is parked by `park` if that is given. `session` is the follower's
-        fetch session: partitions with no change to report are left out of the result.
+        The fetch completes at once with an error, a diverging log, or without partitions (PUR-9). A
+        follower's fetch offsets are recorded, which may complete delayed produces (PUR-7). `park`,
+        if given, creates the operation of a fetch that has to wait. `session` is the follower's
+        fetch session: partitions without a change are left out of the result.
         """
         effects: list[Effect] = []
         results = self._reader.read(params, specs, effects, session=session)
@@ -88,7 +88,8 @@ class Fetches:
             operation = self._delayed_fetch(params, specs, results, park)
             release_results(results)
             fetched = operation.promise
-            # Checked a single time: nothing runs meanwhile, and a check leads to nothing.
+            # The condition is checked only once: nothing runs in between, and the check has no
+            # effects.
             if (
                 operation.has_news_of(key for key, _ in results)
                 if isinstance(operation, ParkedFetch)
@@ -112,7 +113,7 @@ class Fetches:
         results: FetchResults,
         park: Park | None,
     ) -> DelayedFetch | ParkedFetch:
-        """Return the operation that waits in purgatory until a response is due."""
+        """Return the delayed operation of a fetch that has to wait."""
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:
             return park(deadline_ms, params, [key for key, _ in specs], self._leader_side)
@@ -126,10 +127,10 @@ class Fetches:
     def _taken_by(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Note the offset that a follower with a parked fetch has reached."""
+        """Record the fetch offset that a follower with a parked fetch has reached."""
         effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
         if effects is None:
-            # The response to the whole fetch has the reason.
+            # The response of the fetch has the error.
             self._end(fetch)
             return
         self._perform(effects)
@@ -137,7 +138,7 @@ class Fetches:
             self._check_deletes(topic_partition)
 
     def _end(self, fetch: ParkedFetch) -> None:
-        """Respond to a parked fetch, unless it has been completed before."""
+        """Complete a parked fetch and respond, unless it is completed."""
         if fetch.force_complete():
             self._keep(fetch)
 
@@ -150,7 +151,7 @@ class Fetches:
     ) -> Promise[T]:
         """Park the fetch of a consumer that has read one partition to its end.
 
-        The promise is kept with the result of `read` when the wait is over.
+        The promise is kept with the result of `read` on completion.
         """
         operation = FastDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
         self._watch(operation, (waiting.topic_partition,))

@@ -1,9 +1,9 @@
-"""The two transports between a leader and its followers: calls in a process, and frames.
+"""The two encoders for a follower's parked fetch: calls in one process, frames between processes.
 
 | | local | remote |
 |---|---|---|
-| records come | with each turn, partition by partition | one response to one request |
-| other news | at the end of the fetch | with the records, so that alone it ends the fetch |
+| records are sent | in each turn of the loop, for each partition | in one response to one request |
+| other changes | when the fetch ends | in the response; without records they end the fetch |
 
 Source: D12, D27.
 """
@@ -22,39 +22,39 @@ from engine.replication.parked_fetch import FollowerEncoder, LeaderSide, Park, P
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 
-#: Takes a response for a spec, on a separate turn, and notifies the encoder of its result.
+#: Passes a response to the follower on a separate turn; it calls `took` of the encoder afterwards.
 Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, PartitionResponse], None]"
-#: Answers a session's request with records of one partition; with nothing done, False if the
-#: session is another by now, and a StorageError where the records cannot be read.
+#: Sends a response with records of one partition. Returns False, with nothing done, if the session
+#: has been replaced; raises StorageError if the records cannot be read.
 Respond: TypeAlias = "Callable[[Partition, bytes | FetchSlice], bool]"
 
 
 class LocalEncoder(FollowerEncoder):
-    """Encoder of a follower in the same process, which gets a response in each turn of the loop."""
+    """The encoder for a follower in the same process, which gets records in each loop turn."""
 
     __slots__ = ("_fetch", "_give", "_given")
 
     is_requested = True
 
     def __init__(self, give: Give) -> None:
-        """`give` passes records to the follower's fetcher."""
+        """Create the encoder; `give` passes records to the follower's fetcher."""
         self._give = give
-        #: The parked fetch to which records were given last; None before.
+        #: The parked fetch that sent records last; None before the first ones.
         self._fetch: ParkedFetch | None = None
         #: Partitions whose records the follower has not appended yet.
         self._given: set[TopicPartition] = set()
 
     @property
     def is_over(self) -> bool:
-        """Return whether the fetch takes no positions any more."""
+        """Return whether `took` is ignored: no records were sent, or the encoder was dropped."""
         return self._fetch is None
 
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether the follower has nothing of a partition on its way."""
+        """Return whether the follower has appended all records of the partition that it got."""
         return key not in self._given
 
     def hold(self, key: TopicPartition) -> None:
-        """Do nothing: the end of the fetch finds it."""
+        """Do nothing: changes without records are sent when the fetch ends."""
 
     def send(
         self,
@@ -63,7 +63,7 @@ class LocalEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Pass records, high watermark and log start offset to a follower in this process."""
+        """Pass records, high watermark and log start offset to the follower; return True."""
         if not isinstance(records, bytes):
             region, records = records, records.read()
             region.release()
@@ -82,11 +82,11 @@ class LocalEncoder(FollowerEncoder):
         del self._give
 
     def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
-        """Note that the follower appended its records.
+        """Process that the follower appended the records it got.
 
-        `following` is its next fetch of the partition. `following` is None if the append failed:
-        the parked fetch ends, so that the follower's next request reports its true position. A
-        fetch that has completed already is left alone.
+        `following` is its next fetch of the partition, None if the append failed: then the parked
+        fetch ends, so that the follower's next request has its true position. Does nothing after
+        `drop`.
         """
         fetch = self._fetch
         if fetch is None:
@@ -94,19 +94,19 @@ class LocalEncoder(FollowerEncoder):
         self._given.discard(key)
         position, leader = fetch.positions[key], fetch.leader
         if following is None:
-            # The follower may have passed over the offsets that came with the records.
+            # The follower may not have applied the offsets that came with the records.
             position.note_offsets(-1, -1)
             leader.end(fetch)
             return
         position.spec = following
         leader.took(fetch, key, following)
-        # There may be more for it by now.
+        # More records may have been appended meanwhile.
         if not fetch.is_completed and fetch.can_complete_after(key):
             leader.end(fetch)
 
 
 def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
-    """Return the factory of a fetch whose follower takes responses by `give`."""
+    """Return a factory of parked fetches whose follower gets records by `give`."""
 
     def park(
         deadline_ms: int,
@@ -121,37 +121,38 @@ def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) 
 
 
 class RemoteEncoder(FollowerEncoder):
-    """The encoder for a follower of another process: responds, and its session requests again.
+    """The encoder for a follower in another process: it responds, and the session requests again.
 
     ```
-     waits ─── check: records of one partition ────> answered ─ request: that one moved ───> waits
-       └──────── all else, the deadline ────> over <──────────────── (other news meanwhile) ───┘
-                      answered ── the deadline ──> over, and nothing is read: no request
+     waits ─── check: records of one partition ────> answered ─ request for that partition ─> waits
+       └──── all other changes, deadline ───> over <─────── (other partitions changed) ─────────┘
+                      answered ── the deadline ──> over, without a read: there is no request
     ```
 
-    A session is sent all news at once: where other partitions have moved too, it is over.
+    The response of a session has all changes at once: if other partitions have changed too, the
+    fetch ends.
     """
 
     __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
 
     def __init__(self, respond: Respond) -> None:
-        """`respond` sends the response with one partition's records."""
+        """Create the encoder; `respond` sends a response with one partition's records."""
         self._respond = respond
-        #: Whether the follower has sent a request that has no response.
+        #: Whether a request of the follower has no response yet.
         self.is_requested = True
-        #: Partitions that may have other news than records; below, those with an event between two
-        #: requests.
+        #: `_moved`: partitions that may have changes other than records. `_unseen`: partitions with
+        #: an event between two requests.
         self._moved: set[TopicPartition] = set()
         self._unseen: set[TopicPartition] = set()
 
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether there is a request to answer."""
+        """Return whether a request waits for a response; otherwise record the event of `key`."""
         if not self.is_requested:
             self._unseen.add(key)
         return self.is_requested
 
     def hold(self, key: TopicPartition) -> None:
-        """Let no other partition be sent before this one."""
+        """Record a change of `key` without records: no other partition may be sent alone."""
         self._moved.add(key)
 
     def send(
@@ -161,7 +162,7 @@ class RemoteEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Answer the request, if the response has all news."""
+        """Respond with one partition's records; return False if another partition has changes."""
         moved = self._moved
         moved.discard(partition.topic_partition)
         if moved:
@@ -182,18 +183,21 @@ class RemoteEncoder(FollowerEncoder):
         del self._respond
 
     def accepts_request(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
-        """Return whether the session's next request may be of this partition alone."""
+        """Return whether the session's next request may be about this partition only."""
         return not self.is_requested and fetch.holds(key)
 
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
-        """Take the session's next request: the follower has all records below its position now."""
+        """Process the session's next request.
+
+        The follower has all records below its fetch offset.
+        """
         self.is_requested = True
         unseen, self._unseen = self._unseen, set()
         following, leader = fetch.positions[key].spec, fetch.leader
         if following.fetch_offset != leader.partitions[key].log.log_end_offset:
             unseen.add(key)
         self._moved |= unseen
-        # The response has the state as it was when it was read, before the follower is noted.
+        # The response must have the state from before the follower's offset is recorded.
         for changed in unseen:
             if self.is_requested and fetch.can_complete_after(changed):
                 leader.end(fetch)

@@ -1,4 +1,4 @@
-"""The partitions that have a replica on this broker, and those whose log directory has failed.
+"""The partitions with a replica on this broker, online or on a failed log directory.
 
 Source: LOG-10; Kafka's HostedPartition, ReplicaManager.getPartitionOrError.
 """
@@ -23,9 +23,9 @@ from engine.replication.topic_counts import BrokerTopicCounts
 
 
 class HostedPartitions:
-    """One broker's partitions; `is_known` returns whether some broker has one."""
+    """The partitions of one broker."""
 
-    #: The topics that clients may neither write to nor delete from.
+    #: Topics to which clients may not write, and whose records they may not delete.
     refused_to_clients: Final = INTERNAL_TOPICS
 
     def __init__(
@@ -33,7 +33,11 @@ class HostedPartitions:
         is_known: Callable[[TopicPartition], bool],
         on_log_dir_offline: Callable[[LogDirOffline], None],
     ) -> None:
-        """`on_log_dir_offline` is called with the failure of a partition's log directory."""
+        """Create it without partitions.
+
+        `is_known` returns True if any broker has a partition. `on_log_dir_offline` is called with
+        the failure of a partition's log directory.
+        """
         self._is_known = is_known
         self._on_log_dir_offline = on_log_dir_offline
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -44,39 +48,39 @@ class HostedPartitions:
 
     @property
     def partitions(self) -> Mapping[TopicPartition, Partition]:
-        """Return the partitions that can be used, as they are at any time."""
+        """Return a view of the online partitions."""
         return self._partitions
 
     def add(self, partition: Partition) -> None:
-        """Add a partition, which is online from now on even if its log directory had failed."""
+        """Add a partition, which is online from now on."""
         self._offline.discard(partition.topic_partition)
         partition.counts = self.topic_counts.of(partition.topic_partition.topic)
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Remove a partition."""
+        """Remove a partition; return it, or None if it is not online."""
         self._offline.discard(topic_partition)
         return self._partitions.pop(topic_partition, None)
 
     def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Note that the directory of a replica has failed, until `add`."""
+        """Mark a partition of a failed log directory as offline, until `add` or `remove`."""
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the directory of a replica has failed."""
+        """Return whether the log directory of a partition has failed."""
         return topic_partition in self._offline
 
     @property
     def offline_count(self) -> int:
-        """Return how many replicas are on directories that have failed."""
+        """Return the number of partitions on failed log directories."""
         return len(self._offline)
 
     def find(self, topic_partition: TopicPartition) -> Partition:
-        """Return a partition.
+        """Return an online partition.
 
-        Errors: ReplicaStorageFailed; NotLeaderOrFollower if another broker has it, so that clients
-        refresh their metadata; UnknownTopicOrPartition.
+        Raises ReplicaStorageFailed for an offline one; NotLeaderOrFollower if only another broker
+        has it, so that clients refresh their metadata; else UnknownTopicOrPartition.
         """
         partition = self._partitions.get(topic_partition)
         if partition is not None:
@@ -90,7 +94,7 @@ class HostedPartitions:
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return a failure's error for the client; a directory's is reported to the broker, too."""
+        """Return the error for the client; report a failed log directory to the broker."""
         if isinstance(failure, LogDirOffline):
             self._on_log_dir_offline(failure)
         return answer_to(topic_partition, failure)

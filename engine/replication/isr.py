@@ -1,19 +1,19 @@
-"""The in-sync set: its members, and the rules for leaving and joining it; plain values.
+"""The in-sync replicas (ISR): committed and proposed set, and the rules of changes; plain values.
 
 ```
             propose grow {1,2}+3            committed by the controller
 committed ───────────────────────> pending ─────────────────────────────> committed
-{1,2}       propose shrink {1,2}-2    │      refused: the set before
+{1,2}       propose shrink {1,2}-2    │      refused: the former set
     ^──────────────────────────────────┘
 
- pending      isr (acks=-1 may append)   maximal_isr (holds the watermark)
+ pending      isr (min.insync.replicas)  maximal_isr (bounds the high watermark)
  grow 3       {1,2}                      {1,2,3}
  shrink 2     {1}                        {1,2}
 ```
 
 While a change is pending no other is proposed.
 Source: ISR-1 … ISR-6, HW-16, HW-17; KIP-497; Kafka's PartitionState and Replica.
-Differs: times are those of the monotonic clock, so a step of the wall clock shrinks no set.
+Differs: times are of the monotonic clock, so that a step of the wall clock does not shrink the ISR.
 """
 
 from __future__ import annotations
@@ -34,33 +34,35 @@ from engine.kafka_errors import (
 )
 from engine.model import new_tuple
 
-#: The end of a follower that has not fetched from this leader yet.
+#: The log end offset of a follower that has not fetched from this leader yet.
 UNKNOWN_OFFSET = -1
-#: Before any time of the clock: a follower that was never caught up.
+#: A time before all times of the clock, for a follower that was never caught up.
 NEVER_MS = -(1 << 62)
 
 
 class InSyncSet(NamedTuple):
-    """The committed in-sync set, and the proposed one while the controller has not decided."""
+    """The committed ISR, and the proposed one until the controller has responded."""
 
     committed: tuple[int, ...]
     pending: tuple[int, ...] | None = None
 
     @property
     def is_in_flight(self) -> bool:
-        """Return whether a change waits for the controller."""
+        """Return whether a proposal waits for the controller."""
         return self.pending is not None
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """Return the smaller set, which decides whether acks=-1 is taken."""
+        """Return the smaller of the two sets, which is compared with min.insync.replicas."""
         if self.pending is None or len(self.pending) > len(self.committed):
             return self.committed
         return self.pending
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
-        """Return the larger set, which holds the watermark: the controller may know it already.
+        """Return the larger of the two sets, which bounds the high watermark.
+
+        The controller may have committed the proposal already.
 
         Source: R4.
         """
@@ -69,23 +71,23 @@ class InSyncSet(NamedTuple):
         return self.pending
 
     def growing(self, replica_id: int) -> InSyncSet:
-        """Return this set with one more proposed."""
+        """Return this set with a proposal that adds `replica_id`."""
         return InSyncSet(self.committed, (*self.committed, replica_id))
 
     def shrinking(self, replica_ids: Iterable[int]) -> InSyncSet:
-        """Return this set with some fewer proposed."""
+        """Return this set with a proposal that removes `replica_ids`."""
         gone = frozenset(replica_ids)
         return InSyncSet(self.committed, tuple(id_ for id_ in self.committed if id_ not in gone))
 
     def rejected(self) -> InSyncSet:
-        """Return the committed set alone."""
+        """Return the committed set without a proposal."""
         return InSyncSet(self.committed)
 
 
 class FollowerProgress(NamedTuple):
-    """A leader's state of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch.
+    """A leader's state of one follower (HW-16); times are monotonic.
 
-    Source: HW-9.
+    The ends are UNKNOWN_OFFSET before the follower's first fetch from this leader. Source: HW-9.
     """
 
     log_end_offset: int = UNKNOWN_OFFSET
@@ -117,10 +119,11 @@ class FollowerProgress(NamedTuple):
     def at_new_epoch(
         self, *, knows_nobody: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
-        """Return the progress as a new leader epoch starts; only the leader before keeps ends.
+        """Return the progress at the start of a new leader epoch.
 
-        A member of the set has its full time from now on; another must fetch first.
-        Source: Replica.resetReplicaState.
+        An ISR member gets the full lag time from now on; any other follower must fetch first.
+        `knows_nobody` is True for a leader that did not lead in the epoch before: the ends are
+        unknown. Source: Replica.resetReplicaState.
         """
         seen_ms = now_ms if is_in_sync else NEVER_MS
         if knows_nobody:
@@ -130,9 +133,9 @@ class FollowerProgress(NamedTuple):
         )
 
     def is_caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
-        """Return True if the follower has all records, or had within `lag_ms_max` (ISR-3).
+        """Return True if the follower has all records, or had all within the last `lag_ms_max`.
 
-        Source: ISR-4.
+        Source: ISR-3, ISR-4.
         """
         return (
             self.log_end_offset == leader_log_end_offset
@@ -146,7 +149,7 @@ def followers_of(
     isr: Iterable[int],
     known: Mapping[int, FollowerProgress],
 ) -> dict[int, FollowerProgress]:
-    """Return the followers that a leader tracks, with their progress from `known` if there is any.
+    """Return the followers that a leader tracks; their progress is taken from `known` if present.
 
     Differs: ISR members that a reassignment has removed from the assigned replicas are tracked too.
     They may still be elected until they leave the ISR, so the high watermark has to wait for them.
@@ -166,7 +169,7 @@ def out_of_sync_replicas(
     now_ms: int,
     lag_ms_max: int,
 ) -> tuple[int, ...]:
-    """Return the members to drop, none while a change is pending. Source: ISR-3, ISR-6."""
+    """Return the ISR members to remove; none while a proposal is pending. Source: ISR-3, ISR-6."""
     if in_sync.is_in_flight:
         return ()
     return tuple(
@@ -186,7 +189,7 @@ def out_of_sync_replicas(
 def is_held(
     in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
 ) -> bool:
-    """Return True if an ISR member's end keeps the high watermark where it is (HW-7)."""
+    """Return True if the log end offset of an ISR member is not above the high watermark (HW-7)."""
     for replica_id in in_sync.maximal_isr:
         follower = followers.get(replica_id)
         if follower is not None and follower.log_end_offset <= high_watermark:
@@ -203,7 +206,10 @@ def counted_ends(
     now_ms: int,
     lag_ms_max: int,
 ) -> list[int]:
-    """Return the ends of the followers that count for the watermark (HW-7)."""
+    """Return the log end offsets of the followers that count for the high watermark (HW-7).
+
+    These are the maximal ISR, and live followers that are caught up.
+    """
     maximal_isr = in_sync.maximal_isr
     return [
         follower.log_end_offset
@@ -224,10 +230,10 @@ def may_join(
     high_watermark: int,
     epoch_start_offset: int,
 ) -> bool:
-    """Return whether a follower that fetched may join the set; its broker's life is not checked.
+    """Return whether a follower may join the ISR after a fetch.
 
-    The epoch's start counts too: a new leader's watermark may be below the committed offset.
-    Source: R11, ISR-5.
+    The start offset of the epoch counts too, since a new leader's high watermark may be below the
+    committed offset. Does not check that the follower's broker is live. Source: R11, ISR-5.
     """
     return (
         not in_sync.is_in_flight
@@ -237,7 +243,7 @@ def may_join(
 
 
 class AfterRefusal(Enum):
-    """The leader's reaction to a proposal that the controller refused."""
+    """What a leader does after the controller refused its proposal."""
 
     GO_BACK = "nothing was changed: the committed set holds, another may be proposed"
     AWAIT_ORDERS = "the controller knows more: the proposal stands until its next orders"
@@ -257,7 +263,7 @@ _AFTER = {
 
 
 def after_refusal(error_code: int) -> AfterRefusal:
-    """Return the reaction to an error of the controller.
+    """Return what the leader does after an error code of AlterPartition.
 
     Source: ISR-10; Partition.handleAlterPartitionError.
     """

@@ -1,17 +1,17 @@
-"""Fetches of very many partitions, read a few in each turn of the loop.
+"""Fetches of very many partitions, read over several turns of the loop.
 
 ```
  read some ─ turn ─ read some … ─┬─ enough bytes, an error, no wait ──────────────────> results
-                                 └─ listed under all keys ─ check some ─ turn ─ … ──> waits
-                                      an event of a partition:     check that one │
- results <── read some ─ turn ─ read some … <─── enough bytes, deadline ──────────┘
+                                 └─ watch all keys ─ check some ─ turn ─ check some … > waits
+                                      an event of a partition: check that partition │
+ results <── read some ─ turn ─ read some … <─── enough bytes, deadline ────────────┘
 ```
 
-A fetch is listed before the first check, so that no event between two checks is lost. The read
-slices keep files open: a `Reading` releases them, once, unless a response takes them over.
+A fetch is watched before the first check, so that no event between two checks is lost. The read
+slices keep files open: a `Reading` releases them once, unless a response takes them over.
 
-Source: FET-2, FET-3, PUR-2, PUR-5; Kafka reads the partitions of a fetch one after the other, too,
-while others append.
+Source: FET-2, FET-3, PUR-2, PUR-5; Kafka also reads the partitions of a fetch in sequence while
+other threads append.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 
 
 class LargeDelayedFetch(DelayedFetch):
-    """Waits for the bytes of very many partitions; each event is a check of one of them.
+    """A delayed fetch of very many partitions; each event checks one partition.
 
-    The awaiting code reads by itself when the promise is kept.
+    On completion the promise gets an empty list, and the code that waits for it reads the
+    partitions.
     """
 
     __slots__ = ("_available", "_total_bytes", "_waiting_of", "is_abandoned")
@@ -51,17 +52,17 @@ class LargeDelayedFetch(DelayedFetch):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """`find` and `is_throttled` are those of `DelayedFetch`."""
+        """Create the operation; all arguments are those of `DelayedFetch`."""
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
-        #: Bytes that each checked partition has, and their sum, which is compared with min_bytes.
+        #: Readable bytes of each checked partition, and their sum.
         self._available: dict[TopicPartition, int] = {}
         self._total_bytes = 0
-        #: Whether no request waits for the result any more.
+        #: Whether the fetch was abandoned: no request waits for its result.
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:
-        """Notify that the wait is over."""
+        """Keep the promise with an empty list: the wait is over."""
         promise = self.promise
         self.drop()
         promise.keep([])
@@ -72,7 +73,7 @@ class LargeDelayedFetch(DelayedFetch):
         self._waiting_of, self._available = {}, {}
 
     def abandon(self) -> bool:
-        """End the wait without a response; the waiting code is notified."""
+        """End the wait without a response; return False if the fetch was completed before."""
         self.is_abandoned = not self.is_completed
         if self.force_complete():
             self.keep(lambda _params, _specs: [])
@@ -82,9 +83,7 @@ class LargeDelayedFetch(DelayedFetch):
         """Return True if there are min_bytes, after counting the partition of `key` again.
 
         The bytes of all other partitions are those of the last check: after an append to one
-        partition,
-
-        a fetch of very many partitions is not counted from the beginning.
+        partition, a fetch of very many partitions is not counted from the beginning.
         """
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
@@ -99,41 +98,41 @@ class LargeDelayedFetch(DelayedFetch):
 
 
 class Reading:
-    """The slices that a fetch of very many partitions has read, until its end or its response."""
+    """The slices that a fetch of very many partitions has read up to now."""
 
     __slots__ = ("_all", "_is_over", "results")
 
     def __init__(self, all_readings: dict[Reading, None]) -> None:
-        """Register in `all_readings` until the end."""
+        """Register the reading in `all_readings` until `end` or `hand_over`."""
         self.results: FetchResults = []
-        #: Whether the fetch has ended: slices read later are released.
+        #: Whether `end` or `hand_over` was called.
         self._is_over = False
         self._all = all_readings
         all_readings[self] = None
 
     def is_over(self) -> bool:
-        """Return whether nothing is read, or may be used, any more."""
+        """Return whether the slices may not be used and nothing may be read any more."""
         return self._is_over
 
     def release(self) -> None:
-        """Release the files of the slices; more may be read."""
+        """Release the files of the slices; more partitions may be read."""
         results, self.results = self.results, []
         release_results(results)
 
     def end(self) -> None:
-        """Release the files that no response has taken over; again, this does nothing."""
+        """Release the files, unless a response has taken them over; may be called twice."""
         if not self._is_over:
             self.hand_over()
             release_results(self.results)
 
     def hand_over(self) -> None:
-        """Leave the files to the sender of the response."""
+        """Leave the files to the sender of the response, who must release them."""
         self._is_over = True
         del self._all[self]
 
 
 class LargeFetches:
-    """The fetches of very many partitions of one broker."""
+    """Serves fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
         """Take the parts of the broker's replica manager."""
@@ -141,24 +140,24 @@ class LargeFetches:
         self._find = hosted.find
         self._perform = performer.perform
         self._reader = reader
-        #: Fetches that are being read, so that their files can be closed at the stop.
+        #: Readings that are in use, to release their files at the stop.
         self._readings: dict[Reading, None] = {}
         self._is_stopped = False
 
     @property
     def reading_count(self) -> int:
-        """Count the fetches that have not been answered."""
+        """Return the number of fetches without a response."""
         return len(self._readings)
 
     def begin(self) -> Reading:
-        """Return the holder of a fetch's slices; the caller ends it, or hands it over."""
+        """Return a new reading for a fetch; the caller must call `end` or `hand_over`."""
         reading = Reading(self._readings)
         if self._is_stopped:
             reading.end()
         return reading
 
     def stop(self) -> None:
-        """End all readings."""
+        """End all readings; new ones are over from their begin."""
         self._is_stopped = True
         for reading in tuple(self._readings):
             reading.end()
@@ -173,11 +172,12 @@ class LargeFetches:
         *,
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Read partitions over several turns, as `Fetches.fetch` does, and park if needed.
+        """Read partitions into `reading` over several turns, and wait if needed, as `Fetches.fetch`
+        does.
 
         `topic_ids` are those of the request, empty for topics requested by name. `on_read` is
-        called when only the wait remains. The read ends if the broker stops meanwhile, or the fetch
-        is abandoned.
+        called when only the wait remains. Returns early if the broker stops or the fetch is
+        abandoned.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         await self._read(params, specs, reading, share, topic_ids, is_noting=True)
@@ -207,7 +207,10 @@ class LargeFetches:
         *,
         is_noting: bool,
     ) -> None:
-        """Read the partitions a few per turn; perform the effects if `is_noting`."""
+        """Read the partitions over several turns.
+
+        Record followers and perform effects if `is_noting`.
+        """
         left = RemainingBytes(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
             if share.is_over():
@@ -220,7 +223,7 @@ class LargeFetches:
             if effects is not None:
                 self._perform(effects)
             if is_noting and params.is_from_follower:
-                # Its fetch has its log start offset.
+                # A follower's fetch has its log start offset.
                 for topic_partition, _ in some:
                     self._delayed.check_deletes(topic_partition)
 
@@ -256,7 +259,7 @@ class LargeFetches:
 
 
 def _must_wait(params: FetchParams, results: FetchResults) -> bool:
-    """Return whether there are too few bytes, and no error that waiting cannot resolve."""
+    """Return whether the results have less than `min_bytes`, no error, and a wait is requested."""
     if params.max_wait_ms <= 0 or not results:
         return False
     total_bytes = 0

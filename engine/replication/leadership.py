@@ -1,13 +1,13 @@
-"""The controller's orders: lead, follow, stop; applied one order after the other (PART-4).
+"""Apply LeaderAndIsr and StopReplica of the controller, one request at a time (PART-4).
 
 ```
-LeaderAndIsr   epoch of the controller older than the last one ──> StaleControllerEpoch for all
-               each partition: log opened or made ── leader? ──> become_leader / become_follower
-StopReplica    each partition: fetching ends, delayed operations fail ── delete? ──> log deleted
+LeaderAndIsr   controller epoch older than the last one ───────> StaleControllerEpoch for all
+               each partition: open or create its log ── leader? ─> become_leader / become_follower
+StopReplica    each partition: stop fetching, complete delayed operations ── delete? ─> delete log
 ```
 
-A partition with an older leader epoch than ours is skipped, and only it. A failing directory is an
-error of its partitions alone.
+Only the partitions with an older leader epoch than ours are skipped. A failed log directory is an
+error of its partitions only.
 
 Source: PART-2 … PART-4, PART-7; Kafka's ReplicaManager.becomeLeaderOrFollower, stopReplicas.
 """
@@ -35,13 +35,13 @@ from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.role_log_messages import log_role
 
-#: Leader epochs that a StopReplica may carry in place of one: no epoch, and a deleted topic.
+#: Values in place of a leader epoch in StopReplica: no epoch, and a topic being deleted.
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 
 
 class StaleControllerEpoch(FencedError):
-    """An order comes from a controller that another one has followed."""
+    """The request comes from a controller with an older epoch than the last one."""
 
     code = 11
 
@@ -52,10 +52,10 @@ class StaleControllerEpoch(FencedError):
 
 
 class StaleLeaderOrder(ApiError):
-    """An order for a leader epoch that this broker has, or that was followed by another."""
+    """A LeaderAndIsr whose leader epoch is not newer than the partition's."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
-        """`requested` is the leader epoch of the order, `current` that of the partition."""
+        """Create the error; `requested` is the epoch in the request, `current` the partition's."""
         super().__init__(
             STALE_CONTROLLER_EPOCH,
             f"{topic_partition}: the order is of leader epoch {requested}, the latest is {current}",
@@ -66,7 +66,7 @@ class StaleLeaderOrder(ApiError):
 
 
 class StopOrder(NamedTuple):
-    """The order for a replica that is not to be used any more."""
+    """The StopReplica for one partition."""
 
     leader_epoch: int
     is_deleted: bool
@@ -77,7 +77,7 @@ DeletedIn: TypeAlias = dict[LogDirectory, set[TopicPartition]]
 
 
 class Leadership:
-    """Applies orders of the controller to the partitions of one broker. Source: PART-2."""
+    """Applies the controller's requests to the partitions of one broker. Source: PART-2."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class Leadership:
         config_of: Callable[[str], ReplicationConfig],
         is_alive: Callable[[int], bool],
     ) -> None:
-        """`config_of` returns a topic's settings for replication.
+        """Create it; `config_of` returns a topic's settings for replication.
 
-        `is_alive` whether a broker is up.
+        `is_alive` returns True if a broker is up.
         """
         self.broker_id = broker_id
         self._clock = clock
@@ -99,29 +99,27 @@ class Leadership:
         self._logs = logs
         self._config_of = config_of
         self._is_alive = is_alive
-        #: Epoch of the newest controller that has sent an order: older ones are refused.
+        #: Highest controller epoch of a request: requests with an older epoch are refused.
         self.controller_epoch = 0
-        #: Whether the first LeaderAndIsr was applied, so that all partitions are known: high
-        #: watermarks may be checkpointed from then on (PART-13).
+        #: Whether the first LeaderAndIsr was applied: all partitions are known, and high watermarks
+        #: may be checkpointed (PART-13).
         self.is_informed = False
-        #: Called after a partition took a role in a new leader epoch; below, after the end of a
-        #: role.
+        #: Called after a partition took a role in a new leader epoch, and after the end of a role.
         self._role_listeners: list[Callable[[Partition], None]] = []
         self._stop_listeners: list[Callable[[TopicPartition], None]] = []
 
     def on_role(
         self, took: Callable[[Partition], None], stopped: Callable[[TopicPartition], None]
     ) -> None:
-        """Register listeners:
+        """Register listeners: `took` for a role in a new leader epoch, `stopped` for its end.
 
-        `took` for a role in a new leader epoch, `stopped` for the end of a role. `stopped` may be
-        called for a partition that had no role.
+        `stopped` may be called for a partition that had no role.
         """
         self._role_listeners.append(took)
         self._stop_listeners.append(stopped)
 
     def admit(self, controller_epoch: int) -> None:
-        """Note a controller's epoch; raises StaleControllerEpoch for an older one.
+        """Store a controller's epoch; raises StaleControllerEpoch for an older one.
 
         Source: CTL-3, C2.
         """
@@ -130,7 +128,7 @@ class Leadership:
         self.controller_epoch = controller_epoch
 
     def has(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a partition is in use here."""
+        """Return whether the partition is online on this broker."""
         return topic_partition in self._replicas.partitions
 
     def apply(
@@ -139,14 +137,15 @@ class Leadership:
         new: frozenset[TopicPartition] = frozenset(),
         topic_ids: Mapping[str, str] | None = None,
     ) -> dict[TopicPartition, ApiError | None]:
-        """Apply the roles that the controller ordered; `new` have no log anywhere yet.
+        """Apply LeaderAndIsr to partitions; return the error of each, None for success.
 
-        A log that has another id than its topic is of a topic that was deleted: it is set aside
-        as stray, and the partition begins with an empty one. While it is in use, the order is
-        refused with InconsistentTopicId. A log without an id gets its topic's. StaleLeaderOrder
-        means that an older epoch changed nothing, or that the latest was ordered again.
+        Partitions in `new` have no log on any broker yet. A log with another id than its topic
+        belongs to a deleted topic: it is set aside as stray, and the partition begins with an empty
+        log. While that log is in use, the result is InconsistentTopicId. A log without an id gets
+        its topic's. StaleLeaderOrder means that the leader epoch is not newer: an older one changed
+        nothing.
 
-        Differs: a repeated order's newer in-sync set is applied; Kafka passes it over.
+        Differs: a repeated request's newer ISR is applied; Kafka ignores it.
         """
         ids = topic_ids or {}
         results = {
@@ -164,7 +163,10 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> ApiError | None:
-        """Apply the role in one partition; see `apply`. After the last one `is_informed` is set."""
+        """Apply the state of one partition; see `apply`.
+
+        The caller sets `is_informed` at the end.
+        """
         try:
             self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
@@ -185,7 +187,7 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> Partition:
-        """Return the partition, opened if new here; raise StaleLeaderOrder for an older epoch."""
+        """Return the partition, opened if needed; raise StaleLeaderOrder for an older epoch."""
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
             return self._open(topic_partition, is_new=is_new, topic_id=topic_id)
@@ -194,10 +196,10 @@ class Leadership:
         return partition
 
     def _check_online(self, topic_partition: TopicPartition) -> None:
-        """Raise ReplicaStorageFailed for a replica that was offline once since the broker started.
+        """Raise ReplicaStorageFailed for a replica that went offline since the broker started.
 
         Its files are still in the failed directory, and return with that directory. An empty log in
-        another directory would then count as the same replica, with its records missing; also where
+        another directory would then count as the same replica, with its records missing; also if
         the controller calls the replica new.
 
         Source: HostedPartition.Offline in ReplicaManager.becomeLeaderOrFollower and stopReplicas.
@@ -206,7 +208,7 @@ class Leadership:
             raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
 
     def _set_stray_aside(self, topic_partition: TopicPartition, topic_id: str) -> None:
-        """Mark a log of a deleted topic of the same name as stray, and create an empty log instead.
+        """Mark a log of a deleted topic of the same name as stray, and create an empty log.
 
         Without this the records of the deleted topic would appear in the new topic.
 
@@ -222,7 +224,7 @@ class Leadership:
         self._logs.get_or_create(topic_partition, is_new=True, directory=directory)
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
-        """Make the replica leader or follower, perform the effects, and notify listeners."""
+        """Make the replica leader or follower, perform the effects, and notify the listeners."""
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self.broker_id:
             change = partition.become_leader(state)
@@ -239,7 +241,10 @@ class Leadership:
     def _open(
         self, topic_partition: TopicPartition, *, is_new: bool, topic_id: str | None
     ) -> Partition:
-        """Return a partition over its log, created if missing, with the checkpointed HW."""
+        """Return a partition over its log, created if missing.
+
+        Its high watermark is the checkpointed one.
+        """
         log = self._logs.get_or_create(topic_partition, is_new=is_new, topic_id=topic_id)
         return Partition(
             self.broker_id,
@@ -253,9 +258,9 @@ class Leadership:
     def stop(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Stop replicas, and delete those whose StopReplica order says so, in one turn of the loop.
+        """Stop replicas, and delete those with `is_deleted`, in one turn of the loop.
 
-        Source: PART-7.
+        Returns the error of each partition, None for success. Source: PART-7.
         """
         deleted: DeletedIn = {}
         results = {key: self.stop_one(key, order, deleted) for key, order in orders.items()}
@@ -265,9 +270,10 @@ class Leadership:
     def stop_one(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
     ) -> ApiError | None:
-        """Stop using a replica, and delete it if ordered; return the error if that failed.
+        """Stop a replica, and delete it if ordered; return the error, None for success.
 
-        After the last one, and before the next order, come the steps of `note_deletions`.
+        The caller must run the steps of `note_deletions` after the last one, before the next
+        request.
         """
         try:
             self._stop_one(topic_partition, order)
@@ -278,13 +284,13 @@ class Leadership:
         return None
 
     def note_deletions(self, deleted: DeletedIn) -> Steps:
-        """Make the deletions of `stop_one` durable."""
+        """Return the steps that make the deletions of `stop_one` durable."""
         return self._logs.note_deletions(deleted)
 
     def failed_deletions(self, deleted: DeletedIn) -> dict[TopicPartition, ApiError | None]:
-        """Return the errors of replicas whose directory failed as they were deleted.
+        """Return the errors of replicas whose log directory failed during their deletion.
 
-        Their files may be back with the disk. Source: Utils.atomicMoveWithFallback in
+        Their files may return with the disk. Source: Utils.atomicMoveWithFallback in
         LocalLog.renameDir, which syncs the directory.
         """
         return {
@@ -295,7 +301,7 @@ class Leadership:
         }
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
-        """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""
+        """Stop using a replica; raises FencedLeaderEpoch and ReplicaStorageFailed."""
         if not (order.is_deleted and self._logs.failed.is_damaged(topic_partition)):
             self._check_online(topic_partition)
         partition = self._replicas.partitions.get(topic_partition)
@@ -304,29 +310,29 @@ class Leadership:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
         if partition is not None and not order.is_deleted:
-            # Kafka's replica is still hosted, and checkpointed.
+            # In Kafka the replica is still hosted, and its high watermark checkpointed.
             self._logs.keep_high_watermark(topic_partition, partition.high_watermark)
         self._notify_stopped(topic_partition)
 
     def mark_offline(self, *topic_partitions: TopicPartition) -> None:
-        """Take replicas whose log directory has failed offline, and notify role listeners.
+        """Set replicas of a failed log directory offline, and notify the listeners of their end.
 
         Differs: Kafka keeps the groups and transactional ids of such a partition until another
-        order, and refuses each write of them with NOT_COORDINATOR (16).
+        request, and refuses each write of them with NOT_COORDINATOR (16).
         """
         self._replicas.mark_offline(*topic_partitions)
         for topic_partition in topic_partitions:
             self._notify_stopped(topic_partition)
 
     def _notify_stopped(self, topic_partition: TopicPartition) -> None:
-        """Notify the listeners that this broker has no role in a partition any more."""
+        """Notify the listeners that this broker has no role in the partition any more."""
         for stopped in self._stop_listeners:
             stopped(topic_partition)
 
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return the error to send; mark the partition offline unless the order was refused."""
+        """Return the error to send; mark the partition offline unless the request was refused."""
         if not isinstance(failure, FencedLeaderEpoch | StaleLeaderOrder | InconsistentTopicId):
             self.mark_offline(topic_partition)
         return self._replicas.answer_to(topic_partition, failure)
@@ -349,7 +355,7 @@ def _stale_order(
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
-    """Assign a missing topic id to the log; raise InconsistentTopicId for another id."""
+    """Set a missing topic id of the log; raise InconsistentTopicId for another id."""
     log = partition.log
     if topic_id is None or log.topic_id == topic_id:
         return

@@ -1,11 +1,10 @@
-"""One broker's metadata of the cluster: brokers, topics, leaders; from the controller's updates.
+"""A broker's metadata cache: brokers, topics and leaders from the controller's UpdateMetadata.
 
-The controller sends it by UpdateMetadata (PART-12); responses to clients are built from it. It
-may be older than the metadata store, and every broker has one. `version` rises with each change, so
-that a response that was built once can be kept until then.
+Responses to clients are built from it (PART-12). It may be older than the metadata store. `version`
+rises with each change, so that a response can be cached until the next change.
 
-An update of thousands of partitions is put together in several turns of the loop (`StagedUpdate`),
-and put in place in one: a reader sees all of it or nothing.
+An update of thousands of partitions is prepared over several turns of the loop (`StagedUpdate`) and
+applied in one turn: a reader sees the complete update or nothing of it.
 
 Source: PART-12; Kafka's ZkMetadataCache.
 """
@@ -32,7 +31,7 @@ _ORDERED_TOPICS_MAX = 8
 
 
 class Endpoint(NamedTuple):
-    """Address of a broker's listener; the protocol is Kafka's number."""
+    """The address of a broker's listener; `security_protocol` is Kafka's number."""
 
     listener: str
     host: str
@@ -41,21 +40,21 @@ class Endpoint(NamedTuple):
 
 
 class BrokerNode(NamedTuple):
-    """A broker that is up."""
+    """A live broker with its endpoints and rack."""
 
     broker_id: int
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return the broker's endpoint of a listener, None if the broker lacks that listener."""
+        """Return the endpoint of a listener, None if the broker does not have it."""
         return next(
             (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
         )
 
 
 class PartitionMetadata(NamedTuple):
-    """A partition as in the controller's last update; `leader_id` is −1 without a leader."""
+    """A partition in the controller's last update; `leader_id` is −1 without a leader."""
 
     leader_id: int
     leader_epoch: int
@@ -67,25 +66,25 @@ class PartitionMetadata(NamedTuple):
 
 
 class MetadataCache:
-    """Brokers and topics by name and id; changed by `update` and `commit` alone."""
+    """Brokers, and topics by name and id; only `update` and `commit` change it."""
 
     def __init__(self, broker_id: int, cluster_id: str) -> None:
-        """Begin without brokers and topics."""
+        """Create an empty cache."""
         self.broker_id = broker_id
         self.cluster_id = cluster_id
-        #: None while no controller is known.
+        #: Broker id of the controller, None if it is unknown.
         self.controller_id: int | None = None
-        #: This broker as it will be registered; None until its listeners are open. Shown as long as
-        #: no update has named brokers.
+        #: This broker's own endpoints; None until its listeners are open. Sent to clients until the
+        #: first update with brokers.
         self.own: BrokerNode | None = None
-        #: Rises with each update: responses that were built from an earlier one are outdated.
+        #: Rises with each update: cached responses of an earlier version are outdated.
         self.version = 0
         self._brokers: Mapping[int, BrokerNode] = {}
         self._topics: dict[str, dict[int, PartitionMetadata]] = {}
         #: Topic ids by name, and the reverse.
         self._id_of: dict[str, bytes] = {}
         self._name_of: dict[bytes, str] = {}
-        #: Called with the names of the topics that an update has changed.
+        #: Called with the names of the topics in each update.
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         #: Order of each topic's partitions in responses, as Kafka's hash maps have it.
         self._orders = PartitionOrders()
@@ -94,18 +93,18 @@ class MetadataCache:
 
     @property
     def brokers(self) -> Mapping[int, BrokerNode]:
-        """Return the brokers that are up, by id, in the order of the map that Kafka keeps them in.
+        """Return the live brokers by id, in the order of Kafka's map.
 
         Source: ZkMetadataCache.updateMetadata.
         """
         return self._brokers
 
     def brokers_to_notify(self) -> Collection[BrokerNode]:
-        """Return the brokers for clients: this one while no controller has sent any.
+        """Return the brokers for responses to clients; this broker alone before the first update.
 
         Differs: Kafka returns none then. librdkafka closes the connection to a broker that is
-        not listed; after a restart of the only one it knows that is the last, and its unsent
-        records wait for minutes (`metadata.recovery.rebootstrap.trigger.ms`).
+        not listed; after a restart of the only broker it knows, its unsent records wait for
+        minutes (`metadata.recovery.rebootstrap.trigger.ms`).
         """
         if self._brokers or self.own is None:
             return self._brokers.values()
@@ -113,11 +112,14 @@ class MetadataCache:
 
     @property
     def topics(self) -> Mapping[str, Mapping[int, PartitionMetadata]]:
-        """Return the partitions of each topic by index; few topics in the order of Kafka's map."""
+        """Return the partitions of each topic by index.
+
+        Few topics are in the order of Kafka's map.
+        """
         return self._topics
 
     def partition_order(self, topic: str) -> list[int]:
-        """Return the partitions of a topic in the order of the map that Kafka keeps them in."""
+        """Return the partition indexes of a topic in the order of Kafka's map."""
         return self._orders.of(topic, self._topics.get(topic, ()))
 
     @property
@@ -126,25 +128,25 @@ class MetadataCache:
         return self._id_of
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """Return the topic with an id."""
+        """Return the name of the topic with this id, None for an unknown id."""
         return self._name_of.get(topic_id)
 
     def partition(self, topic_partition: TopicPartition) -> PartitionMetadata | None:
-        """Return one partition, None if it is not known."""
+        """Return the metadata of a partition, None if it is unknown."""
         partitions = self._topics.get(topic_partition.topic)
         return None if partitions is None else partitions.get(topic_partition.partition)
 
     def is_known(self, topic_partition: TopicPartition) -> bool:
-        """Return whether some broker has the partition."""
+        """Return whether the partition exists according to the cache."""
         topic, index = topic_partition
         return index in self._topics.get(topic, _NO_PARTITIONS)
 
     def is_alive(self, broker_id: int) -> bool:
-        """Return whether a broker is up."""
+        """Return whether the broker is live according to the cache."""
         return broker_id in self._brokers
 
     def leader_count(self) -> int:
-        """Count the partitions that have a leader."""
+        """Return the number of partitions with a leader."""
         return sum(
             partition.leader_id != _NO_LEADER
             for partitions in self._topics.values()
@@ -154,7 +156,7 @@ class MetadataCache:
     # Changing
 
     def on_update(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Run after each update with the topics it is about: requests may wait for them."""
+        """Call `listener` after each update with the names of the topics in it."""
         self._listeners.append(listener)
 
     def update(
@@ -182,7 +184,7 @@ class MetadataCache:
     def commit(
         self, controller_id: int | None, brokers: Iterable[BrokerNode], staged: StagedUpdate
     ) -> list[TopicPartition]:
-        """Replace the metadata by the staged update; see `update`."""
+        """Apply a staged update in one turn; see `update`."""
         self.controller_id = controller_id
         by_id = {broker.broker_id: broker for broker in brokers}
         order = numbers_in_long_map_order(by_id, len(self._brokers))
@@ -200,7 +202,7 @@ class MetadataCache:
                 added.append(topic)
             self._topics[topic] = partitions
         if staged.partition_count and len(self._topics) <= _ORDERED_TOPICS_MAX:
-            # Of more topics Kafka's responses are in the order of another map.
+            # With more topics the order of Kafka's responses comes from another kind of map.
             known = [topic for topic in self._topics if topic not in added]
             in_map = in_any_ref_map_order(known + in_java_hash_order(added), topic_count)
             self._topics = {topic: self._topics[topic] for topic in in_map}
@@ -211,7 +213,7 @@ class MetadataCache:
         return staged.gone
 
     def _forget(self, topic: str) -> None:
-        """Remove a deleted topic with its id, which an update names of an unknown topic, too."""
+        """Remove a deleted topic and its id; an update may have an id of an unknown topic."""
         self._orders.forget(topic)
         self._topics.pop(topic, None)
         topic_id = self._id_of.pop(topic, None)
@@ -220,30 +222,30 @@ class MetadataCache:
 
 
 class StagedUpdate:
-    """The topics after one update, built without a change of the readers' metadata.
+    """The topics after an update, prepared without a change of the cache.
 
-    It is made of the cache as it is: no other update may be committed before this one is.
+    It copies from the cache: no other update may be committed between its creation and `commit`.
     """
 
     def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
-        """Begin without topics; `topic_ids` are those of the update, by name."""
+        """Create it without topics; `topic_ids` are the ids in the update, by name."""
         self._cache = cache
         self.topic_ids = topic_ids
-        #: All partitions of each topic in the update; a topic without any is deleted.
+        #: All partitions of each topic in the update; a topic without partitions is deleted.
         self.topics: dict[str, dict[int, PartitionMetadata]] = {}
-        #: Partitions that were known before the update and are not after it.
+        #: Partitions that the update deletes.
         self.gone: list[TopicPartition] = []
-        #: Indexes of partitions that were not known before, by topic.
+        #: Indexes of the partitions that the update adds, by topic.
         self.added: dict[str, list[int]] = {}
-        #: How many partitions the update has.
+        #: Number of partitions in the update.
         self.partition_count = 0
 
     def take_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
-        """Stage one partition per step, so that the caller can spread a large update over turns.
+        """Stage one partition per step, so that a large update can be spread over turns.
 
-        With `is_full` cached partitions that the update lacks are staged as deleted.
+        With `is_full`, cached partitions that the update lacks are staged as deleted.
         """
         self.partition_count = len(partitions)
         if is_full:
@@ -259,13 +261,13 @@ class StagedUpdate:
             yield
 
     def _stage(self, topic_partition: TopicPartition, partition: PartitionMetadata | None) -> None:
-        """Stage a partition in a copy of its topic; None for `partition` deletes it."""
+        """Stage a partition in a copy of its topic; `partition` None deletes it."""
         topic, index = topic_partition
         staged = self.topics.get(topic)
         if staged is None:
-            # Worked out here, where an update has several turns: responses are in its order.
+            # Computed here, because a large update has several turns: responses use this order.
             immutable_set_hash(topic)
-            # Readers may be during the one that is known.
+            # Readers may be iterating over the dict in the cache.
             staged = self.topics[topic] = dict(self._cache.topics.get(topic, {}))
         if partition is not None:
             if index not in staged:

@@ -1,17 +1,17 @@
 """Choose the replica that a consumer should read from: the leader, or a follower in its rack.
 
 ```
- client's rack ─ none given ─────────────────────────> the leader
-              └─ replicas there ─ none ──────────────> the leader
-                               ├─ the leader is one ─> the leader
-                               └─ the one that has most; of these the one caught up last
+ client's rack ─ not sent ───────────────────────────────> the leader
+              └─ replicas in it ─ none ──────────────────> the leader
+                               ├─ the leader is in it ───> the leader
+                               └─ the highest log end offset; of equal ones the last caught up
 ```
 
-Only in-sync replicas count that have the requested offset. The leader answers with the
-follower's id and no records; the consumer goes there until its metadata is renewed.
+Only in-sync replicas with the requested offset are candidates. The leader responds with the
+follower's id and no records; the consumer reads from the follower until its next metadata refresh.
 
 Source: REPL-9, KIP-392; ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector.
-Differs: an operator's classes cannot be loaded; a broker does not start with them.
+Differs: other classes than Kafka's cannot be loaded; a broker with such a setting does not start.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.replication.partition_types import FetchClient
 
 
 class ReplicaView(NamedTuple):
-    """A replica that could be read from."""
+    """A replica that a consumer could read from."""
 
     broker_id: int
     rack: str | None
@@ -37,7 +37,7 @@ class ReplicaView(NamedTuple):
 def nearest_replica(
     rack_id: str, leader: ReplicaView, followers: Sequence[ReplicaView]
 ) -> ReplicaView:
-    """Return the replica that a client in a rack should read from. Pure."""
+    """Return the replica that a client in `rack_id` should read from. Pure."""
     if not rack_id or leader.rack == rack_id:
         return leader
     return max(
@@ -52,14 +52,14 @@ def nearest_replica(
 
 
 class NearestReplica:
-    """The rack-aware rule of `replica.selector.class`."""
+    """The rack-aware selector of `replica.selector.class`."""
 
     def __init__(self, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._metadata_cache = metadata_cache
         self._clock = clock
 
     def preferred(self, partition: Partition, client: FetchClient, fetch_offset: int) -> int | None:
-        """Return the follower to read from, None if this broker is as good or does not lead."""
+        """Return the follower to read from; None to read from this broker."""
         if not partition.is_leader:
             return None
         nodes = self._reachable(partition, client.listener)
@@ -83,7 +83,7 @@ class NearestReplica:
         return None if chosen is leader else chosen.broker_id
 
     def _reachable(self, partition: Partition, listener: str) -> dict[int, BrokerNode]:
-        """Return the brokers that have the partition and are reached as the client came here."""
+        """Return the live brokers with a replica that have the client's listener."""
         known = self._metadata_cache.partition(partition.topic_partition)
         brokers = self._metadata_cache.brokers
         return {

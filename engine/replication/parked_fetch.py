@@ -1,20 +1,20 @@
-"""Parked fetch of a follower: waits for records of its partitions, each completed by itself.
+"""A follower's parked fetch: sends records of single partitions and stays parked for the rest.
 
 ```
             ┌──────── took: the next fetch offset is after those records ────────┐
             v                                                                    │
- parked ────┴─ check(partition) ┬─ nothing new ─> stays parked                   │
-                                ├─ records, fast ──> sent  ── on its turn ── follower appends
-                                └─ all else ─> complete: read again, as any delayed fetch
+ parked ────┴─ check(partition) ┬─ no change ────> stays parked                  │
+                                ├─ records, fast ─> sent ── a later turn ── follower appends
+                                └─ any other change ─> complete: read again, as any delayed fetch
 ```
 
-A follower that keeps up gets each append. To complete its fetch for that, and to begin another,
-reads all partitions that it follows, twice; an append to one partition completes that partition
-alone, and the fetch stays parked for the others until its deadline (500 ms by default). Then it
-completes, and the follower fetches all of them again.
+A follower that keeps up gets each append. If each append completed the fetch, all followed
+partitions would be read twice for it. So an append to one partition sends only that partition, and
+the fetch stays parked for the other ones until its deadline (500 ms by default). Then it completes,
+and the follower fetches all partitions again.
 
-Source: PUR-5, PUR-7, FET-2; D8, D21. On the fast path: the follower is in sync and has all of the
-leader's epoch that was there before.
+Source: PUR-5, PUR-7, FET-2; D8, D21. Conditions of the fast path: the follower is in sync, and has
+all earlier records of the leader's epoch.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.timing.purgatory import DelayedOperation
 
-#: Makes the parked fetch from a deadline, the parameters, the partitions and the leader's side.
+#: Creates a parked fetch from a deadline, the parameters, the partitions and the leader side.
 Park: TypeAlias = "Callable[[int, FetchParams, Iterable[TopicPartition], LeaderSide], ParkedFetch]"
 
 
 class LeaderSide(NamedTuple):
-    """The parts of the replica manager that a parked fetch needs."""
+    """The functions of the replica manager that a parked fetch calls."""
 
     partitions: Mapping[TopicPartition, Partition]
     is_throttled: Callable[[Partition, int], bool]
@@ -53,16 +53,19 @@ class FollowerEncoder(ABC):
 
     __slots__ = ()
 
-    #: A request waits for a response: without one, the slices of a read would not be released.
+    #: Whether a request waits for a response: without one, slices would not be released.
     is_requested: bool
 
     @abstractmethod
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether records of a partition can be sent now; else they are checked later."""
+        """Return whether records of a partition can be sent now.
+
+        If not, a later check sends them.
+        """
 
     @abstractmethod
     def hold(self, key: TopicPartition) -> None:
-        """Note that a partition may have news that cannot be sent now."""
+        """Record that a partition may have changes that cannot be sent now."""
 
     @abstractmethod
     def send(
@@ -72,18 +75,19 @@ class FollowerEncoder(ABC):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Send records from a position on, and take them over; False with nothing done.
+        """Send records from a position on; True if they are sent, and released by the encoder.
 
-        Raises StorageError where they cannot be read, with nothing done.
+        Returns False, with nothing done, if other changes must be sent too. Raises StorageError,
+        with nothing done, if the records cannot be read.
         """
 
     @abstractmethod
     def drop(self) -> None:
-        """Release the follower."""
+        """Release the follower's transport."""
 
 
 class ParkedFetch(DelayedOperation):
-    """Waits for records of the partitions of a session; the code that completes it runs `keep`."""
+    """Waits for records of a session's partitions; the code that completes it must call `keep`."""
 
     __slots__ = ("_encoder", "_here", "leader", "params", "positions", "promise")
 
@@ -96,7 +100,10 @@ class ParkedFetch(DelayedOperation):
         positions: Mapping[TopicPartition, SessionPosition],
         encoder: FollowerEncoder,
     ) -> None:
-        """Begin; `positions` are the session's: its fetch offsets, and the offsets last sent."""
+        """Create it.
+
+        `positions` are the session's fetch offsets, and the offsets that were sent last.
+        """
         super().__init__(deadline_ms)
         self.params = params
         partitions = leader.partitions
@@ -105,8 +112,7 @@ class ParkedFetch(DelayedOperation):
         self.positions = positions
         self.leader = leader
         self._encoder = encoder
-        #: Kept with the results when the fetch ends; deleted then, so that nothing is referenced in
-        #: a circle.
+        #: Kept with the results on completion, then deleted to avoid a reference cycle.
         self.promise: Promise[FetchResults] = Promise()
         self.promise.source = self
         for key, here in self._here.items():
@@ -118,11 +124,11 @@ class ParkedFetch(DelayedOperation):
                 encoder.hold(key)
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with the news of now; unchanged partitions are not read."""
+        """Keep the promise with the present changes; unchanged partitions are not read."""
         self.promise.keep_with(lambda: self._news(read))
 
     def _news(self, read: ReadNow) -> FetchResults:
-        """Return the news, and release the partitions."""
+        """Read and return the changed partitions, and release all partitions."""
         try:
             specs = self._unsent() if self._encoder.is_requested else []
         finally:
@@ -130,7 +136,7 @@ class ParkedFetch(DelayedOperation):
         return read(self.params, specs) if specs else []
 
     def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
-        """Return the partitions to read: with new records or offsets, or replaced objects."""
+        """Return the partitions with new records or offsets, and those with another object now."""
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)
@@ -140,17 +146,17 @@ class ParkedFetch(DelayedOperation):
         ]
 
     def drop(self) -> None:
-        """Release the partitions, the promise and the follower."""
+        """Release the partitions, the promise and the encoder."""
         self._here, self.positions = {}, {}
         self._encoder.drop()
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return whether a response is due: new records, or an error that waiting cannot end."""
+        """Return whether any partition has records or an error to respond with."""
         return any(map(self._is_news, self._here))
 
     def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
-        """Return whether a response is due for some of its partitions, as `can_complete`."""
+        """Return whether one of these partitions has records or an error to respond with."""
         return any(map(self._is_news, keys))
 
     def _is_news(self, key: TopicPartition) -> bool:
@@ -171,13 +177,16 @@ class ParkedFetch(DelayedOperation):
             return True
 
     def _is_changed(self, key: TopicPartition, partition: Partition, spec: FetchSpec) -> bool:
-        """Return whether a partition was replaced, or does not serve the leader epoch."""
+        """Return whether a partition was replaced, or does not serve the leader epoch any more."""
         return self.leader.partitions.get(key) is not partition or not partition.serves(
             spec.current_leader_epoch
         )
 
     def can_complete_after(self, key: object) -> bool:
-        """Send a partition's records on the fast path; return whether the fetch is over."""
+        """Send a partition's new records on the fast path.
+
+        Return True if the fetch must complete.
+        """
         found = self._here.get(key)  # type: ignore[call-overload]
         if found is None:
             return self.can_complete()
@@ -185,7 +194,7 @@ class ParkedFetch(DelayedOperation):
         topic_partition = partition.topic_partition
         position = self.positions[topic_partition]
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = position.spec
-        # As `_is_changed`: each append comes here for each follower.
+        # The same as `_is_changed`, without a call: this runs for each append and each follower.
         if self.leader.partitions.get(topic_partition) is not partition or not partition.serves(
             leader_epoch
         ):
@@ -220,12 +229,15 @@ class ParkedFetch(DelayedOperation):
     def _send(
         self, partition: Partition, position: SessionPosition, records: bytes | FetchSlice
     ) -> bool:
-        """Send records, and take them over; True if the fetch is over instead."""
+        """Send records by the encoder; return True if they were not sent.
+
+        The fetch must complete.
+        """
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         try:
             is_sent = self._encoder.send(self, partition, position, records)
         except StorageError:
-            # Read once more, with all others, it is an error of its partition.
+            # The general read turns it into an error of the partition.
             is_sent = False
         if not is_sent:
             if not isinstance(records, bytes):
@@ -235,12 +247,12 @@ class ParkedFetch(DelayedOperation):
         self.leader.note_read(topic_partition, size)
         partition.note_sent_to_follower(self.params.replica_id, size)
         if not self.is_completed:
-            # As in its session: those that had no bytes yet come first.
+            # The same order as in its session: partitions without bytes come first.
             self._here[topic_partition] = self._here.pop(topic_partition)
         return False
 
     def holds(self, key: TopicPartition) -> bool:
-        """Return True if the fetch is still parked for a partition whose state is as then."""
+        """Return True if the fetch is parked and the partition is unchanged since its begin."""
         partition = self._here.get(key)
         return (
             partition is not None
@@ -250,9 +262,9 @@ class ParkedFetch(DelayedOperation):
 
 
 def _has_records_after(partition: Partition, offset: int) -> bool:
-    """Return whether a read at an offset below the log's end would find a batch, or fail.
+    """Return whether a read at an offset below the log end would find a batch, or fail.
 
-    A log whose last records were truncated may have none after an offset passed by a cleaning.
+    After compaction and truncation a log may have no batch between `offset` and its end.
     """
     log = partition.log
     return offset < log.log_start_offset or log.locate(offset).offset < log.log_end_offset

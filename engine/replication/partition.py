@@ -1,4 +1,4 @@
-"""One partition on this broker: its role, its in-sync set, its high watermark.
+"""A partition on this broker: its role, its ISR and its high watermark.
 
 ```
            become_leader                        become_follower
@@ -7,8 +7,8 @@
                           record_follower_fetch                     truncate_to, read (KIP-392)
 ```
 
-A state with an older partition or leader epoch changes nothing. Nothing here waits, writes to
-sockets or requests the controller: the work for others is returned as effects.
+A state with an older partition or leader epoch changes nothing. This module does not wait and sends
+nothing: requests to other parts of the broker are returned as effects.
 
 Source: HW-1 … HW-18, ISR-1 … ISR-10, PART-1 … PART-6, REPL-3, REPL-4; Kafka's Partition.
 Differs: lag is measured on the monotonic clock.
@@ -85,7 +85,7 @@ from engine.replication.watermark import (
     readable_end,
 )
 
-#: DeleteRecords' offset for all committed records.
+#: The offset in DeleteRecords that stands for the high watermark.
 DELETE_TO_HIGH_WATERMARK = -1
 ACKS_ALL = -1
 ACKS_LEADER = 1
@@ -97,9 +97,9 @@ _DEFAULTS = ReplicationConfig()
 
 
 class Partition:
-    """The only place that knows a partition's watermark and in-sync set.
+    """The only owner of a partition's high watermark and ISR.
 
-    `is_alive` returns whether a broker is up; `high_watermark` is the checkpointed one and is
+    `is_alive` returns True if a broker is up; `high_watermark` is the checkpointed value, which is
     brought within the log (HW-2, PART-2).
     """
 
@@ -113,7 +113,7 @@ class Partition:
         high_watermark: int = 0,
         is_alive: Callable[[int], bool],
     ) -> None:
-        """Begin without a role: neither leader nor follower."""
+        """Create a partition without a role: neither leader nor follower."""
         self.broker_id = broker_id
         self.topic_partition = log.topic_partition
         self.log = log
@@ -124,11 +124,11 @@ class Partition:
         self.leader_epoch = _NO_EPOCH
         self.partition_epoch = _NO_EPOCH
         self.assigned_replicas: tuple[int, ...] = ()
-        #: Of the assigned replicas, those that a reassignment adds, and those that it removes.
+        #: The assigned replicas that a reassignment is adding, and those that it is removing.
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
         self.in_sync = InSyncSet(())
-        #: Whether a proposal of the in-sync set is in flight: no other may be made.
+        #: Whether an ISR proposal is in flight: no other may be made.
         self._is_awaited = False
         #: Progress of the other replicas, see `followers_of`. Empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
@@ -145,7 +145,7 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this broker leads."""
+        """Return whether this broker is the leader."""
         return self.leader_id == self.broker_id
 
     @property
@@ -155,14 +155,14 @@ class Partition:
 
     @property
     def min_isr_count(self) -> int:
-        """Return how many replicas must be in sync; no more than there are."""
+        """Return min.insync.replicas, at most the number of assigned replicas."""
         return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Return whether this is a leader with too few replicas in sync."""
+        """Return whether this broker is the leader and the ISR is below min.insync.replicas."""
         in_sync_count = len(self.in_sync.isr)
-        # The setting first: nearly every append is over with that.
+        # The setting comes first: for nearly every append this comparison decides.
         return (
             in_sync_count < self.config.min_insync_replicas
             and in_sync_count < self.min_isr_count
@@ -172,7 +172,7 @@ class Partition:
     # Roles
 
     def become_leader(self, state: PartitionState) -> RoleChange:
-        """Lead in the controller's leader epoch with its ISR; a stale state is not applied.
+        """Become the leader in the state's leader epoch with its ISR; a stale state is not applied.
 
         The epoch is added to the epoch cache before it has a record: followers with entries of an
         epoch between must find where to truncate. Source: PART-3, REPL-1.
@@ -215,7 +215,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def become_follower(self, state: PartitionState) -> RoleChange:
-        """Follow another leader; fetching starts again with each leader epoch (PART-3, R10)."""
+        """Follow another leader; each leader epoch starts fetching again (PART-3, R10)."""
         assert state.leader_id != self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
@@ -235,13 +235,13 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def _is_stale(self, state: PartitionState) -> bool:
-        """Return True if a controller's state has an older leader or partition epoch than ours."""
+        """Return True if the state has an older leader or partition epoch than this partition."""
         return (
             state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
         )
 
     def _set_leadership(self, state: PartitionState) -> None:
-        """Take leader, epochs and assigned replicas from the controller's state; not the ISR."""
+        """Set leader, epochs and assigned replicas from the controller's state, but not the ISR."""
         self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas
@@ -249,15 +249,18 @@ class Partition:
         self.removing_replicas = state.removing_replicas
 
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
-        """Return whether a reader of this leader epoch, None for any, may read here (REPL-3)."""
+        """Return whether a reader with this leader epoch may read here.
+
+        None is any epoch (REPL-3).
+        """
         return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
             self.leader_id == self.broker_id or not is_leader_required
         )
 
     def require(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
-        """Raise FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower if it does not serve.
+        """Raise an error if `serves` is False for these arguments.
 
-        Source: REPL-3.
+        FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
         """
         if self.serves(current_leader_epoch, is_leader_required=is_leader_required):
             return
@@ -279,7 +282,7 @@ class Partition:
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
-        """Append a producer's batches; raise the high watermark if no follower is in the ISR.
+        """Append a producer's batches; raise the high watermark if the leader is the whole ISR.
 
         Raises NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of
         the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
@@ -308,9 +311,9 @@ class Partition:
     def begin_verification(
         self, producer_id: int, epoch: int, base_sequence: int
     ) -> Verification | None:
-        """Return the verification to request before a transactional batch is written.
+        """Return the verification that a transactional batch needs before its append.
 
-        None if the transaction is open here, so that none is needed. Errors:
+        Returns None if the transaction is open in this log, so that none is needed. Raises
         NotLeaderOrFollower. Source: TXN-8; Partition.maybeStartTransactionVerification.
         """
         self.require(None, is_leader_required=True)
@@ -327,12 +330,12 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         fast_attributes: Container[int] = CODECS_ALONE,
     ) -> AppendInfo | None:
-        """Append batches as `append` would for acks=1; the caller completes delayed operations.
+        """Append batches as `append` does for acks=1; the caller completes delayed operations.
 
-        Returns None, with nothing appended, if this broker does not lead, or if the header is not
-        that of exactly one batch whose attributes are in `fast_attributes`, or of a coordinator's
-        marker. So a client's transactional batch that is not verified never takes this path. Raises
-        the errors of the log, with nothing appended.
+        Returns None, with nothing appended, if this broker does not lead, or if the bytes are not
+        exactly one batch whose attributes are in `fast_attributes`, or a coordinator's marker. So a
+        client's transactional batch that is not verified never takes this path. Raises the errors
+        of the log, with nothing appended.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
@@ -360,7 +363,7 @@ class Partition:
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
-        """Append the bytes of `one_record` as `append_fast` would; return the record's offset.
+        """Append the bytes of `one_record` as `append_fast` does; return the record's offset.
 
         Returns None, with nothing appended, if this broker does not lead, or if the log's format or
         codec differs from the record's. Raises the errors of the log, with nothing appended.
@@ -383,7 +386,10 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append the leader's batches; follow its watermark and its log's start (HW-6, HW-8)."""
+        """Append the leader's batches.
+
+        Apply its high watermark and log start offset (HW-6, HW-8).
+        """
         assert not self.is_leader
         log = self.log
         info = append_fetched(log, batches, self._clock.wall_ms(), self.leader_epoch)
@@ -405,17 +411,20 @@ class Partition:
         return info, tuple(effects)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove all records from an offset on; the watermark stays within the log."""
+        """Remove all records from `offset` on.
+
+        Lower the high watermark to the log end if needed.
+        """
         self.log.truncate_to(offset, self._clock.wall_ms())
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def restart_at(self, offset: int) -> None:
-        """Remove all records and go on at `offset`, the watermark too (PART-10)."""
+        """Remove all records; the empty log and the high watermark start at `offset` (PART-10)."""
         self.log.restart_at(offset, self._clock.wall_ms())
         self.high_watermark = offset
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
-        """Return whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
+        """Return whether acks=-1 is complete up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
         if self.leader_id != self.broker_id:
             self.require(None, is_leader_required=True)
         is_reached = self.high_watermark >= required_offset
@@ -429,7 +438,7 @@ class Partition:
     ) -> PartitionRead:
         """Return batches up to the reader's bound (high watermark, LSO or log end offset).
 
-        A follower's progress is not noted here. Raises the errors of `require`, OffsetOutOfRange
+        A follower's progress is not recorded here. Raises the errors of `require`, OffsetOutOfRange
         and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch, or
         NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
         REPL-4, REPL-9.
@@ -455,10 +464,9 @@ class Partition:
         return new_tuple(PartitionRead, found)
 
     def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
-        """Return the result of `read` for a consumer, at least one batch, if on the fast path.
+        """Return at least one batch for a consumer as `read` does, None if it is not that simple.
 
-        None where more is involved than records below the reader's bound: an error, a diverging
-        log, aborted transactions. Raises CorruptRecord at damage.
+        None for an error, a diverging log and aborted transactions. Raises CorruptRecord.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
         if fetched_epoch is not None or not self.serves(leader_epoch):
@@ -480,7 +488,7 @@ class Partition:
         return new_tuple(FastRead, (records, watermark, stable, start, self.counts))
 
     def note_sent_to_follower(self, replica_id: int, size_bytes: int) -> None:
-        """Count records that a follower is sent."""
+        """Count the bytes of records that are sent to a follower."""
         self.counts.replication_bytes_out += size_bytes
         if replica_id in self.adding_replicas:
             self.counts.reassignment_bytes_out += size_bytes
@@ -526,7 +534,7 @@ class Partition:
 
         Negative timestamps request ends, see `log_reader.offset_for_timestamp`. Raises
         OffsetNotAvailable to consumers while a new leader's high watermark is below the start of
-        its epoch, for a result could go backwards. Source: HW-15, KIP-207.
+        its epoch, since a result could go backwards. Source: HW-15, KIP-207.
         """
         self.require(current_leader_epoch, is_leader_required=is_leader_required)
         log = self.log
@@ -543,7 +551,7 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
-        """Raise OffsetNotAvailable until the HW has reached this leader's first offset."""
+        """Raise OffsetNotAvailable until the high watermark has reached the start of the epoch."""
         # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
@@ -554,9 +562,9 @@ class Partition:
     def record_follower_fetch(
         self, replica_id: int, spec: FetchSpec, leader_log_end_offset: int
     ) -> tuple[Effect, ...]:
-        """Note a follower's end: its fetch offset is its log's end (HW-5, ISR-5, R6).
+        """Record a follower's progress: its fetch offset is its log end offset (HW-5, ISR-5, R6).
 
-        `leader_log_end_offset` is the end when the fetch was read.
+        `leader_log_end_offset` is the log end offset at the time of the read.
         """
         fetch_offset, _, leader_epoch, _, log_start_offset = spec
         before = self.followers.get(replica_id)
@@ -587,7 +595,10 @@ class Partition:
         return tuple(effects)
 
     def maybe_shrink_isr(self) -> tuple[Effect, ...]:
-        """Propose to remove replicas that lag or are not assigned; called each half lag (ISR-3)."""
+        """Propose to remove replicas that lag or are not assigned from the ISR (ISR-3).
+
+        Called every half replica.lag.time.max.ms.
+        """
         if not self.is_leader:
             return ()
         gone = out_of_sync_replicas(
@@ -602,7 +613,10 @@ class Partition:
         return (self._propose(self.in_sync.shrinking(gone)),) if gone else ()
 
     def _propose(self, in_sync: InSyncSet) -> ProposeIsr:
-        """Return the proposal of the pending ISR; no other is made until it is decided."""
+        """Set the proposed ISR and return the effect that sends it.
+
+        No other is made until a response.
+        """
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
@@ -614,10 +628,10 @@ class Partition:
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Apply the controller's response to an AlterPartition proposal, unless it is out of date.
+        """Apply the controller's response to an AlterPartition proposal, unless it is outdated.
 
-        A smaller ISR may raise the high watermark at once (ISR-8). `after_refusal` decides what a
-        refusal leads to.
+        A smaller ISR may raise the high watermark at once (ISR-8). `after_refusal` decides what
+        follows an error.
         """
         if not self.is_in_flight(proposal):
             return ()
@@ -630,7 +644,7 @@ class Partition:
         return (proposal,) if follows is AfterRefusal.PROPOSE_AGAIN else ()
 
     def is_in_flight(self, proposal: ProposeIsr) -> bool:
-        """Return whether this is the proposal whose decision is awaited."""
+        """Return whether `proposal` is the one that waits for the controller's response."""
         return (
             self.is_leader
             and proposal.topic_id in (None, self.log.topic_uuid)
@@ -640,7 +654,7 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Adopt the ISR that the controller stored, unless its leader or partition epoch is old."""
+        """Set the ISR that the controller stored, unless its leader or partition epoch is old."""
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()
@@ -668,7 +682,8 @@ class Partition:
             )
             moved = leader_high_watermark(current, end, ends)
         else:
-            # The only replica: it is in sync, that is enough, and no other holds the watermark.
+            # The only replica is in sync, which is enough, and no other replica bounds the high
+            # watermark.
             moved = max(current, end)
         if moved == current:
             return ()
@@ -678,15 +693,15 @@ class Partition:
     # Deleting
 
     def low_watermark(self) -> int:
-        """Return the least log start among this and the live followers (HW-18)."""
+        """Return the lowest log start offset of this replica and the live followers (HW-18)."""
         live = (follower for id_, follower in self.followers.items() if self._is_alive(id_))
         return min((self.log.log_start_offset, *(it.log_start_offset for it in live)))
 
     def delete_records_before(self, offset: int) -> DeletedRecords:
-        """Raise the log's start to an offset, or to the watermark for −1 (REPL-15).
+        """Raise the log start offset to `offset`, to the high watermark for −1 (REPL-15).
 
-        Errors: NotLeaderOrFollower, PolicyViolation on a topic that is only compacted,
-        OffsetOutOfRange below 0 and above the watermark.
+        Raises NotLeaderOrFollower, PolicyViolation for a topic without `delete` in cleanup.policy,
+        OffsetOutOfRange below 0 and above the high watermark.
         """
         self.require(None, is_leader_required=True)
         log = self.log

@@ -1,6 +1,6 @@
-"""The parts that appends, fetches and deletions of one broker share: its partitions, its waits.
+"""The parts of a replica manager that appends, fetches and DeleteRecords share.
 
-Source: LOG-10; Kafka's ReplicaManager, of which they are parts.
+Source: LOG-10; Kafka's ReplicaManager.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.replication.hosted_partitions import HostedPartitions
 
 
 class PartitionAccess(NamedTuple):
-    """The partitions of a broker, its purgatories, and the performer of the effects."""
+    """A broker's partitions, its purgatories and the performer of effects."""
 
     clock: Clock
     hosted: HostedPartitions

@@ -1,12 +1,12 @@
-"""The order in which Kafka's metadata cache gives out the partitions of a topic.
+"""The order in which Kafka's metadata cache iterates over the partitions of a topic.
 
-It keeps them in a Scala `LongMap`. With the topic it is made for 16 partitions, which come in the
-order of the controller's hash map of all partitions in that update; that map never shrinks. Each
-later update about a partition of any topic copies every `LongMap` into one of just its size, where
-partitions that share a slot may change places.
+Kafka keeps them in a Scala `LongMap`. A new topic's map is created with a capacity of 16, and the
+partitions are inserted in the order of the controller's hash map of all partitions in the update;
+that hash map never shrinks. Each later update about any topic copies every `LongMap` into one of
+exactly its size, where partitions that share a slot may change their order.
 
-1 note what an update adds        2 put it into the map as the topic is next read
-3 copy the map as often as there were updates since, or until it repeats itself
+1 record what an update adds      2 insert it into the map when the topic is read next
+3 copy the map once for each update since then, or until an order repeats
 
 Source: PART-12; ZkMetadataCache.updateMetadata, AbstractControllerBrokerRequestBatch.
 """
@@ -20,45 +20,41 @@ from typing import NamedTuple
 from engine.hash_order import numbers_in_long_map_order, partition_indexes_in_hash_order
 
 _NEW_MAP_CAPACITY = 16
-#: Orders of maps that are kept: many topics have the same few partitions.
+#: Number of cached orders: many topics have the same few partitions.
 _KEPT_ORDERS = 256
 
 
 class _Addition(NamedTuple):
-    """Partitions that an update added to a topic."""
+    """The partitions that an update added to a topic."""
 
     indexes: tuple[int, ...]
-    #: How many partitions of all topics this update, or one before, was about.
+    #: Most partitions in one update, up to and including this one.
     largest_update: int
-    #: How many updates there had been with it.
+    #: Number of updates up to and including this one.
     update_count: int
 
 
 class _Order(NamedTuple):
-    """The partitions of a topic in their map, after so many updates."""
+    """The partitions of a topic in the order of their map, after `update_count` updates."""
 
     indexes: tuple[int, ...]
     update_count: int
 
 
 class PartitionOrders:
-    """Orders of the partitions of topics, worked out as a topic is read."""
+    """The orders of the partitions of topics, computed when a topic is read."""
 
     def __init__(self) -> None:
         """Begin without topics."""
-        #: Number of updates, and the partitions of the largest one: both decide how Kafka's maps
-        #: have grown.
+        #: Number of updates, and of partitions in the largest one: both determine Kafka's maps.
         self._update_count = 0
         self._largest_update = 0
         self._orders: dict[str, _Order] = {}
-        #: Partitions of each topic that are not ordered yet.
+        #: Additions to each topic that are not in its order yet.
         self._additions: dict[str, list[_Addition]] = {}
 
     def update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
-        """Note one metadata update: its size, and each topic's new partitions (1).
-
-        Both decide the order of Kafka's hash map later.
-        """
+        """Record one update: its number of partitions, and the partitions that it adds (1)."""
         if not update_size:
             return
         self._update_count += 1
@@ -68,18 +64,18 @@ class PartitionOrders:
             self._additions.setdefault(topic, []).append(addition)
 
     def forget(self, topic: str) -> None:
-        """Drop a topic that is deleted."""
+        """Remove a deleted topic."""
         self._orders.pop(topic, None)
         self._additions.pop(topic, None)
 
     def of(self, topic: str, partitions: Iterable[int]) -> list[int]:
         """Return a topic's partitions in the order of Kafka's map.
 
-        Partitions never noted come last.
+        Unrecorded partitions come last.
         """
         waiting = set(partitions)
         if len(waiting) <= 2 and waiting <= {0, 1}:
-            # 0 has no slot, and comes first.
+            # LongMap keeps the key 0 outside of its slots, and it comes first.
             return sorted(waiting)
         order = self._orders.get(topic, _Order((), self._update_count))
         for addition in self._additions.pop(topic, ()):
@@ -91,9 +87,9 @@ class PartitionOrders:
 
 
 def _extended(topic: str, order: _Order, addition: _Addition) -> _Order:
-    """Return a topic's order of partitions after an update added some (2)."""
+    """Return a topic's order after an update added partitions (2)."""
     before = order.indexes
-    # The update itself copies the map before it adds to it.
+    # The update copies the map before it inserts.
     copies = addition.update_count - order.update_count - 1
     known = _copied(before, copies) if before else ()
     new = partition_indexes_in_hash_order(topic, addition.indexes, addition.largest_update)
@@ -103,7 +99,7 @@ def _extended(topic: str, order: _Order, addition: _Addition) -> _Order:
 
 
 def _copied(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return the order after so many copies (3)."""
+    """Return the order after `count` copies of the map (3)."""
     seen = {indexes: 0}
     for done in range(1, count + 1):
         indexes = _in_map(indexes, len(indexes))
@@ -116,5 +112,5 @@ def _copied(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=_KEPT_ORDERS)
 def _in_map(indexes: tuple[int, ...], capacity: int) -> tuple[int, ...]:
-    """Return partition indexes in the order of Scala's LongMap of a capacity."""
+    """Return partition indexes in the order of a Scala LongMap of this capacity."""
     return tuple(numbers_in_long_map_order(indexes, capacity))

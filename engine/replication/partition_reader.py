@@ -1,14 +1,14 @@
-"""Reads partitions for a fetch, one after the other, within the bounds of all.
+"""Read the partitions of a fetch in order, within the byte limits of the fetch.
 
 ```
- partition ─┬─ its consumer has a nearer replica ─> no records, and that replica (REPL-9)
+ partition ─┬─ a nearer replica for the consumer ─> no records, its broker id (REPL-9)
             ├─ read ─┬─ a throttled follower ──────────────────> no records (REPL-17)
             │        ├─ the first batch is incomplete ────────> no records
             │        └─ records, a diverging epoch
             └─ refused ─> an error of the partition
 ```
 
-A follower's fetch offset is noted here alone, as progress, and only where it was not refused.
+A follower's fetch offset is recorded as its progress only here, and only if it was not refused.
 
 Source: FET-2, FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
 """
@@ -32,16 +32,16 @@ from engine.replication.ports import ReplicaManagerPorts
 
 
 class RemainingBytes:
-    """The bytes that a fetch may still read, after some of its partitions were read."""
+    """The bytes that a fetch may still read after some of its partitions."""
 
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
-        """Begin with all bytes that the request allows."""
-        #: Topic ids of the request: another topic may get a name between two calls.
+        """Begin with the limits of the request."""
+        #: Topic ids of the request: between two calls another topic may get the same name.
         self.topic_ids = topic_ids
         self.left_bytes = params.max_bytes
-        #: Whether no records were read so far: the first batch may exceed the limits.
+        #: Whether no records were read yet: then one batch may exceed the limits.
         self.at_least_one_batch = not params.is_max_bytes_hard
 
 
@@ -67,11 +67,12 @@ class PartitionReader:
         left: RemainingBytes | None = None,
         session: Mapping[TopicPartition, SessionPosition] | None = None,
     ) -> FetchResults:
-        """Read partitions until the fetch's bytes are used up.
+        """Read partitions until the byte limit of the fetch is used up.
 
-        Note followers unless `effects` is None. Only the first partition with records may return a
-        batch above the limits (FET-3). `left` has the remaining bytes of a fetch that is read in
-        several calls. Partitions with no change for a follower's `session` are left out.
+        Records the progress of followers in `effects`, unless that is None. Only the first
+        partition with records may return a batch above the limits (FET-3). `left` has the remaining
+        bytes of a fetch that is read in several calls. Partitions without a change for a follower's
+        `session` are left out.
         """
         if left is None:
             left_bytes, at_least_one_batch = params.max_bytes, not params.is_max_bytes_hard
@@ -132,7 +133,7 @@ class PartitionReader:
     def _find_of_topic(
         self, topic_partition: TopicPartition, topic_ids: Mapping[str, str]
     ) -> Partition:
-        """Return a partition; raises InconsistentTopicId where another topic has the name now."""
+        """Return a partition; raises InconsistentTopicId if its log has another topic id."""
         partition = self._find(topic_partition)
         requested, logged = topic_ids.get(topic_partition.topic), partition.log.topic_id
         if requested is not None and logged is not None and logged != requested:
@@ -142,15 +143,15 @@ class PartitionReader:
     def read_now(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
     ) -> FetchResults:
-        """Read partitions whose follower has been noted."""
+        """Read partitions without recording the follower's progress."""
         return self.read(params, specs, None)
 
     def note_position(
         self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec
     ) -> Sequence[Effect] | None:
-        """Note the next fetch offset of a follower whose fetch is parked, without reading the log.
+        """Record the next fetch offset of a follower with a parked fetch, without a log read.
 
-        Returns None, with nothing noted, if a read would refuse the offset or find a diverging log.
+        Returns None, with nothing recorded, if a read would refuse the offset or find a divergence.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None:
@@ -163,7 +164,7 @@ class PartitionReader:
         if not log.log_start_offset <= offset <= end:
             return None
         try:
-            # The newest epoch ends with the log.
+            # Both logs end in the same epoch.
             is_parted = (
                 fetched_epoch != log.epochs.latest_epoch
                 and partition.find_divergence(spec) is not None
@@ -177,7 +178,7 @@ class PartitionReader:
     def _within_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
-        """Return a follower's records: none, while it is throttled (REPL-17)."""
+        """Return the records, or none of them if the follower is throttled (REPL-17)."""
         if self.is_throttled(partition, replica_id):
             records.release()
             return FetchSlice(records.start)
@@ -185,7 +186,10 @@ class PartitionReader:
         return records
 
     def is_throttled(self, partition: Partition, replica_id: int) -> bool:
-        """Return whether a throttle leaves a partition out for a replica; never for consumers."""
+        """Return whether the throttle leaves the partition out for a replica.
+
+        Never for consumers.
+        """
         return (
             replica_id >= 0
             and replica_id not in partition.in_sync.isr
@@ -199,7 +203,7 @@ def _is_left_out(
     position: SessionPosition,
     effects: list[Effect] | None,
 ) -> bool:
-    """Return whether a partition has no news; the follower is noted then, if `effects` is."""
+    """Return whether the partition has no change; then record the follower in `effects`."""
     if not is_unchanged(partition, replica_id, position):
         return False
     if effects is not None:
@@ -211,7 +215,7 @@ def _is_left_out(
 def _read_elsewhere(
     nearest: NearestReplica, partition: Partition, params: FetchParams, spec: FetchSpec
 ) -> FetchResult | None:
-    """Return the answer that sends a consumer to another replica, None if it is to read here."""
+    """Return the result that sends a consumer to another replica, None to read here."""
     assert params.client is not None
     preferred = nearest.preferred(partition, params.client, spec.fetch_offset)
     if preferred is None:

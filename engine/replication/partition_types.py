@@ -14,9 +14,9 @@ CONSUMER_ID = -1
 
 
 class PartitionState(NamedTuple):
-    """The state that the controller decided. `leader_id` is −1 without a leader.
+    """The controller's state of a partition; `leader_id` is −1 without a leader.
 
-    While a reassignment goes on, `assigned_replicas` are those that come and those that go too.
+    During a reassignment `assigned_replicas` has both the added and the removed replicas.
     """
 
     leader_id: int
@@ -29,9 +29,9 @@ class PartitionState(NamedTuple):
 
 
 class ReplicationConfig(NamedTuple):
-    """The settings of in-sync sets, with the defaults of Kafka 3.9.
+    """A topic's settings for replication, with the defaults of Kafka 3.9.
 
-    `is_read_only` refuses producers' appends.
+    `is_read_only` refuses the appends of producers.
     """
 
     replica_lag_time_max_ms: int = 30_000
@@ -40,7 +40,7 @@ class ReplicationConfig(NamedTuple):
 
 
 class RoleChange(NamedTuple):
-    """The result of a new state; one with older epochs is not applied."""
+    """The result of a new state; a state with older epochs is not applied."""
 
     is_applied: bool
     is_new_leader_epoch: bool = False
@@ -48,7 +48,7 @@ class RoleChange(NamedTuple):
 
 
 class IsrDecision(NamedTuple):
-    """The controller's response to a proposal: an error code of Kafka's, or the new state."""
+    """The controller's response to an ISR proposal: an error code, or the new state."""
 
     error_code: int
     isr: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class IsrDecision(NamedTuple):
 
 
 class LeaderAppend(NamedTuple):
-    """An append's result, and the offset that the watermark must reach for acks=-1 (exclusive)."""
+    """The result of an append, and the high watermark that acks=-1 waits for (exclusive end)."""
 
     info: AppendInfo
     required_offset: int
@@ -65,7 +65,7 @@ class LeaderAppend(NamedTuple):
 
 
 class FetchSpec(NamedTuple):
-    """The request for one partition; None and −1 where it does not set a value."""
+    """The fetch of one partition; a value of None or −1 was not sent."""
 
     fetch_offset: int
     max_bytes: int
@@ -82,11 +82,11 @@ class FetchClient(NamedTuple):
 
 
 class FetchParams(NamedTuple):
-    """Parameters of a whole fetch; `replica_id` below 0 is a consumer.
+    """Parameters of a complete fetch; a `replica_id` below 0 is a consumer.
 
     `is_leader_required` is False for consumers that may read from followers (KIP-392).
-    `is_max_bytes_hard` is set below version 3: a first batch that is larger is truncated.
-    `client` is None for one that cannot be sent to another replica.
+    `is_max_bytes_hard` is True below version 3: a larger first batch is truncated.
+    `client` is None if the consumer cannot be sent to another replica.
     """
 
     replica_id: int = CONSUMER_ID
@@ -100,19 +100,19 @@ class FetchParams(NamedTuple):
 
     @property
     def is_from_follower(self) -> bool:
-        """Return whether the client is a replica."""
+        """Return whether a follower sent the fetch."""
         return self.replica_id >= 0
 
 
 class EpochEnd(NamedTuple):
-    """The largest known epoch ≤ the requested one, and its end offset (exclusive)."""
+    """The largest known epoch that is at most the requested one, and its end offset (exclusive)."""
 
     leader_epoch: int
     end_offset: int
 
 
 class PartitionRead(NamedTuple):
-    """A read's result; `records` is None where `diverging_epoch` requires a truncation first."""
+    """The result of a read; `records` is None if `diverging_epoch` requires a truncation first."""
 
     records: FetchSlice | None
     high_watermark: int
@@ -123,18 +123,18 @@ class PartitionRead(NamedTuple):
 
 
 class FastRead(NamedTuple):
-    """The result of a fast-path read: bytes, or a region of a file that is to be released."""
+    """The result of a read on the fast path: bytes, or a slice of a file to be released."""
 
     records: bytes | FetchSlice
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
-    #: What is counted of its topic; the read is not counted yet.
+    #: The counts of the topic; this read is not counted yet.
     counts: TopicCounts
 
 
 class NewestBatch(NamedTuple):
-    """A batch of a leader as its log has it, in the epoch that it was appended in.
+    """The last batch in a leader's log, with the leader epoch of its append.
 
     A leader's log is never truncated in its epoch: offsets and epoch identify the bytes.
     """
@@ -146,7 +146,7 @@ class NewestBatch(NamedTuple):
 
 
 class EnoughReplicas(NamedTuple):
-    """Result of a check for acks=all: all in-sync replicas have the offset, and are enough."""
+    """The result of a check for acks=all: whether the offset is committed, and the ISR's size."""
 
     is_reached: bool
     isr_count: int
@@ -154,7 +154,7 @@ class EnoughReplicas(NamedTuple):
 
 
 class DeletedRecords(NamedTuple):
-    """The start of a leader's log after a deletion, and the least among live replicas (HW-18)."""
+    """The result of a deletion: the requested log start offset and the low watermark (HW-18)."""
 
     requested_offset: int
     low_watermark: int

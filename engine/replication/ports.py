@@ -1,4 +1,4 @@
-"""The functions of others that the replica manager calls; none of them has a silent default.
+"""The functions of other parts of the broker that the replica manager calls; none has a default.
 
 Source: D22.
 """
@@ -16,14 +16,14 @@ from engine.replication.replication_quota import ReplicationQuota
 
 
 class ReplicaFetching(Protocol):
-    """Fetches the records that this broker's followers lack from their leaders (PART-3, REPL-2)."""
+    """Fetches records from leaders for the followers on this broker (PART-3, REPL-2)."""
 
     def fetch_from(self, order: FetchFrom) -> None:
-        """Fetch a partition from its leader from now on, in place of an earlier one."""
+        """Fetch a partition from a leader, in place of its former leader or epoch."""
         ...
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Fetch a partition no more; it may not have been fetched."""
+        """Stop fetching a partition; does nothing if it is not fetched."""
         ...
 
 
@@ -31,22 +31,22 @@ class DirectoryMoving(Protocol):
     """Moves this broker's replicas between its log directories (REPL-14)."""
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Continue a move that an earlier life began; there may be none."""
+        """Continue the move of a partition if its -future log exists."""
         ...
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Stop a move, which keeps its files; there may be none."""
+        """Stop the move of a partition, if there is one; its files remain."""
         ...
 
 
 class ReplicaManagerPorts(NamedTuple):
-    """The other parts of the broker that the manager calls.
+    """The other parts of the broker that the replica manager calls.
 
-    `is_known` returns whether some broker has the partition. `propose_isr` sends a proposal to the
+    `is_known` returns True if any broker has the partition. `propose_isr` sends a proposal to the
     controller; the response goes to `ReplicaManager.isr_decided` on a later turn. `on_waiting` gets
-    the deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
-    consumer should read from, None where that is always the leader. `leader_quota` bounds the
-    bytes for followers that lag.
+    the deadline (monotonic) of each operation that starts to wait. `nearest` chooses the replica a
+    consumer should read from, None if that is always the leader. `leader_quota` limits the bytes
+    for followers that lag.
     """
 
     is_known: Callable[[TopicPartition], bool]

@@ -1,4 +1,4 @@
-"""Deletions of records from the partitions of one broker.
+"""DeleteRecords on the partitions of one broker.
 
 ```
  delete_records ─ each log start rises ─┬─ on all live replicas ───────────────────> results
@@ -26,13 +26,13 @@ from engine.replication.partition_access import PartitionAccess
 
 
 class RecordDeletions:
-    """Deletions of records from one broker's partitions."""
+    """Serves DeleteRecords of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
         """Take the parts of the broker's replica manager, which creates this object."""
         self._clock, hosted, delayed, performer = access
         self._find, self._answer_to = hosted.find, hosted.answer_to
-        #: Internal topics from which clients may not delete.
+        #: Internal topics, whose records clients may not delete.
         self._refused = hosted.refused_to_clients
         self._watch = delayed.watch_delete
         self._perform = performer.perform
@@ -40,7 +40,7 @@ class RecordDeletions:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
     ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
-        """Delete records below offsets; complete when no live replica has them (HW-18).
+        """Raise log start offsets; complete when the low watermarks have reached them (HW-18).
 
         Waits at most `timeout_ms`; internal topics are refused.
         """

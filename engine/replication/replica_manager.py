@@ -1,4 +1,4 @@
-"""The replicas of one broker: its partitions, the operations on them, and their waits.
+"""The replica manager of a broker: its partitions, the operations on them, and delayed operations.
 
 ```
  Appends ──────────┐                      ┌─> HostedPartitions ─> Partition
@@ -6,12 +6,12 @@
  RecordDeletions ──┘                      └─> EffectPerformer ─> DelayedOperations, ports
 ```
 
-A result that is there at once is returned as it is, any other as a promise. It is kept on the
-thread of the loop, possibly before the call returns; its watchers must not raise, for they run
-during other requests.
+A result that is complete at once is returned itself, otherwise a promise of it. The promise is kept
+on the thread of the loop, possibly before the call returns; its watchers must not raise, since they
+run within other requests.
 
 Source: LOG-10, PUR-4 … PUR-12, REPL-17; Kafka's ReplicaManager.
-Differs: nothing is read from tiered storage.
+Differs: there is no tiered storage.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IsrCounts:
 
 
 class ReplicaManager:
-    """All partitions that have a replica on this broker. Source: LOG-10."""
+    """All partitions with a replica on this broker. Source: LOG-10."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class ReplicaManager:
         ports: ReplicaManagerPorts,
         config: ReplicaManagerConfig | None = None,
     ) -> None:
-        """Create the parts and begin without partitions."""
+        """Create the parts, without partitions."""
         self._clock = clock
         self._ports = ports
         hosted = self._hosted = HostedPartitions(ports.is_known, ports.on_log_dir_offline)
         self._partitions = hosted.partitions
-        #: Counts of produces and fetches by topic, and of shrunk and expanded in-sync sets.
+        #: Counts of produces and fetches by topic.
         self.topic_counts = hosted.topic_counts
-        #: What is counted of in-sync sets.
+        #: Counts of ISR changes.
         self.isr_counts = IsrCounts()
         reader = PartitionReader(hosted, ports)
         delayed = self._delayed = DelayedOperations(
@@ -101,17 +101,17 @@ class ReplicaManager:
 
     @property
     def partitions(self) -> Mapping[TopicPartition, Partition]:
-        """Return the partitions that can be used."""
+        """Return a view of the online partitions."""
         return self._partitions
 
     @property
     def offline_count(self) -> int:
-        """Return how many replicas are on directories that have failed."""
+        """Return the number of partitions on failed log directories."""
         return self._hosted.offline_count
 
     @property
     def purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Return how many operations wait in each purgatory, by the purgatory's name in Kafka."""
+        """Return the counts of waiting operations by the names of Kafka's purgatories."""
         delayed = self._delayed
         return {
             "DeleteRecords": delayed.deletes.count,
@@ -121,30 +121,30 @@ class ReplicaManager:
 
     @property
     def delayed_produce_count(self) -> int:
-        """Count the produces that wait."""
+        """Return the number of waiting produces."""
         return self._delayed.produces.delayed_count
 
     @property
     def delayed_fetch_count(self) -> int:
-        """Count the fetches that wait."""
+        """Return the number of waiting fetches."""
         return self._delayed.fetches.delayed_count
 
     @property
     def delayed_delete_count(self) -> int:
-        """Count the deletions of records that wait."""
+        """Return the number of waiting DeleteRecords."""
         return self._delayed.deletes.delayed_count
 
     @property
     def sends_elsewhere(self) -> bool:
-        """Return whether a consumer may be sent to a replica that is nearer to it."""
+        """Return whether consumers may be sent to a replica in their rack."""
         return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
-        """Add a partition; one that was offline is back."""
+        """Add a partition, which is online from now on."""
         self._hosted.add(partition)
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Remove a partition; its delayed operations complete."""
+        """Remove and return a partition; stop its fetching and complete its delayed operations."""
         partition = self._hosted.remove(topic_partition)
         self._ports.fetching.stop(topic_partition)
         self._ports.moving.stop(topic_partition)
@@ -152,7 +152,7 @@ class ReplicaManager:
         return partition
 
     def mark_offline(self, *topic_partitions: TopicPartition) -> None:
-        """Respond KAFKA_STORAGE_ERROR for partitions whose log directory has failed, until `add`.
+        """Respond KAFKA_STORAGE_ERROR for partitions of a failed log directory, until `add`.
 
         All of them go offline before delayed operations complete: no fetch may get records of a
         failed directory that were never flushed.
@@ -167,7 +167,7 @@ class ReplicaManager:
     # In-sync sets and time
 
     def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
-        """Pass the controller's response to its partition, if that is still here.
+        """Pass the controller's response to its partition, if the partition is still online.
 
         Source: Partition.submitAlterPartition.
         """
@@ -184,24 +184,24 @@ class ReplicaManager:
         self.perform(effects)
 
     def advance(self) -> None:
-        """Complete the operations past their deadline."""
+        """Complete the operations whose deadline has passed."""
         self._delayed.advance(self._clock.monotonic_ms())
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next (monotonic), None if nothing waits."""
+        """Return the earliest deadline (monotonic), None if no operation waits."""
         return self._delayed.next_deadline_ms()
 
     def shrink_isrs(self) -> None:
-        """Propose to drop the followers that lag; for the isr-expiration task (SCH-2)."""
+        """Propose to remove followers that lag from ISRs; the isr-expiration task (SCH-2)."""
         for partition in tuple(self._partitions.values()):
             self.perform(partition.maybe_shrink_isr())
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """Return the values for the watermark checkpoint (PART-13)."""
+        """Return the high watermarks for the checkpoint (PART-13)."""
         return {key: partition.high_watermark for key, partition in self._partitions.items()}
 
     def stop(self) -> None:
-        """Complete every delayed operation, as if its time were over; append no more."""
+        """Complete every delayed operation as at its deadline, and refuse all appends."""
         self.appends.stop()
         try:
             self._delayed.drain()

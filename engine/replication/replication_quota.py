@@ -1,16 +1,16 @@
-"""Throttled replication: the bytes per second for replicas that lag.
+"""The replication throttle: limits the bytes per second for replicas that lag.
 
 ```
- leader    a follower out of sync fetches a throttled partition, and the rate is above its
-           bound: the answer has no records of it
- follower  a throttled partition that lags is left out of the fetch while the rate is above
+ leader    while the rate exceeds its limit, the response to a follower out of sync has no
+           records of throttled partitions
+ follower  while the rate exceeds its limit, throttled partitions that lag are left out of fetches
 ```
 
-In-sync replicas continue as ever, and count: the bound is on all throttled partitions together.
-One response may exceed a bound, then nothing is sent until the rate is below it again.
+In-sync replicas are not throttled, but their bytes count: the limit is for all throttled partitions
+together. One response may exceed the limit; then no records are sent until the rate is below it.
 
 Source: REPL-17, KIP-73; Kafka's ReplicationQuotaManager.
-Differs: records are counted, Kafka's leader counts the rest of the response too.
+Differs: only records are counted; Kafka's leader counts the rest of the response too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from engine.host.ports import Clock
 from engine.model import TopicPartition
 from engine.timing.sampled_rate import SimpleRate
 
-#: The bound that is none.
+#: No limit.
 UNBOUNDED: Final = (1 << 63) - 1
 _ALL: Final = "*"
 
 
 class ReplicationQuota:
-    """One direction of one broker."""
+    """The throttle of one broker as a leader or as a follower."""
 
     def __init__(
         self,
@@ -38,9 +38,12 @@ class ReplicationQuota:
         window_count: int,
         window_ms: int,
     ) -> None:
-        """`is_throttled` returns whether a partition is in the list of its topic."""
+        """Create it without a limit.
+
+        `is_throttled` returns True if its topic's list has a partition.
+        """
         self.is_throttled = is_throttled
-        #: Bytes per second; UNBOUNDED until `reconfigure` sets the broker's setting.
+        #: Limit in bytes per second; UNBOUNDED until it is set from the broker's settings.
         self.bound_per_s = UNBOUNDED
         self._clock = clock
         #: Rate of the throttled bytes.
@@ -48,19 +51,19 @@ class ReplicationQuota:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether the rate is above its bound."""
+        """Return whether the rate is above the limit."""
         return self._rate.rate_per_s(self._clock.monotonic_ms()) > self.bound_per_s
 
     def record(self, topic_partition: TopicPartition, size_bytes: int) -> None:
-        """Count bytes of a partition, if it is throttled."""
+        """Count bytes of a partition if it is throttled."""
         if size_bytes and self.is_throttled(topic_partition):
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
     def should_throttle(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a replica that lags is throttled now."""
+        """Return whether a lagging replica of the partition is throttled now."""
         return self.is_throttled(topic_partition) and self.is_exceeded
 
 
 def is_listed(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
-    """Return whether a topic's list of partition:broker, or *, has a replica."""
+    """Return whether a topic's throttle list (partition:broker, or *) has a replica."""
     return bool(replicas) and (_ALL in replicas or f"{partition}:{broker_id}" in replicas)

@@ -1,4 +1,4 @@
-"""The log lines about roles and in-sync sets that operators search for, at INFO.
+"""Log lines about roles and ISRs, at INFO.
 
 ```
 state.change.logger        Leader t-0 with topic id … starts at leader epoch 3 from offset 90 …
@@ -23,7 +23,7 @@ _partition_log = logging.getLogger("kafka.cluster.Partition")
 
 
 def log_role(partition: Partition, former_leader_id: int, former_leader_epoch: int) -> None:
-    """Log a replica's new leader epoch and the former leader and epoch (−1 if there was none)."""
+    """Log a replica's role in a new leader epoch; the former leader and epoch are −1 if unknown."""
     former = f"Previous leader {former_leader_id} and previous leader epoch was"
     if partition.is_leader:
         _state_log.info(
@@ -55,7 +55,7 @@ def log_role(partition: Partition, former_leader_id: int, former_leader_epoch: i
 
 
 def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
-    """Log the in-sync set that a leader proposes."""
+    """Log the ISR that a leader proposes."""
     committed, wanted = set(partition.in_sync.committed), set(isr)
     out_of_sync = committed - wanted
     if out_of_sync:
@@ -76,7 +76,7 @@ def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
 
 
 def log_isr(partition: Partition) -> None:
-    """Log the in-sync set that was committed."""
+    """Log the ISR that the controller committed."""
     isr = partition.in_sync.committed
     below = " (under-min-isr)" if len(isr) < partition.config.min_insync_replicas else ""
     _partition_log.info(

@@ -1,4 +1,4 @@
-"""The log line of a partition's state, from a broker that cannot continue."""
+"""The log line of a partition's state, written by a broker that stops after a bug."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engine.replication.partition import Partition
 
 
 def state_text(partition: Partition) -> str:
-    """Return all values that decide a partition's behaviour, on one line."""
+    """Return the state of a partition on one line: roles, epochs, replicas, ISR and offsets."""
     log, in_sync = partition.log, partition.in_sync
     return (
         f"{partition.topic_partition} leader={partition.leader_id} epoch={partition.leader_epoch} "

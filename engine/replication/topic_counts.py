@@ -1,20 +1,20 @@
-"""Counters of each topic's traffic in a broker; the rates are made of them elsewhere.
+"""Counters of the traffic of each topic in a broker; other modules compute rates from them.
 
 | count | counted |
 |---|---|
-| produces | each partition of a request that is to be appended, refused or not |
-| messages_in, bytes_in | as they were sent, once they are appended; a duplicate counts again |
+| produces | each partition of a produce request, refused or not |
+| messages_in, bytes_in | appended records in the form that was sent; a duplicate counts again |
 | bytes_rejected | batches above max.message.bytes |
-| failed_produces | refusals, but for those below and of wrong places: see `ERRORS_NOT_FAILURES` |
-| produce_conversions | records that were written in another codec or format |
+| failed_produces | refusals, except errors in `ERRORS_NOT_FAILURES` |
+| produce_conversions | records that were appended in another codec or format |
 | fetch_conversions | records in responses to consumers of an older format |
-| fetches | each partition of a request that is to be read |
+| fetches | each partition of a fetch request |
 | bytes_out | records in responses to consumers |
 | replication_bytes_out, replication_bytes_in | records to followers, and from leaders |
-| reassignment_bytes_out, reassignment_bytes_in | those of them of replicas that are added |
+| reassignment_bytes_out, reassignment_bytes_in | the part of them for replicas being added |
 
-Each place that counts adds to an attribute of one object, which a partition holds: an append is
-counted by one addition, or two if it has several records.
+Each partition has a reference to the counts of its topic: an append is counted by one addition to
+an attribute, or two if it has several records.
 
 Source: BrokerTopicMetrics of 3.9.1, and ReplicaManager, UnifiedLog and KafkaApis that mark them.
 """
@@ -41,7 +41,7 @@ from engine.kafka_errors import (
 )
 from engine.log.validation import InvalidHeader, RecordsRefused
 
-#: Refusals of an append that Kafka expects: no failures, and without a log start offset.
+#: Errors of an append that are not failures; their results have no log start offset.
 ERRORS_NOT_FAILURES: Final = frozenset(
     (
         CORRUPT_MESSAGE,
@@ -54,7 +54,7 @@ ERRORS_NOT_FAILURES: Final = frozenset(
     )
 )
 
-#: Errors of a read that Kafka expects.
+#: Errors of a read that are not failures.
 _READ_ERRORS_NOT_FAILURES: Final = frozenset(
     (
         OFFSET_OUT_OF_RANGE,
@@ -68,7 +68,7 @@ _READ_ERRORS_NOT_FAILURES: Final = frozenset(
     )
 )
 
-#: Counts as one append or read; above all bytes between two folds, which are seconds apart.
+#: The unit of one append or read; more than all bytes between two folds, which are seconds apart.
 ONE: Final = 1 << 50
 
 COUNT_NAMES: Final = (
@@ -121,15 +121,15 @@ class TopicCounts:
         """Begin at 0."""
         for name in COUNT_NAMES:
             setattr(self, name, 0)
-        #: Appends and reads on the fast paths: one integer is the sum of their bytes and of ONE for
-        #: each. Part of the other counts only after `fold`.
+        #: Appends and reads on the fast paths: an integer with the sum of their bytes, plus ONE for
+        #: each. `fold` adds them to the general counts.
         self.fast_appends = 0
         self.fast_reads = 0
-        #: Sum over those appends of last less first offset: records less one, for each batch.
+        #: Sum of last minus first offset over these appends: the records minus one of each batch.
         self.fast_offset_steps = 0
 
     def fold(self) -> None:
-        """Add the counts of the fast path, two packed in one integer, to the general counts."""
+        """Add the counts of the fast paths to the general counts, and reset them."""
         append_count, bytes_in = divmod(self.fast_appends, ONE)
         fetch_count, bytes_out = divmod(self.fast_reads, ONE)
         self.produces += append_count
@@ -140,7 +140,7 @@ class TopicCounts:
         self.fast_appends = self.fast_reads = self.fast_offset_steps = 0
 
     def note_refusal(self, error: ApiError, size_bytes: int) -> None:
-        """Count the refusal of a batch of that size. Source: ReplicaManager.appendToLocalLog."""
+        """Count a refused batch of `size_bytes`. Source: ReplicaManager.appendToLocalLog."""
         if error.code not in ERRORS_NOT_FAILURES:
             self.failed_produces += 1
         if error.code == MESSAGE_TOO_LARGE:
@@ -164,18 +164,18 @@ class BrokerTopicCounts:
 
     def __init__(self) -> None:
         self.by_topic: dict[str, TopicCounts] = {}
-        #: What topics had counted before their counts were set to 0 or removed.
+        #: Sums of counts that were reset or whose topics were removed.
         self.former = TopicCounts()
 
     def of(self, topic: str) -> TopicCounts:
-        """Return the counts of a topic, which may have counts of the fast path."""
+        """Return the counts of a topic; `fold` has to be called before they are read."""
         counts = self.by_topic.get(topic)
         if counts is None:
             counts = self.by_topic[topic] = TopicCounts()
         return counts
 
     def reset(self, topic: str, names: Iterable[str]) -> None:
-        """Set some counts of a topic to 0; the totals of all topics do not change."""
+        """Set some counts of a topic to 0; `total` does not change."""
         counts, former = self.of(topic), self.former
         counts.fold()
         for name in names:
@@ -183,7 +183,7 @@ class BrokerTopicCounts:
             setattr(counts, name, 0)
 
     def total(self, name: str) -> int:
-        """Return a count of all topics since the broker has started."""
+        """Return the sum of a count over all topics since the broker started."""
         here: int = getattr(self.former, name)
         for counts in self.by_topic.values():
             counts.fold()

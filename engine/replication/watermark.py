@@ -1,4 +1,4 @@
-"""Watermarks: the end of the committed records, and the end for each kind of reader.
+"""High watermarks: the end of the committed records, and the end for each kind of reader.
 
 ```
 log start ≤ last stable offset ≤ high watermark ≤ log end offset      all but the first exclusive
@@ -20,24 +20,24 @@ READ_COMMITTED: Final = 1
 
 
 class Isolation(Enum):
-    """The end of the records that a reader may have."""
+    """The end of the records that a reader may read."""
 
     LOG_END = "log end"
     HIGH_WATERMARK = "read_uncommitted"
     COMMITTED = "read_committed"
 
 
-# A member of an Enum takes long to look up.
+# Looking up an Enum member is slow.
 _LOG_END, _HIGH_WATERMARK = Isolation.LOG_END, Isolation.HIGH_WATERMARK
 
 
 def leader_high_watermark(
     current: int, log_end_offset: int, follower_end_offsets: Iterable[int]
 ) -> int:
-    """Return the leader's high watermark: the lowest end of the replicas that count, never lower.
+    """Return the leader's high watermark: the lowest end of the counted replicas, not lowered.
 
-    The followers that count are those of the maximal ISR and those about to join the ISR. An end
-    offset below 0 is not known yet, and keeps the high watermark where it is.
+    The followers that count are the maximal ISR and those about to join the ISR. An end offset
+    below 0 is unknown and keeps the high watermark unchanged.
 
     Source: HW-1, HW-7, ISR-6.
     """
@@ -59,7 +59,7 @@ def follower_high_watermark(
 def readable_end(
     isolation: Isolation, log_end_offset: int, high_watermark: int, last_stable_offset: int
 ) -> int:
-    """Return the offset (exclusive) up to which a reader sees. Source: HW-13."""
+    """Return the end (exclusive) of the records that a reader may read. Source: HW-13."""
     if isolation is _HIGH_WATERMARK:
         return high_watermark
     if isolation is _LOG_END:

@@ -1,1 +1,1 @@
-"""Authentication, access rules and quotas: rules without I/O."""
+"""Authentication, ACLs and quotas: logic without I/O."""

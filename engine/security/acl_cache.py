@@ -1,24 +1,25 @@
-"""The access rules of a broker, and its decisions by them.
+"""The ACLs of a broker, and the authorization decisions from them.
 
-An operation on a resource is decided by the entries of these patterns together:
+An operation on a resource is decided by the entries of all these patterns:
 
 ```
- literal <name>    literal *    every prefixed pattern that the name begins with
+ literal <name>    literal *    every prefixed pattern with which the name begins
 ```
 
 | entries | decision |
 |---|---|
-| none at all | `allow.everyone.if.no.acl.found` |
-| one denies it | no |
-| one allows it, or allows an operation that implies it | yes |
-| else | no |
+| no entries | `allow.everyone.if.no.acl.found` |
+| one denies it | denied |
+| one allows it, or allows an operation that implies it | allowed |
+| otherwise | denied |
 
-| requested | is implied by |
+| operation | is implied by |
 |---|---|
 | DESCRIBE | READ, WRITE, DELETE, ALTER |
 | DESCRIBE_CONFIGS | ALTER_CONFIGS |
 
-An entry of ALL is one of every operation. A denial implies nothing: DESCRIBE works without READ.
+An entry for ALL applies to every operation. A denial implies nothing: if READ is denied, DESCRIBE
+may still be allowed.
 
 Source: AclAuthorizer of 3.9.1; KIP-11, KIP-290, KIP-679.
 """
@@ -61,7 +62,7 @@ class Requester(NamedTuple):
 
 
 class _NamesKey(NamedTuple):
-    """One entry, for patterns of one kind and type."""
+    """An entry, with the resource type and pattern type of its patterns."""
 
     entry: AccessEntry
     kind: AclResource
@@ -69,35 +70,35 @@ class _NamesKey(NamedTuple):
 
 
 class AclCache:
-    """Entries by pattern; each pattern's as a tuple without repetitions."""
+    """The entries of each resource pattern, without duplicates."""
 
     def __init__(self) -> None:
-        """Begin without ACLs."""
-        #: Counts changes: what sessions have been granted holds for one version.
+        """Create a cache without ACLs."""
+        #: Number of changes: grants that sessions cache are valid for one version.
         self.version = 0
         self._entries: dict[AclPattern, tuple[AccessEntry, ...]] = {}
-        #: Number of prefixed patterns of each resource type: without any, look-ups need no
-        #: prefixes.
+        #: Number of prefixed patterns by resource type; if there are none, no prefixes are looked
+        #: up.
         self._prefixed_counts: dict[AclResource, int] = {}
         #: Names of patterns with an entry, by resource type and pattern type.
         self._names: dict[_NamesKey, set[str]] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there are no rules."""
+        """Return True if there are no ACLs."""
         return not self._entries
 
     def entries(self, pattern: AclPattern) -> tuple[AccessEntry, ...]:
-        """Return the entries of a pattern itself."""
+        """Return the entries of exactly this pattern."""
         return self._entries.get(pattern, ())
 
     def patterns(self) -> list[AclPattern]:
-        """Return all patterns with entries: by kind, by type, by falling name."""
+        """Return all patterns with entries: by kind, then type, then name in descending order."""
         falling = sorted(self._entries, key=lambda pattern: pattern.name, reverse=True)
         return sorted(falling, key=lambda pattern: (pattern.kind, pattern.pattern_type))
 
     def matching(self, acl_filter: AclFilter) -> Iterator[AclBinding]:
-        """Yield the rules that a filter means."""
+        """Yield the ACLs that a filter matches."""
         for pattern in self.patterns():
             for entry in self._entries[pattern]:
                 if acl_filter.matches(pattern, entry):
@@ -125,13 +126,13 @@ class AclCache:
             self._entries.pop(pattern, None)
 
     def keep(self, patterns: Iterable[AclPattern]) -> None:
-        """Forget all other patterns."""
+        """Remove all patterns that are not given."""
         kept = set(patterns)
         for pattern in [pattern for pattern in self._entries if pattern not in kept]:
             self.set(pattern, ())
 
     def _forget_name(self, key: _NamesKey, name: str) -> None:
-        """Remove a resource name from an entry's names, and the key with its last name."""
+        """Remove a resource name from an entry's names; remove the key with its last name."""
         names = self._names[key]
         names.discard(name)
         if not names:
@@ -148,7 +149,7 @@ class AclCache:
         *,
         if_none: bool,
     ) -> bool:
-        """Return whether a requester may do an operation on a resource, `if_none` without rules."""
+        """Return True if an operation on a resource is allowed; `if_none` if it has no ACLs."""
         entries = self._about(kind, name)
         if not entries:
             return if_none
@@ -160,7 +161,7 @@ class AclCache:
         )
 
     def _about(self, kind: AclResource, name: str) -> list[AccessEntry]:
-        """Return the entries of all patterns that a resource's name matches."""
+        """Return the entries of all patterns that match a resource name."""
         found = [*self.entries(AclPattern(kind, WILDCARD_NAME, PatternType.LITERAL))]
         found += self.entries(AclPattern(kind, name, PatternType.LITERAL))
         if self._prefixed_counts.get(kind):
@@ -171,9 +172,9 @@ class AclCache:
     def allows_some(
         self, requester: Requester, operation: AclOperation, kind: AclResource, *, if_none: bool
     ) -> bool:
-        """Return True if a requester may do an operation on at least one possible resource.
+        """Return True if an operation is allowed on at least one possible resource.
 
-        No operation implies another here: only entries of this operation and of ALL count.
+        No operation implies another here: only entries for this operation and for ALL count.
         """
 
         def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
@@ -211,7 +212,7 @@ def _has(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    """Return True if an entry grants or denies (`permission`) this to the requester."""
+    """Return True if any entry has this permission for the requester's operation."""
     return any(entry_applies(entry, requester, operation, permission) for entry in entries)
 
 
@@ -221,7 +222,7 @@ def entry_applies(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    """Return whether an entry gives this permission for an operation; nothing is implied here."""
+    """Return True if an entry has this permission for an operation, without implications."""
     return (
         entry.permission is permission
         and entry.operation in (operation, AclOperation.ALL)
@@ -231,14 +232,14 @@ def entry_applies(
 
 
 def operations_that_allow(operation: AclOperation) -> tuple[AclOperation, ...]:
-    """Return the operations whose ALLOW allows an operation: it first, then those that imply it."""
+    """Return the operation itself, and then the operations that imply it."""
     return (operation, *_IMPLIED_BY.get(operation, ()))
 
 
 def _entries_of(
     requester: Requester, operation: AclOperation, permission: AclPermission
 ) -> Iterator[AccessEntry]:
-    """Yield every entry that is about the requester's operation."""
+    """Yield every possible entry that applies to the requester's operation."""
     for principal in dict.fromkeys((requester.principal, WILDCARD_PRINCIPAL)):
         for host in dict.fromkeys((requester.host, WILDCARD_HOST)):
             for each in dict.fromkeys((operation, AclOperation.ALL)):
@@ -246,7 +247,7 @@ def _entries_of(
 
 
 def _begins_with_one(name: str, prefixes: Sequence[set[str]]) -> bool:
-    """Return True if a name begins with one of the prefixes, by one look-up for each length."""
+    """Return True if a name begins with one of the prefixes; looks up each length."""
     return any(
         name[:length] in of_entry for length in range(len(name) + 1) for of_entry in prefixes
     )

@@ -1,16 +1,16 @@
-"""Find the access rules that decide about an operation of a principal, and their decision.
+"""Authorization decisions with their reason: which ACL decides about a principal's operation.
 
 ```
-rules about the resource ──none──────────────▶ allow.everyone.if.no.acl.found
+ACLs that match the resource ──none──────────▶ allow.everyone.if.no.acl.found
         │ some
-        ├─ one denies the operation, or ALL ─▶ denied, by that rule
-        ├─ one allows it, ALL, or implies it ▶ allowed, by that rule
+        ├─ one denies the operation, or ALL ─▶ denied, by that ACL
+        ├─ one allows it, ALL, or implies it ▶ allowed, by that ACL
         └─ neither ──────────────────────────▶ denied
 ```
 
-`AclCache` decides the same for a broker, faster and without the reason; a property test holds both
-equal. A resource here may also be a prefix: all names that begin with it. Then a rule that denies
-a part of them denies, and a rule allows only if it covers all of them.
+`AclCache` makes the same decisions for a broker, faster and without the reason; a property test
+compares both. Here a resource may also be a prefix, for all names that begin with it. Then an ACL
+that denies some of them denies the operation, and an ACL allows it only if it covers all of them.
 
 Source: AclAuthorizer.authorizeAction of 3.9.1; KIP-11, KIP-290.
 """
@@ -34,7 +34,7 @@ from engine.security.acls import (
 
 
 class AclResult(Enum):
-    """Result of a decision; UNKNOWN where an unknown setting decides."""
+    """The result of a decision; UNKNOWN if it depends on an unknown setting."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -47,14 +47,14 @@ class AclReason(Enum):
     SUPER_USER = "super-user"
     DENYING_RULE = "denying-rule"
     ALLOWING_RULE = "allowing-rule"
-    #: There are rules about the resource, and none of them allows it.
+    #: The resource has ACLs, and none of them allows the operation.
     NO_RULE_ALLOWS = "no-rule-allows"
-    #: There is no rule about the resource: `allow.everyone.if.no.acl.found` decides.
+    #: The resource has no ACLs: `allow.everyone.if.no.acl.found` decides.
     NO_RULE = "no-rule"
 
 
 class AclDecision(NamedTuple):
-    """A decision; `rule` is the rule that decides, None where none does."""
+    """A decision; `rule` is the ACL that decides, None if no single one does."""
 
     result: AclResult
     reason: AclReason
@@ -62,12 +62,12 @@ class AclDecision(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Return whether it is certainly allowed."""
+        """Return True if the operation is certainly allowed."""
         return self.result is AclResult.ALLOWED
 
 
 class AuthorizerSettings(NamedTuple):
-    """An authorizer's settings besides its rules; `allows_without_rules` of None is unknown."""
+    """An authorizer's settings; `allows_without_rules` is None if unknown."""
 
     super_users: frozenset[str] = frozenset()
     allows_without_rules: bool | None = False
@@ -80,7 +80,7 @@ def decide(
     resource: AclPattern,
     settings: AuthorizerSettings,
 ) -> AclDecision:
-    """Return the decision on an operation on a resource, or on all names of a prefix."""
+    """Return the decision about an operation on a resource, or on all names of a prefix."""
     if requester.principal in settings.super_users:
         return AclDecision(AclResult.ALLOWED, AclReason.SUPER_USER)
     about = [rule for rule in rules if _concerns(rule.pattern, resource)]
@@ -99,7 +99,7 @@ def decide(
 def hosts_named(
     rules: Iterable[AclBinding], principals: Iterable[str], resource: AclPattern
 ) -> list[str]:
-    """Return the hosts on which the decisions for a resource may depend, in order."""
+    """Return the hosts in ACLs of a resource for these principals, sorted, without `*`."""
     wanted = frozenset(principals)
     hosts = {
         rule.entry.host
@@ -110,14 +110,14 @@ def hosts_named(
 
 
 def _without_rules(settings: AuthorizerSettings) -> AclResult:
-    """Return the decision where no rule is about the resource, UNKNOWN if it is not known."""
+    """Return the decision for a resource without ACLs; UNKNOWN if the setting is unknown."""
     if settings.allows_without_rules is None:
         return AclResult.UNKNOWN
     return AclResult.ALLOWED if settings.allows_without_rules else AclResult.DENIED
 
 
 def _concerns(pattern: AclPattern, resource: AclPattern) -> bool:
-    """Return whether a pattern is about a resource, or about some name of a prefix."""
+    """Return True if a pattern matches a resource, or some name of a prefix."""
     if pattern.kind is not resource.kind:
         return False
     if _covers(pattern, resource):
@@ -126,7 +126,7 @@ def _concerns(pattern: AclPattern, resource: AclPattern) -> bool:
 
 
 def _covers(pattern: AclPattern, resource: AclPattern) -> bool:
-    """Return whether a pattern is about a resource, or about every name of a prefix."""
+    """Return True if a pattern matches a resource, or every name of a prefix."""
     if pattern.pattern_type is PatternType.PREFIXED:
         return resource.name.startswith(pattern.name)
     if pattern.name == WILDCARD_NAME:
@@ -140,7 +140,7 @@ def _first(
     operations: Sequence[AclOperation],
     permission: AclPermission,
 ) -> AclBinding | None:
-    """Return the first ACL that applies: those of the operation before those that imply it."""
+    """Return the first ACL that applies; earlier operations take precedence."""
     rules = list(rules)
     for operation in operations:
         for rule in rules:

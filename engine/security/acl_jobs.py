@@ -1,16 +1,16 @@
-"""The access rules that a job needs: the least with which Kafka's clients do it.
+"""The minimum ACLs that Kafka's clients need for a job.
 
 | job | topics read | topics written | group | transactional id | |
 |---|---|---|---|---|---|
 | consumer | READ | | READ | | |
 | producer | | WRITE | | | |
-| transactional | READ | WRITE | READ | WRITE | the group is that of the records read |
+| transactional | READ | WRITE | READ | WRITE | the group of the consumer |
 | streams | READ | WRITE | READ: the application | WRITE, prefixed | its topics, prefixed: |
 | | | | | | READ, WRITE, CREATE, DELETE |
 
-READ and WRITE imply DESCRIBE. An idempotent producer needs no right on the cluster since 2.8: WRITE
-on any topic is enough (KIP-679). Streams deletes records of its repartition topics, which is DELETE
-of topics; its topics begin with `<application>-`, and so do its transactional ids.
+READ and WRITE imply DESCRIBE. Since 2.8 an idempotent producer needs no permission on the cluster:
+WRITE on any topic is sufficient (KIP-679). Streams deletes records of its repartition topics, which
+needs DELETE on topics; its topics and transactional ids begin with `<application>-`.
 
 Source: KafkaApis of 3.9.1 (handleFetchRequest, handleProduceRequest, handleTxnOffsetCommitRequest,
 handleInitProducerIdRequest, handleDeleteRecordsRequest); KIP-37, KIP-290, KIP-679.
@@ -26,7 +26,7 @@ from engine.security.acls import AclOperation, AclPattern, AclResource, PatternT
 
 
 class Job(Enum):
-    """The job of a client."""
+    """The kind of work of a client."""
 
     CONSUMER = "consumer"
     PRODUCER = "producer"
@@ -35,7 +35,7 @@ class Job(Enum):
 
 
 class JobNames(NamedTuple):
-    """The names that a job is about; `application_id` is that of Streams."""
+    """The resource names of a job; `application_id` is that of a Streams application."""
 
     read_topics: Sequence[str] = ()
     written_topics: Sequence[str] = ()
@@ -45,7 +45,7 @@ class JobNames(NamedTuple):
 
 
 class NeededRule(NamedTuple):
-    """An operation that has to be allowed on a resource, or on all names of a prefix."""
+    """An operation that must be allowed on a resource, or on all names of a prefix."""
 
     resource: AclPattern
     operation: AclOperation
@@ -57,7 +57,7 @@ _INTERNAL_TOPICS: Final = (_Op.READ, _Op.WRITE, _Op.CREATE, _Op.DELETE)
 
 
 def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRule]:
-    """Return the rules that a job needs; the names are literal, or prefixes."""
+    """Return the ACLs that a job needs; names are literal or prefixes, by `pattern_type`."""
     parts = (
         (AclResource.TOPIC, names.read_topics, _Op.READ),
         (AclResource.TOPIC, names.written_topics, _Op.WRITE),
@@ -75,7 +75,7 @@ def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRu
 
 
 def _of_application(application_id: str) -> list[NeededRule]:
-    """Return the rules of a Kafka Streams application: its internal topics, group and ids."""
+    """Return the ACLs of a Streams application: its internal topics, group and ids."""
     prefix = f"{application_id}-"
     topics = AclPattern(AclResource.TOPIC, prefix, PatternType.PREFIXED)
     transactional_ids = AclPattern(AclResource.TRANSACTIONAL_ID, prefix, PatternType.PREFIXED)

@@ -1,4 +1,4 @@
-"""The operations that each kind of resource has. Source: AclEntry.supportedOperations of 3.9.1."""
+"""The valid operations of each resource type. Source: AclEntry.supportedOperations of 3.9.1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from engine.security.acls import AclOperation, AclResource, from_number
 
 _Op: Final = AclOperation
-#: In the order in which 3.9.1 names them.
+#: In the order of 3.9.1.
 SUPPORTED_OPERATIONS: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
     AclResource.TOPIC: (
         _Op.READ,
@@ -36,7 +36,7 @@ SUPPORTED_OPERATIONS: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
     AclResource.DELEGATION_TOKEN: (_Op.DESCRIBE, _Op.ALL),
     AclResource.USER: (_Op.CREATE_TOKENS, _Op.DESCRIBE_TOKENS, _Op.ALL),
 }
-#: Those that 4.0 and later have besides.
+#: Additional operations of 4.0 and later.
 SUPPORTED_SINCE_FOUR: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
     AclResource.GROUP: (_Op.ALTER_CONFIGS, _Op.DESCRIBE_CONFIGS),
     AclResource.TRANSACTIONAL_ID: (_Op.TWO_PHASE_COMMIT,),
@@ -44,6 +44,6 @@ SUPPORTED_SINCE_FOUR: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
 
 
 def operation_of_broker(number: int) -> AclOperation:
-    """Return the operation of a number as a broker of 3.9.1 reads it, UNKNOWN for later ones."""
+    """Return the operation of a number in a broker of 3.9.1; UNKNOWN for later ones."""
     operation = from_number(AclOperation, number)
     return AclOperation.UNKNOWN if operation is AclOperation.TWO_PHASE_COMMIT else operation

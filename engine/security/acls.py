@@ -1,12 +1,12 @@
-"""Access rules and filters of them, by Kafka's numbers.
+"""ACLs and filters of ACLs, with Kafka's numbers.
 
 ```
 pattern   TOPIC  LITERAL  payments   one resource; the name * means all
-          TOPIC  PREFIXED pay        all whose names begin so
+          TOPIC  PREFIXED pay        all resources whose name begins with it
 entry     User:bob  *  READ  ALLOW   principal, host, operation, permission
 ```
 
-A filter's fields are None or ANY where they match all. A number without a meaning is UNKNOWN and
+A filter's field is None or ANY if it matches every value. An unknown number becomes UNKNOWN and
 matches nothing.
 
 Source: KIP-11, KIP-290; org.apache.kafka.common.acl, org.apache.kafka.common.resource.
@@ -18,16 +18,16 @@ from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
 CLUSTER_NAME: Final = "kafka-cluster"
-#: A literal name that means every resource of its kind.
+#: The literal name for every resource of a type.
 WILDCARD_NAME: Final = "*"
-#: A host that means all.
+#: The host for every host.
 WILDCARD_HOST: Final = "*"
-#: A principal that means every user.
+#: The principal for every user.
 WILDCARD_PRINCIPAL: Final = "User:*"
 
 
 class AclOperation(IntEnum):
-    """The operation on a resource."""
+    """The operations on resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -44,12 +44,12 @@ class AclOperation(IntEnum):
     IDEMPOTENT_WRITE = 12
     CREATE_TOKENS = 13
     DESCRIBE_TOKENS = 14
-    #: Since 4.0 (KIP-939); clients know it, the embedded brokers of 3.9.1 do not.
+    #: Since 4.0 (KIP-939); known to clients, but not to the embedded brokers of 3.9.1.
     TWO_PHASE_COMMIT = 15
 
 
 class AclResource(IntEnum):
-    """The kind of the resource."""
+    """The resource types."""
 
     UNKNOWN = 0
     ANY = 1
@@ -62,7 +62,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """Types of resource patterns; MATCH is of filters alone."""
+    """The types of resource patterns; MATCH is only for filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -72,7 +72,7 @@ class PatternType(IntEnum):
 
 
 class AclPermission(IntEnum):
-    """Permission of an entry: allow or deny."""
+    """The permission of an entry."""
 
     UNKNOWN = 0
     ANY = 1
@@ -80,14 +80,14 @@ class AclPermission(IntEnum):
     ALLOW = 3
 
 
-#: Kinds that have rules.
+#: The resource types that can have ACLs.
 CONCRETE_RESOURCES: Final = tuple(kind for kind in AclResource if kind > AclResource.ANY)
 
 E = TypeVar("E", AclOperation, AclResource, PatternType, AclPermission)
 
 
 def from_number(kind: type[E], number: int) -> E:
-    """Return the member of a number, UNKNOWN for a number without a meaning."""
+    """Return the member with a number; UNKNOWN for an unknown number."""
     try:
         return kind(number)
     except ValueError:
@@ -95,18 +95,18 @@ def from_number(kind: type[E], number: int) -> E:
 
 
 def pascal_name(member: E) -> str:
-    """Return a member's name as znodes have it: `TransactionalId`."""
+    """Return a member's name as in znodes: `TransactionalId`."""
     return "".join(word.capitalize() for word in member.name.split("_"))
 
 
 def from_name(kind: type[E], name: str) -> E:
-    """Return the member of a name: `TransactionalId`, `TRANSACTIONAL_ID`; UNKNOWN for others."""
+    """Return the member with a name in either form (`TransactionalId`); UNKNOWN without one."""
     wanted = name.upper().replace("_", "")
     return next((member for member in kind if pascal_name(member).upper() == wanted), kind.UNKNOWN)
 
 
 class AclPattern(NamedTuple):
-    """The resources that rules are about."""
+    """A resource pattern: the resources to which ACLs apply."""
 
     kind: AclResource
     name: str
@@ -114,7 +114,7 @@ class AclPattern(NamedTuple):
 
 
 class AccessEntry(NamedTuple):
-    """The principal, host, operation and permission of one rule."""
+    """The principal, host, operation and permission of one ACL."""
 
     principal: str
     host: str
@@ -123,19 +123,19 @@ class AccessEntry(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Return whether a part of it has no meaning here."""
+        """Return True if its operation or permission is unknown here."""
         return not (self.operation and self.permission)
 
 
 class AclBinding(NamedTuple):
-    """A rule: an entry of a pattern."""
+    """An ACL: a resource pattern with an entry."""
 
     pattern: AclPattern
     entry: AccessEntry
 
     @property
     def is_unknown(self) -> bool:
-        """Return whether a part of it has no meaning here."""
+        """Return True if any part of it is unknown here."""
         return not (self.pattern.kind and self.pattern.pattern_type) or self.entry.is_unknown
 
 
@@ -147,7 +147,7 @@ class PatternFilter(NamedTuple):
     pattern_type: PatternType
 
     def matches(self, pattern: AclPattern) -> bool:
-        """Return whether a pattern is meant; with MATCH, whether it is about the name."""
+        """Return True if a pattern matches; with MATCH, if the pattern applies to the name."""
         if self.kind not in (AclResource.ANY, pattern.kind):
             return False
         wanted = self.pattern_type
@@ -162,7 +162,7 @@ class PatternFilter(NamedTuple):
         return pattern.name in (self.name, WILDCARD_NAME)
 
     def exact_patterns(self) -> list[AclPattern]:
-        """Return the patterns that can match, if kind and name determine them; else none."""
+        """Return the patterns that can match, if kind and name are given; otherwise empty."""
         if self.kind <= AclResource.ANY or self.name is None:
             return []
         if self.pattern_type is PatternType.ANY:
@@ -175,7 +175,7 @@ class PatternFilter(NamedTuple):
 
 
 class EntryFilter(NamedTuple):
-    """A filter of access control entries."""
+    """A filter of entries."""
 
     principal: str | None
     host: str | None
@@ -183,7 +183,7 @@ class EntryFilter(NamedTuple):
     permission: AclPermission
 
     def matches(self, entry: AccessEntry) -> bool:
-        """Return whether an entry is meant."""
+        """Return True if an entry matches."""
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)
@@ -193,11 +193,11 @@ class EntryFilter(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """A filter of ACLs: by pattern and by entry."""
+    """A filter of ACLs, by pattern and by entry."""
 
     patterns: PatternFilter
     entries: EntryFilter
 
     def matches(self, pattern: AclPattern, entry: AccessEntry) -> bool:
-        """Return whether a rule is meant."""
+        """Return True if an ACL matches."""
         return self.patterns.matches(pattern) and self.entries.matches(entry)

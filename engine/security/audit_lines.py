@@ -1,14 +1,15 @@
-"""Lines of an authorizer in a broker's log: the principal, its operation, and the decision.
+"""Parsing of an authorizer's lines in a broker's log: principal, operation and decision.
 
 ```
 [2026-01-31 12:00:00,000] INFO Principal = User:bob is Denied Operation = Read from host = 10.0.0.9
 on resource = Topic:LITERAL:orders for request = Fetch with resourceRefCount = 2 (kafka.authorizer.logger)
 ```
 
-All in one line. Kafka's brokers since 2.4 write it, with znodes and with KRaft; the time and the level
-come before it as a broker's logging has them. Names may have any characters. Clients choose those of
-resources, also the words of a line: the first place where the words after it fit ends a principal, and
-the last one the name of a resource, so that no name changes the denied principal.
+All in one line. Kafka's brokers since 2.4 write it, with ZooKeeper and with KRaft; the time and the
+level before it depend on the broker's logging configuration. Names may have any characters. Clients
+choose resource names, which may contain the words of such a line: so the principal ends at the
+first place where the following words match, and the resource name at the last one. Therefore no
+name can forge the denied principal.
 
 Source: AclAuthorizer.logAuditMessage, StandardAuthorizerData.logAuditMessage, config/log4j.properties.
 """  # noqa: E501 - a line of a log
@@ -32,16 +33,16 @@ _LEVEL: Final = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR)\b")
 
 
 class AuditLine(NamedTuple):
-    """A decision of an authorizer; `time_ms` is None where a line has no time."""
+    """A decision of an authorizer; `time_ms` is None for a line without a time."""
 
     time_ms: int | None
     level: str | None
     principal: str
     is_allowed: bool
-    #: As in `Read`.
+    #: For example `Read`.
     operation: str
     host: str
-    #: As in `Topic`.
+    #: For example `Topic`.
     resource_type: str
     pattern_type: str
     resource_name: str
@@ -50,9 +51,9 @@ class AuditLine(NamedTuple):
 
 
 def audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
-    """Return the authorizer's decision in a log line, None if the line has none.
+    """Return the authorizer's decision in a log line; None if the line has none.
 
-    Times in logs have no zone: `zone` is that of the broker, None this machine's.
+    Times in logs have no zone: `zone` is that of the broker, None for this machine's.
     """
     start = line.find(_BEGINNING)
     match = _DECISION.match(line, start) if start >= 0 else None
@@ -83,7 +84,7 @@ def audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterator[Aud
 
 
 def _time_ms(text: str, zone: tzinfo | None) -> int | None:
-    """Return the epoch time in ms, None if unparsable; zone None is this machine's."""
+    """Return the epoch time in ms; None if invalid. A `zone` of None is this machine's."""
     try:
         moment = datetime.fromisoformat(text.replace(",", "."))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The SCRAM credentials of all users, as they are now.
+"""The present SCRAM credentials of all users.
 
 Source: CredentialProvider, CredentialCache.
 """
@@ -10,22 +10,22 @@ from typing import Final
 
 from engine.security.scram import ScramCredential, ScramMechanism, credential_of
 
-#: How much is random in a salt that a broker makes.
+#: Number of random bytes in a salt that a broker creates.
 SALT_BYTES: Final = 16
 
 
 class ScramCredentials:
-    """The SCRAM credentials that brokers keep, by user and mechanism."""
+    """A broker's SCRAM credentials, by user and mechanism."""
 
     def __init__(self) -> None:
         self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
     def of(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        """Return a user's credential, None without one."""
+        """Return a user's credential; None without one."""
         return self._by_user.get(user, {}).get(mechanism)
 
     def update(self, user: str, settings: Mapping[str, str]) -> list[ScramMechanism]:
-        """Set a user's credentials; return the mechanisms whose text is no credential."""
+        """Replace a user's credentials; return the mechanisms whose text is invalid."""
         unreadable, usable = [], {}
         for mechanism in ScramMechanism:
             text = settings.get(mechanism.key)
@@ -41,6 +41,6 @@ class ScramCredentials:
         return unreadable
 
     def keep(self, users: Iterable[str]) -> None:
-        """Forget all other users: they are deleted."""
+        """Remove all users that are not given, because they were deleted."""
         for user in self._by_user.keys() - set(users):
             del self._by_user[user]

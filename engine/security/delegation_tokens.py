@@ -1,18 +1,18 @@
-"""Delegation tokens of a broker, and the operations that principals may do on them; pure.
+"""A broker's delegation tokens, and the permissions of principals on them; pure.
 
 ```
 HMAC = HMAC-SHA-512(delegation.token.secret.key, token id)
 ```
 
-The HMAC is the secret of a token: in base64 it is the password with which its holder logs in by
-SCRAM, under the token's id, and is the owner then. Only the token itself has its lifetime:
-one that has expired stays, and opens sessions of no length, until the controller removes it.
+The HMAC is the secret of a token: in base64 it is the password with which its holder authenticates
+by SCRAM, with the token id as the user name, and then acts as the owner. An expired token is still
+accepted, with a session lifetime of 0, until the controller removes it.
 
 | principal | may |
 |---|---|
-| owner, renewers | renew it and have it expire |
+| owner, renewers | renew it and expire it |
 | owner, requester, renewers | see it |
-| with DESCRIBE of the token, or DESCRIBE_TOKENS of its owner | see it |
+| with DESCRIBE on the token, or DESCRIBE_TOKENS on its owner | see it |
 
 Source: KIP-48, KIP-373; DelegationTokenManager, DelegationTokenCache, TokenInformation of 3.9.1.
 """
@@ -37,7 +37,7 @@ _HMAC_HASH: Final = "sha512"
 
 
 class DelegationToken(NamedTuple):
-    """A token; principals are texts such as `User:alice`, times are in ms."""
+    """A token; principals have the form `User:alice`, times are in ms."""
 
     token_id: str
     owner: str
@@ -45,24 +45,24 @@ class DelegationToken(NamedTuple):
     renewers: tuple[str, ...]
     issued_ms: int
     expires_ms: int
-    #: Renewals do not reach beyond it.
+    #: The latest possible expiry time.
     max_ms: int
 
     def is_expired(self, now_ms: int) -> bool:
-        """Return whether its time is over."""
+        """Return True if the token has expired."""
         return self.max_ms < now_ms or self.expires_ms < now_ms
 
     def may_be_changed_by(self, principal: str) -> bool:
-        """Return whether a principal may renew it and have it expire."""
+        """Return True if a principal may renew and expire the token."""
         return principal == self.owner or principal in self.renewers
 
     def concerns(self, principal: str) -> bool:
-        """Return whether a principal owns it, requested it or may renew it."""
+        """Return True if a principal is the owner, the requester or a renewer."""
         return principal == self.requester or self.may_be_changed_by(principal)
 
 
 def token_hmac(secret: str, token_id: str) -> bytes:
-    """Return the secret of a token."""
+    """Return the HMAC of a token, which is its secret."""
     return hmac.digest(secret.encode(), token_id.encode(), _HMAC_HASH)
 
 
@@ -72,17 +72,17 @@ def is_shown(
     owners: Collection[str] | None,
     may_describe: Callable[[DelegationToken], bool],
 ) -> bool:
-    """Return whether a principal that requests the tokens of owners sees it; None requests all."""
+    """Return True if a principal sees a token when it requests those of `owners`; None: all."""
     if owners is not None and not any(token.concerns(owner) for owner in owners):
         return False
     return token.concerns(principal) or may_describe(token)
 
 
 class TokenCache:
-    """The tokens of a cluster in one broker, and their credentials."""
+    """The delegation tokens of a cluster in one broker, and their credentials."""
 
     def __init__(self, secret: str, salt: Callable[[], bytes]) -> None:
-        """`salt` returns random bytes."""
+        """Create a cache without tokens; `salt` returns random bytes."""
         self._secret = secret
         self._salt = salt
         self._tokens: dict[str, DelegationToken] = {}
@@ -95,16 +95,16 @@ class TokenCache:
     def tokens(self) -> list[DelegationToken]:
         """Return all tokens, the oldest first.
 
-        Differs: Kafka has no order, but that of hashes of random ids.
+        Differs: in Kafka they are in the order of the hashes of their random ids.
         """
         return sorted(self._tokens.values(), key=lambda token: (token.issued_ms, token.token_id))
 
     def of(self, token_id: str) -> DelegationToken | None:
-        """Return a token, None if there is none."""
+        """Return a token by its id; None if there is none."""
         return self._tokens.get(token_id)
 
     def by_hmac(self, given: bytes) -> DelegationToken | None:
-        """Return the token with an HMAC, None if there is none; compared in constant time."""
+        """Return the token with an HMAC; None if there is none. Compares in constant time."""
         found = None
         for token in self._tokens.values():
             if hmac.compare_digest(self.hmac_of(token.token_id), given):
@@ -112,7 +112,7 @@ class TokenCache:
         return found
 
     def hmac_of(self, token_id: str) -> bytes:
-        """Return the HMAC that a token of an id has."""
+        """Return the HMAC for a token id."""
         return token_hmac(self._secret, token_id)
 
     def put(self, token: DelegationToken) -> None:
@@ -120,20 +120,20 @@ class TokenCache:
         self._tokens[token.token_id] = token
 
     def remove(self, token_id: str) -> None:
-        """Forget a token."""
+        """Remove a token and its credentials."""
         self._tokens.pop(token_id, None)
         for mechanism in ScramMechanism:
             self._credentials.pop((token_id, mechanism), None)
 
     def keep(self, token_ids: Iterable[str]) -> None:
-        """Forget all others: they are deleted."""
+        """Remove all tokens that are not given, because they were deleted."""
         for token_id in self._tokens.keys() - set(token_ids):
             self.remove(token_id)
 
     def credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
         """Return the SCRAM credential of an existing token.
 
-        Differs: computed when it is first needed; Kafka computes those of all mechanisms at once.
+        Differs: computed on first use; Kafka computes those of all mechanisms at once.
         """
         key = token_id, mechanism
         credential = self._credentials.get(key)

@@ -1,8 +1,8 @@
-"""DIGEST-MD5, the mechanism by which ZooKeeper's clients log in: messages of both sides. Pure.
+"""DIGEST-MD5, the SASL mechanism of ZooKeeper's clients: the messages of both sides. Pure.
 
 ```
 client  empty
-server  realm="…",nonce="…",charset=utf-8,algorithm=md5-sess        qop="auth" may be there
+server  realm="…",nonce="…",charset=utf-8,algorithm=md5-sess        qop="auth" is optional
 client  charset=utf-8,username="…",realm="…",nonce="…",nc=00000001,cnonce="…",digest-uri="…",
         response=…,qop=auth                      Java's client has authzid="…" too, and in A1
 server  rspauth=…
@@ -14,10 +14,10 @@ A2 = AUTHENTICATE:digest-uri, of rspauth :digest-uri
 response = MD5(hex MD5(A1):nonce:00000001:cnonce:auth:hex MD5(A2))
 ```
 
-Names and passwords go into A1 in ISO 8859-1 where that has all their characters, else in UTF-8.
+In A1, names and passwords are encoded in ISO 8859-1 if possible, else in UTF-8.
 
 Source: RFC 2831; DigestMD5Client and DigestMD5Server of Java.
-Differs: authentication alone, no integrity or privacy of what follows; ZooKeeper uses neither.
+Differs: only authentication, without integrity or privacy protection, which ZooKeeper does not use.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _QOP: Final = "auth"
 
 
 class DigestRefused(EngineError):
-    """A message of the other side is no DIGEST-MD5, or its proof is wrong; holds no secrets."""
+    """Raised for an invalid DIGEST-MD5 message or a wrong proof; it has no secrets."""
 
 
 class DigestLogin(NamedTuple):
-    """User name, password and URI of a login; the password never shows in a repr."""
+    """User name, password and URI of a login; the password is not in the repr."""
 
     username: str
     password: str
@@ -120,7 +120,7 @@ class _Exchange(NamedTuple):
     nonce: str
     cnonce: str
     uri: str
-    #: Whom the client wants to act for, which has no effect but on the proofs.
+    #: The client's authorization id, which only affects the proofs.
     authzid: str | None = None
 
     def proof(self, password: str) -> str:
@@ -132,7 +132,7 @@ class _Exchange(NamedTuple):
         return self._digest(password, f":{self.uri}")
 
     def _digest(self, password: str, a2: str) -> str:
-        """Return the proof of RFC 2831 for qop=auth; `a2` differs by side."""
+        """Return the proof of RFC 2831 for qop=auth; `a2` differs between client and server."""
         secret = b":".join(_narrow(text) for text in (self.username, self.realm, password))
         a1 = _md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
         if self.authzid is not None:
@@ -143,12 +143,12 @@ class _Exchange(NamedTuple):
 
 
 def _md5(content: bytes) -> hashlib._Hash:
-    """Return an MD5 hash, also where OpenSSL refuses MD5 as not secure (FIPS)."""
+    """Create an MD5 hash, even if OpenSSL forbids MD5 for security (FIPS)."""
     return hashlib.md5(content, usedforsecurity=False)
 
 
 def _narrow(text: str) -> bytes:
-    """Return a text in ISO 8859-1 where that has all its characters, else in UTF-8."""
+    """Encode a text in ISO 8859-1 if possible, else in UTF-8."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:
@@ -156,12 +156,12 @@ def _narrow(text: str) -> bytes:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as inside of quotes, with backslashes before quotes and backslashes."""
+    """Escape quotes and backslashes for a quoted string."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _fields(message: bytes) -> dict[str, str]:
-    """Return the fields of a message by their names in small letters; raises DigestRefused."""
+    """Return the fields of a message by lower-case name; raises DigestRefused."""
     try:
         text = message.decode()
     except UnicodeDecodeError as error:

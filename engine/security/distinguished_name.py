@@ -1,8 +1,8 @@
-r"""Subject of a certificate, as Java prints it.
+r"""The subject of a certificate in Java's format.
 
 ```
 CN=alice,O=Ex\, Inc.,C=DE          the last part of the name first
-1.2.840.113549.1.9.1=#16056140…    a type that RFC 2253 has no word for: its value in hex
+1.2.840.113549.1.9.1=#16056140…    a type without a keyword in RFC 2253: the value in hex
 ```
 
 Source: RFC 2253; X500Principal.getName, sun.security.x509.AVA.toRFC2253String of JDK 17.
@@ -34,16 +34,16 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
-#: Kinds of strings: UTF-8, printable, T.61, IA5, general, BMP; the others are shown in hex. Java
-#: takes the bytes of all of them for UTF-8.
+#: String types: UTF-8, printable, T.61, IA5, general, BMP; other types are shown in hex. Java
+#: decodes all of them as UTF-8.
 _STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
-#: The tag of a certificate's version, before the name of its subject, if it has one.
+#: The tag of the optional version field of a certificate.
 _VERSION_TAG: Final = 0xA0
 _BEFORE_SUBJECT: Final = 4
 _EXTENSIONS_TAG: Final = 0xA3
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
-#: The bits of an alternative name's tag that are its kind; an address is one of them.
+#: The bits of an alternative name's tag that give its kind, and the kind of an IP address.
 _KIND_MASK: Final = 0x1F
 _ADDRESS: Final = 7
 
@@ -58,7 +58,7 @@ def subject_of(certificate: bytes) -> str:
 
 
 def alternative_names(certificate: bytes) -> frozenset[str]:
-    """Return the alternative names of a certificate (DER), each by its kind's number and text.
+    """Return the subject alternative names of a certificate (DER) in Java's format.
 
     Source: RFC 5280 §4.2.1.6; X509Certificate.getSubjectAlternativeNames. Raises MalformedDer.
     """
@@ -76,7 +76,7 @@ def alternative_names(certificate: bytes) -> frozenset[str]:
 
 
 def _general_name(name: DerValue) -> str:
-    """Return a subject alternative name as Java prints it: `[kind, name]`."""
+    """Return a subject alternative name in Java's format: `[kind, name]`."""
     kind = name.tag & _KIND_MASK
     if kind == _ADDRESS and len(name.content) in (4, 16):
         return f"[{kind}, {_address_text(name.content)}]"
@@ -84,27 +84,27 @@ def _general_name(name: DerValue) -> str:
 
 
 def _address_text(raw: bytes) -> str:
-    """Return an address as Java prints it: all eight numbers of version 6."""
+    """Return an address in Java's format: IPv6 with all eight numbers."""
     if len(raw) == 4:
         return ".".join(map(str, raw))
     return ":".join(f"{raw[at] << 8 | raw[at + 1]:x}" for at in range(0, len(raw), 2))
 
 
 def distinguished_name(name: bytes) -> str:
-    """Return a name (DER) as text; raises MalformedDer."""
+    """Return a name (DER) in Java's format; raises MalformedDer."""
     parts = list(der_values(der_value(name, SEQUENCE).content))
     return ",".join(_part(part) for part in reversed(parts))
 
 
 def _part(part: DerValue) -> str:
-    """Return one part (a SET of pairs of type and value) as text; raises MalformedDer."""
+    """Return one part, a SET of (type, value) pairs, as text; raises MalformedDer."""
     if part.tag != SET:
         raise MalformedDer
     return "+".join(_pair(pair) for pair in der_values(part.content))
 
 
 def _pair(pair: DerValue) -> str:
-    """Return `KEYWORD=value`; values of other types as `#hex`. Raise MalformedDer."""
+    """Return `KEYWORD=value`; other types or values as `#hex`. Raises MalformedDer."""
     values = list(der_values(pair.content))
     if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:
         raise MalformedDer
@@ -116,7 +116,7 @@ def _pair(pair: DerValue) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a value escaped as Java does (RFC 2253): specials, and spaces at both ends."""
+    """Escape a value as Java does (RFC 2253): special characters, and spaces at both ends."""
     escaped = "".join(
         f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text
     )
@@ -127,5 +127,5 @@ def _escaped(text: str) -> str:
 
 
 def _blanks(text: str) -> str:
-    """Return blanks at an end of a value, with a backslash before each."""
+    """Put a backslash before each character."""
     return "".join(f"\\{char}" for char in text)

@@ -1,4 +1,4 @@
-"""Parse JAAS configurations, the logins of `sasl.jaas.config` and those of files.
+"""Parsing of JAAS configurations: the login in `sasl.jaas.config`, and files.
 
 ```
 org.apache.kafka.common.security.plain.PlainLoginModule required
@@ -9,11 +9,11 @@ Client {                                                             a file has 
 };
 ```
 
-Words are letters, digits, `.`, `-`, `_`, `$` and all beyond ASCII, and do not begin like a number;
-values are quoted or words. Comments are Java's.
+Words consist of letters, digits, `.`, `-`, `_`, `$` and non-ASCII characters, and do not begin like
+a number; values are quoted strings or words. Comments are as in Java.
 
 Source: JaasConfig, java.io.StreamTokenizer, sun.security.provider.ConfigFile.
-Differs: `${...}` in a file stays as it is; Java puts in its system properties.
+Differs: `${...}` in a file is unchanged; Java replaces it by system properties.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "
 
 
 class JaasRefused(EngineError):
-    """A text is no JAAS configuration; the message has nothing of the text: it holds passwords."""
+    """Raised for an invalid JAAS configuration; the message has none of the text or passwords."""
 
 
 class JaasEntry(NamedTuple):
-    """A login module and its options; they never show in a repr."""
+    """A login module and its options, which are not in the repr."""
 
     login_module: str
     options: Mapping[str, str]
@@ -50,7 +50,7 @@ class JaasEntry(NamedTuple):
 
 
 def jaas_entry(text: str) -> JaasEntry:
-    """Return the one entry of a text; raises JaasRefused."""
+    """Parse a text with exactly one entry; raises JaasRefused."""
     entries = list(_entries(_tokens(text)))
     if not entries:
         raise JaasRefused("Login module not specified in JAAS config")
@@ -62,7 +62,7 @@ def jaas_entry(text: str) -> JaasEntry:
 
 
 def jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
-    """Return the entries of each section of a file; raises JaasRefused."""
+    """Parse the sections of a file, each with its entries; raises JaasRefused."""
     sections: dict[str, list[JaasEntry]] = {}
     tokens = _tokens(text)
     for name in tokens:
@@ -76,7 +76,7 @@ def jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
 
 
 def _section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
-    """Yield the entries of a section after its opening brace, and consume its end."""
+    """Yield the entries of a section after its opening brace, up to its end."""
     for module in tokens:
         if module.character == "}":
             end = next(tokens, None)
@@ -109,7 +109,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return the character that an escape in a quoted text stands for."""
+    """Return the character for an escape in a quoted string."""
     return _ESCAPES.get(match[1], match[1])
 
 
@@ -130,7 +130,7 @@ def _entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
 
 
 def _options(tokens: Iterator[_Token]) -> dict[str, str]:
-    """Return the options up to the semicolon; raise JaasRefused without value or semicolon."""
+    """Return the options up to the semicolon; raises JaasRefused if a value or it is missing."""
     options: dict[str, str] = {}
     for key in tokens:
         if key.character == ";":

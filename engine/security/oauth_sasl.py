@@ -1,12 +1,12 @@
 """The server's side of OAUTHBEARER.
 
 ```
-client  n,,^Aauth=Bearer <token>^A^A          server  nothing: the client is known
+client  n,,^Aauth=Bearer <token>^A^A          server  empty: the client is authenticated
                                               or      {"status":"invalid_token"}
-client  ^A                                    server  the failure, with that text
+client  ^A                                    server  failure, with that text
 ```
 
-`^A` is the byte 1. Extensions of the client's are taken and mean nothing here.
+`^A` is the byte 1. Extensions from the client are accepted and ignored.
 
 Source: RFC 7628; OAuthBearerSaslServer, OAuthBearerClientInitialResponse of 3.9.1.
 """
@@ -21,7 +21,7 @@ from engine.security.oauth_tokens import AccessToken, TokenRefused
 from engine.security.sasl import CredentialsWrong, SaslFailed, TokenBroken
 
 _SEPARATOR: Final = "\x01"
-#: Possessive, as in `sasl.py`.
+#: Possessive quantifiers, as in `sasl.py`.
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _PAIRS: Final = r"(?:[A-Za-z]++=[\x21-\x7e \t\r\n]++\x01)*+"
 _FIRST: Final = re.compile(rf"n,(?:a=(?P<authorization_id>{_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
@@ -30,25 +30,25 @@ _WRONG_FIRST: Final = "Invalid OAUTHBEARER client first message"
 
 
 class OAuthBearerServer:
-    """One authentication."""
+    """One authentication by OAUTHBEARER."""
 
     def __init__(self, token_of: Callable[[str], AccessToken], wall_ms: Callable[[], int]) -> None:
-        """Begin; `token_of` returns a verified token, or raises TokenRefused.
+        """Create it; `token_of` returns a verified token, or raises TokenRefused.
 
-        `wall_ms` returns the time by which tokens expire.
+        `wall_ms` returns the time that is compared with the tokens' expiry.
         """
         self.user: str | None = None
         self.is_token = False
-        #: For how long the token is valid from then on.
+        #: The remaining lifetime of the token.
         self.lifetime_ms: int | None = None
         self._token_of = token_of
         self._wall_ms = wall_ms
-        #: Why the token was refused. The error is raised at the client's next message, as the
-        #: protocol has it. None without one.
+        #: The reason why the token was rejected; None without one. As the protocol requires, the
+        #: error is raised only at the client's next message.
         self._failure: str | None = None
 
     def response_to(self, token: bytes) -> bytes:
-        """Return nothing for a verified token, else the reason of the refusal."""
+        """Return an empty response for a valid token, else the reason of the rejection."""
         if self._failure is not None and token == _SEPARATOR.encode():
             raise SaslFailed(self._failure)
         self._failure = None
@@ -62,7 +62,7 @@ class OAuthBearerServer:
         if auth is None:
             raise CredentialsWrong(f"{_WRONG_FIRST}: invalid 'auth' format")
         if auth["scheme"].lower() != "bearer":
-            # Kafka fails at its message for it.
+            # Kafka fails while it creates the error message.
             raise TokenBroken("Invalid scheme in OAUTHBEARER client first message")
         try:
             access = self._token_of(auth["token"])
@@ -81,6 +81,6 @@ class OAuthBearerServer:
 
 
 def _failure_text(refused: TokenRefused) -> str:
-    """Return the JSON that Kafka writes, blanks and all."""
+    """Return the failure as the JSON that Kafka writes, with its blanks."""
     scope = "" if refused.scope is None else f', "scope":"{refused.scope}"'
     return f'{{"status":"{refused.status}"{scope}}}'

@@ -1,15 +1,15 @@
-"""Access tokens of OAUTHBEARER: their principals, their lifetimes, and the faults of invalid ones.
+"""Validation of OAUTHBEARER access tokens.
 
-| validator | signature | claims that must be there |
+| validator | signature | required claims |
 |---|---|---|
-| unsecured (Kafka's default) | none: `alg` is `none` | the principal's (`sub`), `exp` |
-| signed | by a key of the JWKS | `exp`, `iat`, the subject's (`sub`); audience and issuer where they are set |
+| unsecured (Kafka's default) | none: `alg` is `none` | the principal claim (`sub`), `exp` |
+| signed | by a key of the JWKS | `exp`, `iat`, the subject claim (`sub`); audience and issuer if configured |
 
-Times may be off by the clock skew. A token with an audience is refused where none is expected.
+Times may differ by the clock skew. A token with an audience is rejected if none is configured.
 
 Source: OAuthBearerUnsecuredValidatorCallbackHandler, OAuthBearerUnsecuredJws,
 ValidatorAccessTokenValidator of 3.9.1; RFC 7519, KIP-255, KIP-768.
-Differs: keys are RSA, EC and Ed25519 alone, no shared secrets.
+Differs: only RSA, EC and Ed25519 keys, no shared secrets.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.json_text import read_json
 _INVALID: Final = "invalid_token"
 _INSUFFICIENT: Final = "insufficient_scope"
 _MS_MAX: Final = (1 << 63) - 1
-#: Which algorithms a key of a kind may have signed by.
+#: The signature algorithms by key type.
 _ALGORITHMS: Final = {
     "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     "EC": ("ES256", "ES384", "ES512"),
@@ -33,7 +33,7 @@ _ALGORITHMS: Final = {
 
 
 class TokenRefused(EngineError):
-    """A token is refused; the message is for the log, `status` and `scope` for the client."""
+    """Raised for a rejected token; the message is for the log, the fields for the client."""
 
     def __init__(self, reason: str, *, status: str = _INVALID, scope: str | None = None) -> None:
         super().__init__(reason)
@@ -67,12 +67,12 @@ class SignedRules(NamedTuple):
     subject_claim: str = "sub"
 
 
-#: A key of a JWKS as its JSON has it.
+#: A key of a JWKS as a JSON object.
 JsonKey = Mapping[str, Any]
 
 
 def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
-    """Return an unsecured token; raises TokenRefused."""
+    """Validate an unsecured token; raises TokenRefused."""
     parts = text.split(".")
     if len(parts) != 3 or not parts[0] or not parts[1]:
         raise TokenRefused("Malformed compact serialization")
@@ -100,7 +100,7 @@ def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToke
 def signed_token(
     text: str, keys: Sequence[JsonKey], rules: SignedRules, now_ms: int
 ) -> AccessToken:
-    """Verify a token signed with one of the keys, and return it; raises TokenRefused."""
+    """Validate a token that one of the keys has signed; raises TokenRefused."""
     claims = _verified(text, keys)
     audience = claims.get("aud")
     audiences = {audience} if isinstance(audience, str) else set(_texts(audience))
@@ -121,13 +121,13 @@ def signed_token(
 
 
 def key_id(text: str) -> str | None:
-    """Return the id of the key in a token's header; raises TokenRefused."""
+    """Return the key id in a token's header, None without one; raises TokenRefused."""
     found = _header(text).get("kid")
     return found if isinstance(found, str) else None
 
 
 def jwks_keys(document: bytes) -> list[JsonKey]:
-    """Return the keys of a JWKS document; raises TokenRefused for an invalid one."""
+    """Parse the keys of a JWKS document; raises TokenRefused for an invalid one."""
     try:
         found = read_json(document)
     except ValueError as error:
@@ -139,12 +139,12 @@ def jwks_keys(document: bytes) -> list[JsonKey]:
 
 
 def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
-    """Return the claims of a token whose signature is right."""
+    """Verify a token's signature and return its claims; raises TokenRefused."""
     import jwt
 
     wanted = key_id(text)
     if "crit" in _header(text):
-        # Critical parameters must be understood, and none is here (RFC 7515 §4.1.11).
+        # Unknown critical parameters must be rejected, and none is known here (RFC 7515 §4.1.11).
         raise TokenRefused("its header names critical parameters")
     unchecked: Any = {
         f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")
@@ -156,7 +156,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
         if key.get("use", "sig") != "sig":
             continue
         try:
-            # Kafka's library too takes any algorithm of the key's kind, whichever it names.
+            # Kafka's library accepts any algorithm of the key's type too, whichever the key names.
             public = jwt.PyJWK({**key, "alg": None}, algorithm=_default_algorithm(key)).key
             jwt.decode(
                 text,
@@ -172,7 +172,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
 
 
 def _default_algorithm(key: JsonKey) -> str:
-    """Return an algorithm by which PyJWT reads a key."""
+    """Return an algorithm with which PyJWT can load a key."""
     if key.get("kty") == "EC":
         return {"P-384": "ES384", "P-521": "ES512"}.get(str(key.get("crv")), "ES256")
     return "EdDSA" if key.get("kty") == "OKP" else "RS256"
@@ -181,7 +181,7 @@ def _default_algorithm(key: JsonKey) -> str:
 def _checked_times(
     claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool
 ) -> int:
-    """Return when a token expires; raises TokenRefused."""
+    """Check the time claims; return the expiry time in ms. Raises TokenRefused."""
     if claims.get("exp") is None:
         raise TokenRefused("no claim exp")
     expires_ms = _ms(claims["exp"], "exp")
@@ -197,12 +197,12 @@ def _checked_times(
 
 
 def _header(text: str) -> Mapping[str, Any]:
-    """Return a token's header, whose signature is not verified yet; raises TokenRefused."""
+    """Return a token's header, which is not verified yet; raises TokenRefused."""
     return _object(text.partition(".")[0])
 
 
 def _object(part: str) -> Mapping[str, Any]:
-    """Return a token part (base64url JSON) as an object; raise TokenRefused for any other."""
+    """Decode a part of a token (base64url JSON); raises TokenRefused if it is no object."""
     try:
         found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError as error:
@@ -213,22 +213,22 @@ def _object(part: str) -> Mapping[str, Any]:
 
 
 def _ms(value: object, claim: str) -> int:
-    """Return a claim's seconds as ms within Java's long; raise TokenRefused for no number."""
+    """Return a claim's seconds in ms, limited to Java's long; raises TokenRefused."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"the claim {claim} is no number")
     try:
         time_ms = round(value * 1000)
     except (OverflowError, ValueError) as error:
         raise TokenRefused(f"the claim {claim} is no time") from error
-    # As Java rounds to a long: a response has the lifetime of a session.
+    # Limited as in Java, because a response contains the session lifetime as a long.
     return max(-_MS_MAX, min(time_ms, _MS_MAX))
 
 
 def _scope(value: object) -> set[str]:
-    """Return the scope of a token; a text is one, blanks and all, as Kafka has it."""
+    """Return the scopes of a token; a string is one scope, even with blanks, as in Kafka."""
     return {value.strip()} if isinstance(value, str) else set(_texts(value))
 
 
 def _texts(value: object) -> list[str]:
-    """Return the texts in a list of JSON; empty for any other value."""
+    """Return the strings in a JSON list; empty for any other value."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Encrypt and decrypt passwords as in the znode of a broker's settings.
+"""Encryption and decryption of passwords in the znode of a broker's settings.
 
 ```
 initializationVector:<base64>,keyLength:128,salt:<base64 of 256 bytes>,
@@ -6,14 +6,14 @@ keyFactoryAlgorithm:PBKDF2WithHmacSHA512,cipherAlgorithm:AES/CBC/PKCS5Padding,it
 passwordLength:6,encryptedPassword:<base64>
 ```
 
-In one line. The key is PBKDF2 of `password.encoder.secret` and the salt; a text names the algorithms
-by which it was made, so that they may change. A text whose password has another length was made with
-another secret.
+In one line. The key is PBKDF2 of `password.encoder.secret` and the salt; a text contains the names
+of its algorithms, so that they may change. If a decrypted password has another length, the text was
+encrypted with another secret.
 
 Source: org.apache.kafka.security.EncryptingPasswordEncoder, CbcParamsEncoder of 3.9.1; texts that a
 real broker wrote.
-Differs: of ciphers only AES/CBC/PKCS5Padding, of key factories only those of PBKDF2.
-"""  # noqa: E501 - prose
+Differs: the only cipher is AES/CBC/PKCS5Padding, the only key factories are those of PBKDF2.
+"""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _HASHES: Final = {
 _KEY_BITS: Final = (128, 192, 256)
 _SALT_BYTES: Final = 256
 _BLOCK_BYTES: Final = 16
-#: A text in a znode must not keep a broker busy for ever.
+#: A text in a znode must not keep a broker busy forever.
 _ITERATIONS_MAX: Final = 10_000_000
 
 
 class PasswordUnreadable(EngineError):
-    """A text is no encrypted password, or was made with another secret."""
+    """A text is not an encrypted password, or was encrypted with another secret."""
 
 
 class NoCipher(EngineError):
-    """The package that encrypts is not installed."""
+    """The package for encryption is not installed."""
 
     hint = "pip install 'kctl-kafka[tls]'"
 
@@ -55,7 +55,7 @@ class NoCipher(EngineError):
 
 
 class EncoderSettings(NamedTuple):
-    """Encryption of new passwords: `password.encoder.*`; secrets show in no repr."""
+    """The settings `password.encoder.*`; the secret is not in the repr."""
 
     secret: str
     cipher: str = _CIPHER
@@ -67,7 +67,7 @@ class EncoderSettings(NamedTuple):
         return f"EncoderSettings({self.cipher}, {self.key_bits}, {self.iterations})"
 
     def check(self) -> None:
-        """Raise ConfigError for a cipher, key factory or key length that is not implemented."""
+        """Raise ConfigError for an unsupported cipher, key factory or key length."""
         if self.cipher != _CIPHER:
             raise ConfigError(
                 "password.encoder.cipher.algorithm", self.cipher, f"must be {_CIPHER}"
@@ -81,14 +81,14 @@ class EncoderSettings(NamedTuple):
 
 
 class PasswordEncoder:
-    """Encrypts and decrypts by one secret."""
+    """Encrypts and decrypts passwords with one secret."""
 
     def __init__(self, settings: EncoderSettings, entropy: Entropy) -> None:
         self._settings = settings
         self._entropy = entropy
 
     def encode(self, password: str) -> str:
-        """Return the text that is kept of a password; raises NoCipher."""
+        """Encrypt a password for its znode; raises NoCipher."""
         settings = self._settings
         raw = password.encode()
         salt = self._entropy.random_bytes(_SALT_BYTES)
@@ -108,7 +108,7 @@ class PasswordEncoder:
         return ",".join(f"{name}:{text}" for name, text in fields.items())
 
     def decode(self, text: str) -> str:
-        """Return the password in a text; raises PasswordUnreadable, NoCipher."""
+        """Decrypt a password; raises PasswordUnreadable, NoCipher."""
         fields = {name: value for name, _, value in (p.partition(":") for p in text.split(","))}
         try:
             factory, cipher = fields["keyFactoryAlgorithm"], fields["cipherAlgorithm"]
@@ -135,17 +135,17 @@ class PasswordEncoder:
 
 
 def _java_length(text: str) -> int:
-    """Return how many characters Java counts: two for each beyond U+FFFF."""
+    """Return the length in Java, where a character above U+FFFF counts as two."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:
-    """Return the cipher's key: `key_bits` derived from the secret by PBKDF2."""
+    """Return the cipher's key of `key_bits`, derived from the secret by PBKDF2."""
     return hashlib.pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, key_bits // 8)
 
 
 def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
-    """Return AES-CBC ciphertext with PKCS#7 padding; raise NoCipher without the library."""
+    """Return AES-CBC ciphertext with PKCS#7 padding; raises NoCipher without the library."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:

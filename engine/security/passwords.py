@@ -1,4 +1,4 @@
-"""Generate random passwords."""
+"""Generation of random passwords."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from engine.host.ports import Entropy
 
 _ALPHABET: Final = string.ascii_letters + string.digits
-#: 62^32 are 190 bits: more than a search through hashes of SCRAM-SHA-256 can ever try.
+#: 62^32 are 190 bits, so that SCRAM-SHA-256 hashes cannot be broken by search.
 _LENGTH: Final = 32
 
 
 def random_password(entropy: Entropy) -> str:
-    """Return a password of letters and digits, which no shell and no JAAS file needs quoted."""
+    """Return a password of letters and digits, which needs no quotes in shells and JAAS files."""
     return "".join(_ALPHABET[entropy.random_below(len(_ALPHABET))] for _ in range(_LENGTH))

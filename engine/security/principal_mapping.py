@@ -1,14 +1,14 @@
-r"""Users of certificates: rules that make a short name of a distinguished one.
+r"""Mapping of certificates' distinguished names to user names by rules.
 
 ```
 RULE:^CN=(.*?),OU=Ops.*$/$1/L, RULE:^CN=(.*?)$/$1/, DEFAULT
-     a pattern of the whole   its replacement   L or U: the case      DEFAULT: the name itself
+     pattern of the whole name   replacement   L or U: lower or upper case   DEFAULT: unchanged
 ```
 
-The first rule whose pattern matches counts.
+The first rule whose pattern matches is used.
 
-Source: SslPrincipalMapper of 3.9.1. Differs: patterns are Python's; those of Java that Python has
-not, such as `\p{Lu}`, stop the start; `\d`, `\w` and `\s` are ASCII, as in Java.
+Source: SslPrincipalMapper of 3.9.1. Differs: patterns are Python's; a pattern that only Java
+supports, such as `\p{Lu}`, is a start error; `\d`, `\w` and `\s` are ASCII, as in Java.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _NAMED_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")
 
 
 class MappingRefused(EngineError):
-    """A text is no list of rules."""
+    """Raised for an invalid list of rules."""
 
 
 class NoMappingRule(EngineError):
-    """No rule is about a name."""
+    """No rule matches a name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no rule of ssl.principal.mapping.rules applies to {name}")
@@ -39,7 +39,7 @@ class NoMappingRule(EngineError):
 
 
 class BadReplacement(EngineError):
-    """A replacement names a group that its pattern does not have; Kafka finds it as late."""
+    """A replacement has a group that its pattern lacks; found at the first use, as in Kafka."""
 
     def __init__(self, replacement: str) -> None:
         super().__init__(f"{replacement} of ssl.principal.mapping.rules names no group")
@@ -47,17 +47,17 @@ class BadReplacement(EngineError):
 
 
 class _Rule(NamedTuple):
-    #: None for the name itself.
+    #: None for DEFAULT.
     pattern: re.Pattern[str] | None
     replacement: str = ""
     case: str = ""
 
 
 class PrincipalMapping:
-    """Some rules."""
+    """A list of mapping rules."""
 
     def __init__(self, text: str) -> None:
-        """Read rules; raises MappingRefused."""
+        """Parse rules; raises MappingRefused."""
         self._rules = [
             rule
             for match in _SPLITTER.finditer(text.strip())
@@ -65,7 +65,7 @@ class PrincipalMapping:
         ]
 
     def user_of(self, distinguished_name: str) -> str:
-        """Return the user of a distinguished name; raises NoMappingRule, BadReplacement."""
+        """Return the user name for a distinguished name; raises NoMappingRule, BadReplacement."""
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished_name
@@ -75,10 +75,10 @@ class PrincipalMapping:
 
 
 def _rule_of(text: str) -> _Rule | None:
-    """Return the rule of a text, None for empty text; raise MappingRefused if invalid."""
+    """Parse a rule; None for empty text. Raises MappingRefused."""
     match = _PARSER.match(text)
     if match is None or match.end() != len(text):
-        # A text that is no rule is matched by the last alternative, up to nothing.
+        # An invalid rule matches the last alternative, which may match an empty text.
         raise MappingRefused(f"Invalid rule: {text}")
     default, pattern, replacement, case, _ = match.groups()
     if default is not None:
@@ -93,16 +93,16 @@ def _rule_of(text: str) -> _Rule | None:
 
 
 def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
-    """Return the name that a rule makes of a distinguished name, in the rule's case."""
+    """Apply a rule to a distinguished name, including the rule's case."""
     mapped = pattern.sub(lambda match: _replaced(rule.replacement, match), name)
     return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)
 
 
 def _replaced(replacement: str, match: re.Match[str]) -> str:
-    """Return a replacement of Java's with its groups filled in; raises BadReplacement."""
+    """Fill the groups into a replacement in Java's syntax; raises BadReplacement."""
 
     def fill(found: re.Match[str]) -> str:
-        """Return the text for `$1`, `${name}` or an escaped character; refuse a lone `$`."""
+        """Return the text for `$1`, `${name}` or an escaped character; raises for a lone `$`."""
         number, group, escaped = found.groups()
         if number is not None:
             return _numbered(number, match)
@@ -116,7 +116,7 @@ def _replaced(replacement: str, match: re.Match[str]) -> str:
 
 
 def _numbered(digits: str, match: re.Match[str]) -> str:
-    """Return the group named by as many digits as there are groups for, and the other digits.
+    """Return the text of a numbered group; digits beyond the existing groups are literal.
 
     So `$12` is group 1 and the digit 2 if there are fewer than twelve groups, as in Java.
     """

@@ -1,4 +1,4 @@
-"""Principals, as settings and access rules name them: `User:alice`.
+"""Principals in the form of settings and ACLs: `User:alice`.
 
 Source: org.apache.kafka.common.utils.SecurityUtils.parseKafkaPrincipal; AclAuthorizer.configure.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 ANONYMOUS: Final = "User:ANONYMOUS"
-#: The type of principals that are users; brokers know no others.
+#: The type of users' principals, the only one that brokers support.
 USER_TYPE: Final = "User"
 
 
@@ -18,26 +18,26 @@ def user_principal(name: str) -> str:
 
 
 def principal_text(kind: str, name: str) -> str:
-    """Return a principal of a type."""
+    """Return a principal of a type and a name."""
     return f"{kind}:{name}"
 
 
 def principal_parts(principal: str) -> tuple[str, str]:
-    """Return type and name of a principal."""
+    """Return the type and the name of a principal."""
     kind, _, name = principal.partition(":")
     return kind, name
 
 
 def is_principal(text: str) -> bool:
-    """Return whether a text has a type and a name; both may be empty, a name may have colons."""
+    """Return True if a text is TYPE:NAME; both may be empty, a name may have colons."""
     return ":" in text
 
 
 def super_users_of(text: str) -> tuple[frozenset[str], list[str]]:
-    """Return the principals in `super.users`, and the parts that are no principals."""
+    """Return the principals in `super.users`, and the invalid parts."""
     if not text:
         return frozenset(), []
-    # As Java splits: nothing of empty parts at the end.
+    # Java's split drops empty parts at the end.
     parts = [part.strip() for part in text.rstrip(";").split(";")]
     users = frozenset(part for part in parts if is_principal(part))
     return users, [part for part in parts if not is_principal(part)]

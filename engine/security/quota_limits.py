@@ -1,6 +1,6 @@
-"""Quotas of clients, and the choice of the quota that applies to a client.
+"""Client quotas, and the choice of the quota that applies to a client.
 
-| | node | counted together |
+| precedence | node | counted together |
 |---|---|---|
 | 1 | `/config/users/<u>/clients/<c>` | one user's client id |
 | 2 | `/config/users/<u>/clients/<default>` | one user's client id |
@@ -11,8 +11,8 @@
 | 7 | `/config/clients/<c>` | one client id |
 | 8 | `/config/clients/<default>` | one client id |
 
-The first that is set counts. A client without an id has the quotas of its user alone. Names are
-sanitized, so that none equals the default.
+The first one that is set is used. A client without an id has only its user's quotas. Names are
+sanitized, so that none equals `<default>`.
 
 Source: ClientQuotaManager.DefaultQuotaCallback of 3.9.1; KIP-55, KIP-124, KIP-599.
 """
@@ -24,12 +24,12 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 DEFAULT: Final = "<default>"
-#: Means no user or no client id in a quota's entity.
+#: Stands for no user or no client id in a quota's entity.
 NONE: Final = ""
 
 
 class QuotaKind(Enum):
-    """The bounded quantity, by the name of its setting."""
+    """The limited quantities, with the names of their settings."""
 
     PRODUCE = "producer_byte_rate"
     FETCH = "consumer_byte_rate"
@@ -38,32 +38,32 @@ class QuotaKind(Enum):
 
 
 class QuotaOwner(NamedTuple):
-    """A user and a client id, sanitized; NONE for an absent one."""
+    """A user and a client id, sanitized; NONE for an absent part."""
 
     user: str
     client: str
 
 
 class Limit(NamedTuple):
-    """A bound per second, and the clients that are counted together."""
+    """A limit per second, and the user and client id whose requests are counted together."""
 
     counted: QuotaOwner
     per_s: float
 
 
 class QuotaLimits:
-    """The bounds of one broker."""
+    """The client quotas of one broker."""
 
     def __init__(self) -> None:
         self._by_kind: dict[QuotaKind, dict[QuotaOwner, float]] = {kind: {} for kind in QuotaKind}
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no client has a bound."""
+        """Return True if there are no quotas."""
         return not any(self._by_kind.values())
 
     def take(self, owner: QuotaOwner, config: Mapping[str, str]) -> None:
-        """Set the quotas of a user, a client id or both; raises ValueError, nothing is set then."""
+        """Replace the quotas of a user, a client id or both; raises ValueError without effect."""
         bounds = {kind: float(config[kind.value]) for kind in QuotaKind if kind.value in config}
         for kind, of_kind in self._by_kind.items():
             if kind in bounds:
@@ -72,11 +72,11 @@ class QuotaLimits:
                 of_kind.pop(owner, None)
 
     def owners(self) -> set[QuotaOwner]:
-        """Return all that have bounds."""
+        """Return all users and client ids that have quotas."""
         return {owner for of_kind in self._by_kind.values() for owner in of_kind}
 
     def limit_of(self, kind: QuotaKind, user: str, client: str) -> Limit | None:
-        """Return the bound of a client, None if it has none."""
+        """Return the limit of a client; None if it has none."""
         bounds = self._by_kind[kind]
         if not bounds:
             return None
@@ -103,7 +103,7 @@ class QuotaLimits:
 def _first(
     bounds: Mapping[QuotaOwner, float], candidates: tuple[tuple[QuotaOwner, QuotaOwner], ...]
 ) -> Limit | None:
-    """Return the limit of the first candidate that has a quota, None if none has."""
+    """Return the limit of the first candidate that has a quota; None if none has."""
     for owner, counted in candidates:
         bound = bounds.get(owner)
         if bound is not None:

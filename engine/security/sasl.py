@@ -1,18 +1,18 @@
-"""The server's side of SASL mechanisms: the responses to a client's tokens, and its principal.
+"""The server side of SASL mechanisms: the responses to a client's tokens, and its user.
 
 | mechanism | client | server |
 |---|---|---|
-| PLAIN | authorization id NUL user NUL password | nothing |
+| PLAIN | authorization id NUL user NUL password | empty |
 | SCRAM 1 | `n,,n=<user>,r=<nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` |
 
-A delegation token logs in by SCRAM: `n,,n=<token id>,r=<nonce>,tokenauth=true`.
+Delegation tokens authenticate by SCRAM: `n,,n=<token id>,r=<nonce>,tokenauth=true`.
 
-| failure | the client gets |
+| error | the client gets |
 |---|---|
 | SaslFailed | the reason, after a delay |
-| CredentialsWrong | a failure, after a delay: not whether the user exists |
-| TokenBroken | nothing: the connection ends |
+| CredentialsWrong | a failure without a reason, after a delay |
+| TokenBroken | no response: the connection is closed |
 
 Source: RFC 4616, RFC 5802; PlainSaslServer, ScramSaslServer, ScramMessages, SaslServerAuthenticator
 of 3.9.1.
@@ -33,7 +33,7 @@ from engine.security.scram import ITERATIONS_MIN, ScramCredential, ScramMechanis
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
-#: The mechanisms that a listener may have.
+#: The mechanisms that a listener can have.
 MECHANISMS: Final = (PLAIN, *(mechanism.key for mechanism in ScramMechanism), OAUTHBEARER)
 _NONCE_BITS: Final = 130
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -42,7 +42,8 @@ _OTHER_AUTHORIZATION_ID: Final = (
 )
 
 _VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
-#: Possessive, as what ends a name is in none: Python keeps 170 bytes for each way back.
+#: Possessive quantifiers, because no name contains its end character: otherwise Python keeps 170
+#: bytes per backtracking point.
 _SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
 _EXTENSION: Final = rf"[A-Za-z]++={_VALUE}+"
@@ -60,19 +61,19 @@ _CLIENT_FINAL: Final = re.compile(
 
 
 class SaslFailed(EngineError):
-    """Authentication fails, and the client gets the reason."""
+    """Authentication failed, and the client gets the reason."""
 
 
 class CredentialsWrong(EngineError):
-    """Authentication fails, and the client gets no reason; the message is for the log."""
+    """Authentication failed, and the client gets no reason; the message is for the log."""
 
 
 class TokenBroken(EngineError):
-    """A token cannot be worked on at all."""
+    """A SASL token is malformed."""
 
 
 class TokenLogin(NamedTuple):
-    """The login by a delegation token: its owner's name, and its lifetime."""
+    """The login by a delegation token: the owner's name, the credential and the lifetime."""
 
     owner: str
     credential: ScramCredential
@@ -80,24 +81,24 @@ class TokenLogin(NamedTuple):
 
 
 def _no_token(_token_id: str) -> TokenLogin | None:
-    """Find no login: the listener has no delegation tokens."""
+    """Return None: the listener has no delegation tokens."""
     return None
 
 
 class SaslServer(Protocol):
-    """One authentication."""
+    """One authentication of a client."""
 
-    #: The authenticated user, None until the authentication is complete.
+    #: The authenticated user; None until the authentication is complete.
     user: str | None
-    #: Whether it has shown a delegation token, which is good for less.
+    #: Whether a delegation token was used, which has fewer permissions.
     is_token: bool
-    #: The lifetime of the credential, None without a limit; 0 is expired.
+    #: The lifetime of the credential in ms; None without a limit, 0 if expired.
     lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
         """Return the response to a client's token.
 
-        Errors: SaslFailed, CredentialsWrong, TokenBroken; no further token is accepted after them.
+        Raises SaslFailed, CredentialsWrong, TokenBroken; after that, no further token is accepted.
         """
         ...
 
@@ -106,14 +107,14 @@ class PlainServer:
     """PLAIN: the client sends its password."""
 
     def __init__(self, password_of: Callable[[str], str | None]) -> None:
-        """Begin; `password_of` returns a user's password, None for an unknown user."""
+        """Create it; `password_of` returns a user's password, None for an unknown user."""
         self.user: str | None = None
         self.is_token = False
         self.lifetime_ms: int | None = None
         self._password_of = password_of
 
     def response_to(self, token: bytes) -> bytes:
-        """Return the empty agreement."""
+        """Return an empty response if the password is correct."""
         tokens = token.decode("utf-8", "replace").split("\0", 3)
         if len(tokens) != 3:
             raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
@@ -123,7 +124,7 @@ class PlainServer:
         if not password:
             raise SaslFailed("Authentication failed: password not specified")
         expected = self._password_of(user)
-        # An unknown user takes as long.
+        # Compared for an unknown user too, so that it takes as long.
         is_right = hmac.compare_digest(password.encode(), (expected or "").encode())
         if expected is None or not is_right:
             raise SaslFailed("Authentication failed: Invalid username or password")
@@ -136,8 +137,8 @@ class PlainServer:
 class ScramServer:
     """SCRAM: both sides prove that they know the password.
 
-    Differs: none of Kafka's. It refuses a user that is not there with the first message, before any
-    proof, in the words for a wrong one.
+    As in Kafka, an unknown user is rejected after the first message, before any proof, with the
+    same message as for a wrong proof.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class ScramServer:
         nonce: str,
         token_of: Callable[[str], TokenLogin | None] = _no_token,
     ) -> None:
-        """Begin; `credential_of` returns a user's credential, `token_of` the login of a token.
+        """Create it; `credential_of` returns a user's credential, `token_of` the login of a token.
 
         `nonce` is random and used once.
         """
@@ -160,23 +161,23 @@ class ScramServer:
         self._hash_name = mechanism.hash_name
         self._credential_of = credential_of
         self._nonce = nonce
-        #: Stored keys of the user; None before the client's first message.
+        #: The user's credential; None before the client's first message.
         self._credential: ScramCredential | None = None
         self._name = ""
-        #: Start of what both sides sign: the first messages of client and server.
+        #: Start of the signed message: the first messages of client and server.
         self._auth_message_start = ""
-        #: The client's nonce and this side's, which the client must repeat.
+        #: The client's and the server's nonce, which the client must repeat.
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:
-        """Return salt and iterations, then the server's signature."""
+        """Return salt and iterations for the first message, the signature for the second."""
         text = token.decode("utf-8", "replace")
         if self._credential is None:
             return self._begin(text)
         return self._verify(text, self._credential)
 
     def _begin(self, text: str) -> bytes:
-        """Return the challenge to the client's first message; raise if the user is refused."""
+        """Return the challenge to the client's first message; raises if the user is rejected."""
         match = _CLIENT_FIRST.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client first message format")
@@ -212,7 +213,7 @@ class ScramServer:
         match = _CLIENT_FINAL.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client final message format")
-        # librdkafka before 2.6.1 puts its own before both again.
+        # librdkafka before 2.6.1 repeats its own nonce before both.
         if not match["nonce"].endswith(self._both_nonces):
             raise CredentialsWrong("Invalid client nonce in the final client message.")
         auth_message = (
@@ -235,7 +236,7 @@ class ScramServer:
 
 
 def nonce_of(random_bytes: bytes) -> str:
-    """Return a nonce as Kafka writes it: 130 random bits in letters and digits."""
+    """Return a nonce in Kafka's format: 130 random bits in letters and digits."""
     number = int.from_bytes(random_bytes) & ((1 << _NONCE_BITS) - 1)
     digits = []
     while number:
@@ -245,5 +246,5 @@ def nonce_of(random_bytes: bytes) -> str:
 
 
 def _user_of(sasl_name: str) -> str:
-    """Return a user by its name in a SCRAM message, where `,` and `=` are escaped."""
+    """Return the user for a name in a SCRAM message, where `,` and `=` are escaped."""
     return sasl_name.replace("=2C", ",").replace("=3D", "=")

@@ -1,4 +1,4 @@
-"""Credentials of SCRAM as brokers keep them.
+"""SCRAM credentials as brokers store them.
 
 ```
 salt=<base64>,stored_key=<base64>,server_key=<base64>,iterations=4096
@@ -7,7 +7,7 @@ client key = HMAC(salted password, "Client Key")     stored key = H(client key)
 server key = HMAC(salted password, "Server Key")
 ```
 
-The password itself never comes to a broker: clients salt it.
+A broker never receives the password itself: clients salt it.
 
 Source: RFC 5802; ScramFormatter, ScramCredentialUtils; KIP-554.
 """
@@ -27,19 +27,19 @@ ITERATIONS_MAX: Final = 16384
 
 
 class ScramMechanism(IntEnum):
-    """The mechanisms that there are, by Kafka's numbers."""
+    """The SCRAM mechanisms, with Kafka's numbers."""
 
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
 
     @property
     def key(self) -> str:
-        """Return the name that a user's setting has: `SCRAM-SHA-256`."""
+        """Return the key of the mechanism in a user's settings: `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
     @property
     def hash_name(self) -> str:
-        """Return the name of its hash function."""
+        """Return the name of the hash function."""
         return _HASHES[self]
 
 
@@ -47,7 +47,7 @@ _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_S
 
 
 def may_log_in(user: str) -> bool:
-    """Return whether brokers read a user's name in a login; a password may be set for any.
+    """Return True if brokers accept a user name in a login; credentials can be set for any.
 
     Source: ScramMessages.SASLNAME, which has ASCII without NUL.
     """
@@ -63,7 +63,7 @@ class SaltedPassword(NamedTuple):
 
 
 class ScramCredential(NamedTuple):
-    """A broker's credential of a user; its keys never show in a repr."""
+    """A user's stored credential; its keys are not in the repr."""
 
     salt: bytes
     stored_key: bytes
@@ -75,7 +75,7 @@ class ScramCredential(NamedTuple):
 
 
 def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
-    """Return the text that is kept of a credential."""
+    """Return the text of a credential in a user's settings."""
     credential = salted_credential(mechanism, salted)
     parts = {
         "salt": credential.salt,
@@ -99,7 +99,7 @@ def salted_credential(mechanism: ScramMechanism, salted: SaltedPassword) -> Scra
 
 
 def iterations_of(text: str) -> int | None:
-    """Return the iterations of a credential, None for a text that is none."""
+    """Return the iterations in a credential's text; None if the text is invalid."""
     parts = [part.partition("=") for part in text.split(",")]
     if [name for name, _, _ in parts] != ["salt", "stored_key", "server_key", "iterations"]:
         return None
@@ -108,7 +108,7 @@ def iterations_of(text: str) -> int | None:
 
 
 def credential_of(text: str) -> ScramCredential | None:
-    """Return the credential in a text, None for a text that is none."""
+    """Parse a credential; None if the text is invalid."""
     iterations = iterations_of(text)
     if iterations is None:
         return None

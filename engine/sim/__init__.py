@@ -1,4 +1,6 @@
-"""The whole cluster on virtual time: real brokers, a network, disks and a store that fail by seed.
+"""A whole cluster in virtual time.
 
-Imported by nothing but `kctl sim` and tests.
+Real brokers over a simulated network, disks and ZooKeeper store.
+
+Faults are drawn from a seed. Only `kctl sim` and tests import this package.
 """

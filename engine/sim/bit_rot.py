@@ -1,15 +1,15 @@
-"""Bit rot: wrong bits in one batch of one replica, and the rules for reads and recovery with it.
+"""Bit rot: damaged bits in one batch of one replica, and their effects on reads and recovery.
 
 ```
-begin ─ one batch of one replica ─┬─ reads of it are damaged ──────────────> the disk is put right
+begin ─ one batch of one replica ─┬─ reads of it are damaged ────────────────> the disk is repaired
                                   ├─ recovery truncates the log before it ─> nothing is left of it
                                   └─ its bytes are written again ──────────> nothing is left of it
 ```
 
-One replica of a partition has it at a time, while another member of the in-sync set is whole. A
-leader gives the batch as it reads it: consumers and followers find the checksum wrong, and refuse
-the batch. Recovery at the next start may truncate the log before the batch: that replica has lost
-writes then (`losses.py`), from the batch on and nothing before it.
+Only one replica of a partition is damaged at a time, while another ISR member is undamaged. A
+leader sends the batch as it reads it: consumers and followers find a wrong checksum and reject the
+batch. Recovery at the next start may truncate the log before the batch: then that replica has lost
+writes (`losses.py`) from the batch on, and none before it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from engine.sim.node import SimulatedBroker
 from engine.sim.records import batches
 
 _LENGTH, _LAST_OFFSET_DELTA = range(8, 12), range(23, 27)
-#: Leader epoch and magic. Like the base offset they are under no checksum.
+#: The leader epoch and magic: like the base offset, they are not covered by the checksum.
 _UNCHECKED = range(12, 17)
-#: From how many of the last batches one is chosen, in half of the cases.
+#: How many of the last batches are candidates, in half of the cases.
 _LAST_COUNT = 3
-#: For how long what was read damaged may be on its way to a client.
+#: How long a damaged read may be in flight to a client.
 _IN_FLIGHT_MS = 10_000
 
 
@@ -40,32 +40,33 @@ class BitRot(NamedTuple):
     broker_id: int
     partition: TopicPartition
     base_offset: int
-    #: Whether its length is damaged: who reads on behind it finds no batch where one should be.
+    #: Whether its length is damaged: a reader finds no batch at the position that follows from it.
     is_misplacing: bool = False
-    #: Whether its last offset is damaged: a read that begins in it may begin after it.
+    #: Whether its last offset is damaged: a read that should begin in this batch may begin after
+    #: it.
     is_hiding: bool = False
 
 
 class BitRotRules:
-    """Damages batches, and knows which replicas are damaged."""
+    """Damages batches, and records which replicas are damaged."""
 
     def __init__(
         self, histories: Mapping[TopicPartition, History], nodes: Mapping[int, SimulatedBroker]
     ) -> None:
-        """`histories` and `nodes` are those of the run, shared with its other rules."""
+        """Create the rules; `histories` and `nodes` are shared with the run's other rules."""
         self._histories = histories
         self._nodes = nodes
-        #: The damage of each broker that has one now, by broker id.
+        #: The present damage, by broker id.
         self._rots: dict[int, BitRot] = {}
-        #: Leader epoch of a partition when the damage of a broker's replica ended.
+        #: The partition's leader epoch when the damage of a broker's replica ended.
         self._ended_in: dict[tuple[int, TopicPartition], int] = {}
-        #: Damages that have ended, and when that was seen (simulated time).
+        #: Damages that have ended, each with the simulated time when that was noticed.
         self._over: list[tuple[BitRot, int]] = []
         #: Simulated time of the present check; set by the simulation.
         self.now_ms = 0
 
     def of(self, broker_id: int) -> BitRot | None:
-        """Return the present damage of a broker's disk, None if its bits are right."""
+        """Return the present damage of a broker's disk; None if it has none."""
         rot = self._rots.get(broker_id)
         if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
             self._end(rot)
@@ -73,15 +74,15 @@ class BitRotRules:
         return rot
 
     def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether a broker's replica of a partition has a damaged batch."""
+        """Return True if a broker's replica of a partition has a damaged batch."""
         rot = self.of(broker_id)
         return rot is not None and rot.partition == partition
 
     def may_have_given_up(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether a follower may have failed at a damaged batch in the epoch that is now.
+        """Return True if a follower may have failed at a damaged batch in the present leader epoch.
 
-        It fetches no more until the next one, though the disk is put right meanwhile. Source:
-        AbstractFetcherThread.markPartitionFailed.
+        It does not fetch again before the next epoch, even if the disk was repaired meanwhile.
+        Source: AbstractFetcherThread.markPartitionFailed.
         """
         if self.is_damaged(broker_id, partition):
             return True
@@ -89,12 +90,14 @@ class BitRotRules:
         return ended_in is not None and ended_in == self._epoch_of(partition)
 
     def _epoch_of(self, partition: TopicPartition) -> int | None:
-        """Return a partition's leader epoch in the store, None before its first state."""
+        """Return a partition's leader epoch in the store; None before its first state."""
         history = self._histories.get(partition)
         return None if history is None or history.state is None else history.state.leader_epoch
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
-        """Return whether the broker of a machine may give a batch with a wrong checksum."""
+        """Return True if bit rot explains a batch with a wrong checksum from the broker on machine
+        `host`.
+        """
         recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             self._nodes[rot.broker_id].name == host
@@ -104,10 +107,10 @@ class BitRotRules:
         )
 
     def hides(self, partition: TopicPartition, first: int, end: int) -> bool:
-        """Return True if a read may rightly have skipped the batches of these offsets.
+        """Return True if bit rot may have made a read skip batches in [first, end).
 
-        `end` is exclusive. A read begins with the first batch whose header says that it ends at or
-        after the fetch offset: a damaged header hides its batch from readers.
+        A read begins with the first batch whose header has a last offset at or after the fetch
+        offset, so a damaged header hides its batch from readers.
         """
         recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
@@ -116,9 +119,10 @@ class BitRotRules:
         )
 
     def begin(self, node: SimulatedBroker, draw: int) -> BitRot | None:
-        """Damage a batch of a broker; `draw` is a number from which all is chosen.
+        """Damage a batch of a broker; `draw` is a number that determines every choice.
 
-        None where it has no committed batch that another member of the in-sync set has whole.
+        Return None if the broker has no committed batch of which another ISR member has an intact
+        copy.
         """
         broker = node.broker
         if broker is None or self.of(node.broker_id) is not None:
@@ -132,7 +136,8 @@ class BitRotRules:
             found = _places(partitions[key], self._histories[key])
         if not found:
             return None
-        # Half of them among the last, which recovery, followers and consumers read.
+        # In half of the cases one of the last batches, which recovery, followers and consumers
+        # read.
         place = draw // 7 % (min(_LAST_COUNT, len(found)) if draw % 2 else len(found))
         path, position, size_bytes, base_offset = found[-1 - place]
         at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
@@ -148,13 +153,13 @@ class BitRotRules:
         return rot
 
     def end(self, rot: BitRot) -> None:
-        """Put a disk right: the bits are read again as they were written."""
+        """Repair a disk: the bits are read again as they were written."""
         if self._rots.get(rot.broker_id) == rot:
             self._nodes[rot.broker_id].disk.files.flip_back()
             self._end(rot)
 
     def _end(self, rot: BitRot) -> None:
-        """Note the end of a damage, and the partition's leader epoch at that time."""
+        """Record the end of a damage, and the partition's leader epoch at that time."""
         del self._rots[rot.broker_id]
         epoch = self._epoch_of(rot.partition)
         if epoch is not None:
@@ -162,7 +167,7 @@ class BitRotRules:
         self._over.append((rot, self.now_ms))
 
     def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:
-        """Return True if a replica may be damaged: another ISR member must keep all records.
+        """Return True if a replica may be damaged: another ISR member must have every record.
 
         Otherwise the fault could lose acknowledged records, which no broker could prevent.
         """
@@ -176,7 +181,7 @@ class BitRotRules:
 
 
 def _places(partition: Partition, history: History) -> list[tuple[str, int, int, int]]:
-    """Return path, position, size and base offset of the committed batches of a replica."""
+    """Return path, position, size and base offset of each committed batch of a replica."""
     found = []
     for segment in partition.log.segments:
         data = bytes(segment.file.read_at(0, segment.size_bytes))
@@ -191,7 +196,10 @@ def _places(partition: Partition, history: History) -> list[tuple[str, int, int,
 
 
 def whole_part(content: bytes) -> tuple[bytes, int | None]:
-    """Return the batches in front of the first damaged one, and that one's base offset."""
+    """Return the batches before the first damaged one, and the damaged one's base offset (None.
+
+    No damage).
+    """
     size = 0
     for batch in batches(content):
         if not is_whole(batch):
@@ -201,5 +209,5 @@ def whole_part(content: bytes) -> tuple[bytes, int | None]:
 
 
 def is_whole(batch: BatchView) -> bool:
-    """Return whether the checksum of a batch is right."""
+    """Return True if the checksum of a batch is correct."""
     return batch.computed_crc() == batch.crc

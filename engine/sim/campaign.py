@@ -1,4 +1,4 @@
-"""Run the simulation for many seeds, one after the other or in several processes."""
+"""Simulation runs of many seeds, sequentially or in several processes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from engine.sim.simulation import RunResult, run_plan
 
 
 def run_seed(seed: int, *, duration_ms: int, is_traced: bool = False) -> RunResult:
-    """Run the plan of one seed; only a traced one has lines."""
+    """Run the plan of one seed; the result has trace lines only if `is_traced`."""
     return run_plan(plan_of(seed, duration_ms=duration_ms), is_traced=is_traced)
 
 
 def run_seeds(
     seeds: Iterable[int], clock: Clock, *, duration_ms: int, jobs: int, lasting_ms_max: int | None
 ) -> Iterator[RunResult]:
-    """Yield the result of each seed once it has run; start no seed after the time limit.
+    """Yield the result of each seed as its run ends; start no seed after the time limit.
 
-    `lasting_ms_max` is real time for the campaign, `duration_ms` simulated time of a run's load.
+    `lasting_ms_max` is the real time limit of all runs, `duration_ms` the simulated duration of a
+    run's load.
     """
     deadline_ms = None if lasting_ms_max is None else clock.monotonic_ms() + lasting_ms_max
 
     def in_time() -> Iterator[int]:
-        """Yield the seeds until the real time of the campaign is over."""
+        """Yield the seeds until the time limit is reached."""
         for seed in seeds:
             if deadline_ms is not None and clock.monotonic_ms() >= deadline_ms:
                 return

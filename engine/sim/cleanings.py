@@ -1,12 +1,14 @@
-"""Rule L7, checked after each cleaning: the cleaned log has all that compaction has to keep.
+"""Rule L7, checked after each log cleaning.
+
+The cleaned log has every record that compaction must keep.
 
 ```
-look     broker 2 has cleaned t-0 since the last look: its log up to its watermark is held to all
-         that was ever committed there
+check    broker 2 has cleaned t-0 since the last check: its log up to its high watermark is compared
+         with all records that were ever committed there
 ```
 
-Only of members of the in-sync set, and up to the watermark of the replica: records beyond may be
-another leader's, and are truncated.
+Only replicas in the ISR are checked, and only up to their high watermark: records beyond it may be
+those of another leader, and will be truncated.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ class CleaningRules:
         topics: Topics,
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._broke = broke
         self._histories = histories
         self._topics = topics
         self._nodes = nodes
-        #: The last cleaning of each replica that was checked.
+        #: The last cleaning that was checked, by replica.
         self._seen: dict[tuple[int, TopicPartition], LastCleaning] = {}
 
     def check(self, now_ms: int) -> None:
-        """Check the replicas that were cleaned since the last look."""
+        """Check each replica that was cleaned since the last call."""
         for broker_id, node in self._nodes.items():
             storage = None if node.broker is None else node.broker.storage
             if storage is None:
@@ -57,10 +59,11 @@ class CleaningRules:
                 self._broke("L7", f"{key}: {broker_id} cannot clean it, {reason}", key)
 
     def _check(self, broker_id: int, replica: Partition, now_ms: int) -> None:
-        """Check L7: a cleaned log has, up to its high watermark, what the commits require.
+        """Check L7.
 
-        Only ISR members that have lost no writes in a power cut are compared with the committed
-        records.
+        Up to its high watermark a cleaned log has every record that compaction must keep.
+
+        Only ISR members that have lost no writes in a power cut are checked.
         """
         key = replica.topic_partition
         history = self._histories.get(key)

@@ -1,13 +1,13 @@
-"""Rules of client quotas: a throttled connection serves nothing, and a produce quota is held.
+"""Rules of client quotas: a throttled connection is not served, and a produce quota is not exceeded.
 
 | rule | |
 |---|---|
-| Q1 | what a client sends on a connection after a response with a throttle time is served behind that time |
-| Q2 | what a broker took of a client since its quota is set there is what the quota allows, one measured time, and what was on its way at once |
+| Q1 | a request that a client sends on a connection after a response with a throttle time is served after that time |
+| Q2 | the bytes that a broker accepted from a client since its quota was set there are at most those that the quota allows, plus those of one measurement period and those that were in flight at the same time |
 
-A client that sends again on a new connection is not throttled there, in Kafka too: its bytes count
-for Q1 alone. A client that waits for each throttle time counts for both (KIP-219), for as long as
-its connection lasts.
+A client that opens a new connection is not throttled there, in Kafka too: only Q1 is checked for
+it. A client that waits for each throttle time (KIP-219) is checked for both, as long as its
+connection lasts.
 
 Source: KIP-13, KIP-219; `engine/api/enforced_quotas.py`.
 """  # noqa: E501 - a table
@@ -25,32 +25,36 @@ from engine.security.quota_limits import QuotaKind
 from engine.sim.node import SimulatedBroker
 from engine.wire import messages
 
-#: Over how long rates are measured: `quota.window.num` windows of `quota.window.size.seconds`.
+#: The period over which rates are measured: `quota.window.num` windows of
+#: `quota.window.size.seconds`.
 _MEASURED_MS: Final = 11_000
 _USER: Final = "ANONYMOUS"
 
 
 class BrokenRules(Protocol):
-    """Notes broken rules."""
+    """Records broken rules."""
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Note a broken rule."""
+        """Record a broken rule."""
 
 
 class _Throttled(NamedTuple):
-    """A throttled connection: requests sent before its client knew, and the end of the throttle."""
+    """A throttled connection.
+
+    The requests sent before the client knew of it, and the end of the throttle.
+    """
 
     connection_number: int
-    #: How many requests were sent by then: a time does not order what is of one millisecond.
+    #: How many requests had been sent by then: times cannot order events within one millisecond.
     sent_before: int
     until_ms: int
 
 
 class _Measured:
-    """Bytes that a broker accepted from a client since the quota was set there."""
+    """Bytes that a broker accepted from a client since the quota was set."""
 
     def __init__(self, bytes_per_s: float, life: int, since_ms: int) -> None:
-        """Begin to count; `life` is that of the broker's process."""
+        """Start counting; `life` is the life number of the broker's process."""
         self.bytes_per_s = bytes_per_s
         self.life = life
         self.since_ms = since_ms
@@ -58,29 +62,29 @@ class _Measured:
 
 
 class QuotaRules:
-    """Checks throttle times and produce quotas by the requests and responses of all clients."""
+    """Checks throttle times and produce quotas, by the requests and responses of all clients."""
 
     def __init__(self, broken: BrokenRules) -> None:
-        """`broken` gets the violations."""
+        """Create the rules; `broken` receives the violations."""
         self._broken = broken
-        #: The throttle time that each client last got from each broker.
+        #: The last throttle time of each client by broker.
         self._throttled: dict[tuple[str, Address], _Throttled] = {}
-        #: Number of the last request of any client.
+        #: How many requests all clients have sent.
         self._sent_count = 0
-        #: Bytes that each client and broker exchanged since the quota was set.
+        #: Bytes accepted since the quota was set, by client and broker.
         self._measured: dict[tuple[str, str], _Measured] = {}
-        #: Bytes of Produce requests without a response, now and at most, by client and broker.
+        #: Bytes of Produce requests in flight, now and at most, by client and broker.
         self._open_bytes: dict[tuple[str, str], int] = {}
         self._open_bytes_max: dict[tuple[str, str], int] = {}
-        #: Clients that wait for the end of each throttle time: only these are checked for rule Q2.
+        #: Clients that wait for the end of each throttle time: rule Q2 is checked only for them.
         self._waiting_clients: set[str] = set()
 
     def check_quota_of(self, client: str) -> None:
-        """Check Q2 for a client from now on: it has to wait for each throttle time."""
+        """Check Q2 for a client from now on; it must wait for the end of each throttle time."""
         self._waiting_clients.add(client)
 
     def sent(self, client: str, address: Address, call: Call) -> int:
-        """Note a request; return its number, from 0 on."""
+        """Record a request; return its number, from 0 on."""
         number = self._sent_count
         self._sent_count += 1
         key, size = (client, address.host), _produced_bytes(call)
@@ -89,11 +93,11 @@ class QuotaRules:
         return number
 
     def ended(self, client: str, address: Address, call: Call, *, is_lost: bool = False) -> None:
-        """Note that a request got its response, or lost its connection and gets none."""
+        """Record that a request got its response, or that its connection was lost (`is_lost`)."""
         key = (client, address.host)
         self._open_bytes[key] -= _produced_bytes(call)
         if is_lost:
-            # The next connection is not throttled: what is allowed is measured from there on.
+            # The next connection is not throttled: the measurement starts again with it.
             self._measured.pop(key, None)
 
     def responded(
@@ -108,7 +112,7 @@ class QuotaRules:
         sent_ms: int,
         now_ms: int,
     ) -> int:
-        """Check the response to a numbered request; returns its throttle time in ms."""
+        """Check the response to the request `sent_number` (Q1); return its throttle time in ms."""
         key = (client, address)
         throttled = self._throttled.get(key)
         if (
@@ -122,7 +126,7 @@ class QuotaRules:
             self._broken.broke("Q1", text, None)
         throttle_ms: int = getattr(response.message, "throttle_time_ms", 0)
         if throttle_ms:
-            # The broker has written the response some time after the request was sent.
+            # The broker wrote the response at some time after the request was sent.
             self._throttled[key] = _Throttled(
                 connection_number, self._sent_count, sent_ms + throttle_ms
             )
@@ -132,13 +136,16 @@ class QuotaRules:
         return throttle_ms
 
     def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
-        """Check the bytes accepted from each client against the quotas that the brokers know."""
+        """Check Q2.
+
+        The bytes accepted from each waiting client against the quotas that the brokers have.
+        """
         for node in nodes:
             for client in sorted(self._waiting_clients):
                 self._check(node, client, now_ms)
 
     def _check(self, node: SimulatedBroker, client: str, now_ms: int) -> None:
-        """Check Q2: the bytes accepted from a client since its quota was set, at the quota's rate.
+        """Check Q2 for one client and broker.
 
         The measurement starts again when the quota changes or the broker restarts.
         """
@@ -160,7 +167,7 @@ class QuotaRules:
 
 
 def limited_clients(nodes: Iterable[SimulatedBroker]) -> list[str]:
-    """Return the brokers that have client quotas, as text; empty once all are removed."""
+    """Return a line for each broker that still has client quotas; empty once all are removed."""
     return [
         f"{node.name} has quotas for {sorted(node.broker.quotas.limits.owners())}"
         for node in nodes
@@ -169,7 +176,7 @@ def limited_clients(nodes: Iterable[SimulatedBroker]) -> list[str]:
 
 
 def _produced_bytes(call: Call) -> int:
-    """Return the bytes of records in a Produce request, 0 for all other requests."""
+    """Return the bytes of records in a Produce request; 0 for any other request."""
     message = call.message
     if not isinstance(message, messages.ProduceRequest):
         return 0
@@ -179,7 +186,7 @@ def _produced_bytes(call: Call) -> int:
 
 
 def _is_taken(response: Response) -> bool:
-    """Return True if a Produce response accepts all of the records."""
+    """Return True if a Produce response accepts all records."""
     topics = getattr(response.message, "responses", ())
     return all(
         getattr(row, "error_code", NONE) == NONE

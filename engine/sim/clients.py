@@ -1,13 +1,13 @@
 """Producers of the simulated cluster, and the requests and metadata that all its clients share.
 
 ```
-producer   due ──> a batch in the queue of a partition ──> the first few unanswered are sent
-           all of them answered: those in front that were accepted leave the queue,
-           the rest is sent again after a pause, in order, with the sequences it had
+producer   due ──> a batch in the queue of a partition ──> the first few of the queue are sent
+           all of these have a response: accepted ones at the front are removed from the queue,
+           the rest are sent again after a back-off, in order, with the same sequences
 ```
 
-A producer of acks=all never gives up, and never sends a batch before those in front of it; those
-of acks=1 and 0 send once and forget.
+A producer with acks=all retries forever, and sends a batch only after all earlier ones. Producers
+with acks=1 and 0 send each batch once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ACKS_ALL = -1
 _TIMEOUT_MS = 10_000
 _PRODUCE_TIMEOUT_MS = 5_000
 _PASSING_PERIOD_MS = 400
-#: How long a client waits before it tries again.
+#: The back-off of clients before a retry.
 BACKOFF_MS = 150
 
 
@@ -49,79 +49,82 @@ class ClientEvents(Protocol):
     """Receives the events of clients: acknowledged batches, records read, damage, broken rules."""
 
     def record(self, subject: str, text: str) -> None:
-        """Take note of something that a reader of the trace wants to know."""
+        """Add a line to the trace."""
         ...
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
-        """Take note of a batch that a leader said is written; −1 where it did not say where."""
+        """Record that a leader accepted a batch; `base_offset` is -1 if the response has none."""
         ...
 
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Note the records that a consumer got from a fetch at a position.
+        """Record the batches that a consumer got from a fetch at `position`.
 
-        Returns the offset after the last record, None if there was no record.
+        Return the offset after the last record; None if there was no record.
         """
         ...
 
     def damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
-        """Take note of a batch with a wrong checksum that a consumer was given."""
+        """Record that a consumer received a batch with a wrong checksum from machine `host`."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Take note of a broken promise to a client."""
+        """Record a rule that a response to a client broke."""
         ...
 
     def is_doomed(self, partition: TopicPartition) -> bool:
-        """Return whether a partition is to be deleted."""
+        """Return True if the deletion of a partition was requested."""
         ...
 
     def loss_count(self, partition: TopicPartition) -> int:
-        """Return how often records of a partition were lost by a limit that Kafka has."""
+        """Return how often records of a partition were lost in a way that Kafka allows too."""
         ...
 
     def resume_at(self, partition: TopicPartition, position: int) -> int | None:
-        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        """Return the offset at which a consumer resumes that has read lost records.
+
+        None if it has not.
+        """
         ...
 
     def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
-        """Take note of a batch that is not sent again, and may be there or not."""
+        """Record a batch that is not sent again and may or may not be in the log."""
         ...
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Return whether the broker of a machine leads, as the store has it, and is there."""
+        """Return True if the broker of a machine is running and is the leader in the store."""
         ...
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return the leader epoch that is stored, −1 without one."""
+        """Return the leader epoch in the store; -1 if there is none."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:
-        """Return below which offset old records may have been deleted."""
+        """Return the offset below which old records may have been deleted."""
         ...
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether the leader's log has a batch; the producer's response does not count."""
+        """Return True if the leader's log has a batch, even if the producer got no response."""
         ...
 
     def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether a batch that the leader's log has, or had, will not be lost."""
+        """Return True if a batch is, or was, in the leader's log and will not be lost."""
         ...
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether what the leader's log has of a producer begins behind a batch."""
+        """Return True if the leader's log has only later batches of the producer."""
         ...
 
     def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether a cleaning took what lies before a batch from the leader's log."""
+        """Return True if a cleaning removed the batch before this one from the leader's log."""
         ...
 
 
 class SentBatch:
-    """Records on their way to one partition."""
+    """Records that a producer sends to one partition."""
 
     __slots__ = (
         "attempts",
@@ -135,7 +138,7 @@ class SentBatch:
     )
 
     def __init__(self, partition: TopicPartition, first_number: int, count: int) -> None:
-        """Carry the numbers from `first_number` on, one per record."""
+        """Create a batch whose records have consecutive numbers from `first_number`."""
         self.partition = partition
         self.first_number = first_number
         self.count = count
@@ -145,13 +148,13 @@ class SentBatch:
         self.leader_epoch = -1
         #: The partition's number of losses when the batch was last sent.
         self.loss_count = 0
-        #: Whether the last attempt has a response, and whether one has accepted the batch.
+        #: Whether the last attempt has a response, and whether any response has accepted the batch.
         self.is_answered = False
         self.is_accepted = False
 
 
 class ClusterRequests:
-    """The connections of one client, and its metadata of leaders."""
+    """The connections of one client to all brokers, and its metadata of leaders."""
 
     def __init__(
         self,
@@ -164,7 +167,10 @@ class ClusterRequests:
         *,
         waits_when_throttled: bool = False,
     ) -> None:
-        """With `waits_when_throttled` the client sends nothing during a broker's throttle time."""
+        """Create it without connections.
+
+        With `waits_when_throttled` the client sends nothing during a broker's throttle time.
+        """
         self.name = name
         self.timers = timers
         self._network = network
@@ -175,21 +181,24 @@ class ClusterRequests:
         if waits_when_throttled:
             quotas.check_quota_of(name)
         self._connections: dict[Address, LoopConnection] = {}
-        #: How many connections were opened to each broker: their seeds and names differ.
+        #: How many connections were opened to each broker.
         self._connection_numbers: dict[Address, int] = {}
         #: Time until which nothing is sent to a broker that throttles this client.
         self._throttled_until_ms: dict[Address, int] = {}
-        #: Leaders by partition, as the last metadata had them.
+        #: Leaders by partition, from the last Metadata response.
         self.leaders: dict[TopicPartition, Address] = {}
         #: Address of the controller in the last metadata; None if it has none.
         self.controller: Address | None = None
 
     def after(self, delay_ms: int, work: Callable[[], None]) -> None:
-        """Run after a while."""
+        """Run `work` after a delay."""
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
     def send(self, address: Address, call: Call) -> Promise[Response]:
-        """Send a request to one broker, once it throttles this client no more."""
+        """Send a request to one broker.
+
+        If the broker throttles this client, wait for the end of that.
+        """
         until_ms = self._throttled_until_ms.get(address, 0)
         wait_ms = until_ms - self.timers.clock.monotonic_ms()
         if wait_ms <= 0 or not self._waits_when_throttled:
@@ -211,7 +220,10 @@ class ClusterRequests:
         return promise
 
     def _send(self, address: Address, call: Call) -> Promise[Response]:
-        """Send a call on the connection to `address`, opened on first use; note it for quotas."""
+        """Send a call on the connection to `address`, opened on first use.
+
+        Report it to the quota rules.
+        """
         connection = self._connections.get(address)
         if connection is None:
             connection = self._connections[address] = LoopConnection(
@@ -229,7 +241,7 @@ class ClusterRequests:
         return response
 
     def _connect(self, address: Address) -> BrokerConnection:
-        """Open a connection, and count it: a throttle is checked within one connection only."""
+        """Create a connection, and count it: a throttle is checked within one connection only."""
         self._connection_numbers[address] = self._connection_numbers.get(address, 0) + 1
         return BrokerConnection(self.name)
 
@@ -241,7 +253,7 @@ class ClusterRequests:
         sent_ms: int,
         promise: Promise[Response],
     ) -> None:
-        """Note a response, and until when it throttles further calls to its broker."""
+        """Report a response to the quota rules, and keep its throttle time."""
         self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
         if promise.error is not None or not call.has_response:
             return
@@ -260,11 +272,11 @@ class ClusterRequests:
             self._throttled_until_ms[address] = now_ms + throttle_ms
 
     def any_broker(self) -> Address:
-        """Return one of the brokers."""
+        """Return the address of a random broker."""
         return self._random.choice(self._brokers)
 
     def find_leaders(self, topics: Sequence[str], done: Callable[[], None]) -> None:
-        """Request metadata of topics from any broker; `done` runs in any case."""
+        """Request metadata of topics from a random broker; `done` runs after success or failure."""
         request = messages.MetadataRequest(
             topics=[messages.MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
             allow_auto_topic_creation=False,
@@ -279,7 +291,7 @@ class ClusterRequests:
         response.watch(take)
 
     def _apply_metadata(self, response: messages.MetadataResponse) -> None:
-        """Keep the address of the controller and of each partition's leader."""
+        """Keep the addresses of the controller and of each partition's leader."""
         addresses = {node.node_id: Address(node.host, node.port) for node in response.brokers}
         self.controller = addresses.get(response.controller_id)
         for topic in response.topics:
@@ -293,10 +305,10 @@ class ClusterRequests:
 
 
 class ProducerKind(NamedTuple):
-    """Settings of a producer; `window` is the number of unanswered batches per partition.
+    """Settings of a producer; `window` is the number of batches in flight per partition.
 
-    Without ids it is 1: a batch that is sent again would come behind those that were accepted
-    meanwhile, in Kafka too.
+    Without a producer id it must be 1: otherwise a retried batch would follow later ones that were
+    accepted meanwhile, in Kafka too.
     """
 
     acks: int
@@ -308,7 +320,10 @@ class ProducerKind(NamedTuple):
 
 
 def passing_kind(number: int) -> ProducerKind:
-    """Return the kind of the producer to a short-lived topic, by the number of earlier ones."""
+    """Return the kind of the producer to a short-lived topic.
+
+    `number` counts earlier such producers.
+    """
     is_idempotent = number % 2 == 0
     return ProducerKind(
         ACKS_ALL, is_idempotent, 1 + number % 3 if is_idempotent else 1, _PASSING_PERIOD_MS
@@ -316,20 +331,20 @@ def passing_kind(number: int) -> ProducerKind:
 
 
 class _Lane:
-    """The batches of one producer for one partition, in order."""
+    """The queue of one producer for one partition."""
 
     def __init__(self) -> None:
-        """Begin without batches; the partition uses the producer's own producer id."""
-        #: Batches that are not sent yet, or are to be sent again.
+        """Create an empty queue; the partition uses the producer's common producer id."""
+        #: Batches that are not accepted yet, in order.
         self.queue: deque[SentBatch] = deque()
         #: Batches in flight, whose responses are outstanding.
         self.sent: list[SentBatch] = []
-        #: The number that the next record carries; numbers tell lost and repeated records apart.
+        #: The number in the next record; numbers show which records are lost or repeated.
         self.next_number = 0
         #: Whether a response or a back-off is outstanding, so that nothing may be sent.
         self.waits = False
-        #: A producer id for this partition alone, requested after records of the partition were
-        #: lost or cleaned away (KIP-360). None while the producer's own id is used.
+        #: A producer id only for this partition, requested after records of the partition were lost
+        #: or cleaned away (KIP-360). None while the producer's common id is used.
         self.sender: Sender | None = None
         #: The partition's number of losses when `sender` was requested: only a later loss excuses
         #: OUT_OF_ORDER_SEQUENCE_NUMBER.
@@ -349,7 +364,7 @@ class SimulatedProducer:
         random: Random,
         events: ClientEvents,
     ) -> None:
-        """`events` get each response; `kind` says how the producer numbers and retries."""
+        """Create a producer; `events` receives each result, `kind` has its settings."""
         assert kind.window == 1 or kind.is_idempotent, "retries overtake what is in flight"
         self.name = requests.name
         self.kind = kind
@@ -357,45 +372,48 @@ class SimulatedProducer:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        #: Producer id and epoch of all partitions that have none of their own.
+        #: The common producer id and epoch, used for partitions without a separate one.
         self._sender = Sender(
             requests.name, is_keyed=kind.is_keyed, is_compressed=kind.is_compressed
         )
         self._lanes = {partition: _Lane() for partition in partitions}
-        #: Whether no new records are sent: only those without a success, again.
+        #: Whether no new records are created: queued ones are still sent.
         self._is_finishing = False
         self.accepted_count = 0
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending; an idempotent producer requests its id first."""
         if self.kind.is_idempotent:
             self._request_producer_id()
         else:
             self._due()
 
     def finish(self) -> None:
-        """Make no new records; what is unanswered goes on."""
+        """Create no more records; queued ones are still sent and retried."""
         self._is_finishing = True
 
     def add(self, partition: TopicPartition) -> None:
-        """Send to one more partition."""
+        """Send to one more partition as well."""
         if partition not in self._lanes:
             self._lanes[partition] = _Lane()
             self._partitions.append(partition)
 
     def give_up(self) -> None:
-        """Send nothing more, and wait for no answer: the topic is to be deleted."""
+        """Stop sending, and ignore later responses: the topic will be deleted."""
         self._is_finishing = True
         self._lanes.clear()
 
     def unanswered(self) -> list[TopicPartition]:
-        """Return where something that was to be sent is not answered."""
+        """Return the partitions that still have queued batches."""
         return [partition for partition, lane in self._lanes.items() if lane.queue]
 
     def _request_producer_id(
         self, lane: _Lane | None = None, done: Callable[[], None] | None = None
     ) -> None:
-        """Get an id, for all partitions or for one; then go on, with `done` if it is given."""
+        """Request a producer id, for `lane` or for all partitions.
+
+        Then call `done`, or start sending.
+        """
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
         )
@@ -404,7 +422,7 @@ class SimulatedProducer:
         )
 
         def take() -> None:
-            """Use the new producer id for all partitions or for `lane`; retry on error."""
+            """Use the new producer id for `lane` or all partitions; retry on error."""
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
                 self._requests.after(BACKOFF_MS, lambda: self._request_producer_id(lane, done))
@@ -436,7 +454,7 @@ class SimulatedProducer:
         self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
 
     def _send(self, partition: TopicPartition) -> None:
-        """Send the next batches of a partition's queue, once all earlier ones have a response."""
+        """Send the next batches of a partition's queue, unless a response is outstanding."""
         lane = self._lanes.get(partition)
         if lane is None or lane.waits or not lane.queue:
             return
@@ -473,9 +491,9 @@ class SimulatedProducer:
             self._requests.after(1, lambda: self._all_answered(batch.partition))
 
     def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
-        """Apply the response to a batch; continue when all batches in flight have one.
+        """Apply the response to a batch; continue when all batches in flight have a response.
 
-        With another response outstanding the queue stays as it is, so that order is kept.
+        Until then the queue is unchanged, so that the order is kept.
         """
         batch.is_answered = True
         if batch.partition not in self._lanes:
@@ -490,9 +508,9 @@ class SimulatedProducer:
             self._all_answered(batch.partition)
 
     def _decided(self, batch: SentBatch, leader: Address, row: Message) -> None:
-        """Judge the error code of a response: accepted, excused, retried, or a violation of T5.
+        """Handle the error code of a response: accepted, excused, retried, or a violation of T5.
 
-        OUT_OF_ORDER_SEQUENCE_NUMBER is excused where a fault of the run explains it.
+        OUT_OF_ORDER_SEQUENCE_NUMBER is excused if a fault of the run explains it.
         """
         code = row.error_code
         if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
@@ -517,14 +535,16 @@ class SimulatedProducer:
         ):
             self._events.record(self.name, f"{text} of {leader.host}, which leads no more")
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_written(self, batch):
-            # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
-            # it, and sent again after a restart, is refused and not known as a repetition.
+            # A producer snapshot contains only the last batch of each producer, in Kafka too: an
+            # earlier batch that is repeated after a restart is refused and not recognized as a
+            # duplicate.
             self._events.record(self.name, f"{text}, it is written already")
-            # Until all in sync have it, it may be lost with its leader, and has to come again.
+            # Until all in-sync replicas have it, it may be lost with its leader and must be sent
+            # again.
             batch.is_accepted = self._events.is_committed(self, batch)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
-            # Every first sequence is taken from a producer that a log does not know: too few were
-            # in sync for this one, and enough a moment later for the next.
+            # A log accepts any first sequence from a producer it does not know: this batch was
+            # refused for too few in-sync replicas, and the next arrived when there were enough.
             self._events.record(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_forgotten(self, batch):
@@ -534,8 +554,9 @@ class SimulatedProducer:
             code == OUT_OF_ORDER_SEQUENCE_NUMBER
             and self._events.leader_epoch(batch.partition) != batch.leader_epoch
         ):
-            # A leader that was stopped and deposed refuses what comes behind records that it has
-            # not; it may lead again when the answer is there, which waits for those before it.
+            # A leader that was stopped and replaced refuses batches that follow records it does not
+            # have. It may be the leader again when the response arrives, which waits for those
+            # before it.
             self._events.record(self.name, f"{text}, asked in an earlier epoch")
         elif not error.is_retriable:
             self._events.broke("T5", f"{self.name} {text}", batch.partition)
@@ -543,18 +564,18 @@ class SimulatedProducer:
             self._events.record(self.name, text)
 
     def _follows_a_gap(self, batch: SentBatch) -> bool:
-        """Return whether an earlier batch of the partition is not accepted yet: it comes again."""
+        """Return True if an earlier batch of the partition is not accepted yet."""
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 
     def _failed(self, batch: SentBatch, error: EngineError) -> None:
-        """Put the error of a request without a response into the trace."""
+        """Record in the trace that a request failed without a response."""
         self._events.record(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
     def _all_answered(self, partition: TopicPartition) -> None:
-        """Drop accepted batches from the front of the queue, then send the next or retry.
+        """Remove accepted batches from the front of the queue, then send the next or retry.
 
-        Without acks=all a batch with any response is dropped: it is sent only once.
+        Without acks=all a batch with any response is removed: it is sent only once.
         """
         lane = self._lanes.get(partition)
         if lane is None:
@@ -571,9 +592,12 @@ class SimulatedProducer:
             self._later(partition)
 
     def _begin_again(self, partition: TopicPartition, lane: _Lane) -> None:
-        """Go on with another id: sequences that were lost with their records are missed for ever.
+        """Request another producer id.
 
-        What was sent and has no answer may be written; it is not sent again. Source: KIP-360.
+        The leader lost sequences with its records, and expects them forever.
+
+        Batches that were sent without a success may be in the log, and are not sent again. Source:
+        KIP-360.
         """
         for batch in [batch for batch in lane.queue if batch.attempts]:
             lane.queue.remove(batch)
@@ -590,7 +614,7 @@ class SimulatedProducer:
         self._request_producer_id(lane, go_on)
 
     def _later(self, partition: TopicPartition) -> None:
-        """Look up the leader, and send again after a pause."""
+        """Request the leader, and send again after the back-off."""
         lane = self._lanes[partition]
         lane.waits = True
 

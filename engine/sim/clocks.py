@@ -10,24 +10,26 @@ from __future__ import annotations
 
 
 class ClockSpread:
-    """The offsets of all clocks from the time of the simulation, with their times."""
+    """The offsets of all machines' clocks from simulated time, over time."""
 
     def __init__(self) -> None:
-        #: For each machine: since when its clock is how far ahead, in ms, in the order of time.
+        """Create it with no clock ever changed."""
+        #: For each machine, in order of time: (simulated time of a change, offset of its clock from
+        #: then on), in ms.
         self._offsets: dict[str, list[tuple[int, int]]] = {}
 
     def changed(self, machine: str, now_ms: int, offset_ms: int) -> None:
-        """Take note of a clock that has jumped."""
+        """Record a clock that jumped; `offset_ms` is its offset from simulated time since then."""
         self._offsets.setdefault(machine, [(0, 0)]).append((now_ms, offset_ms))
 
     def since(self, start_ms: int) -> int:
-        """Return the largest difference of two wall clocks since a time, or of one with itself.
+        """Return the largest difference between any two clock readings' offsets since `start_ms`.
 
-        Bounds how much earlier than expected time-based retention may delete a record.
+        It limits how much earlier than expected time-based retention may delete a record.
         """
         if not self._offsets:
             return 0
-        # Clocks that never jump are among them.
+        # Clocks that never jump count too.
         found = {0}
         for changes in self._offsets.values():
             for index, (_, offset_ms) in enumerate(changes):

@@ -1,22 +1,22 @@
-"""Rule L7: the committed records of one compacted partition that a cleaning may remove.
+"""Rule L7: which committed records of a compacted partition a cleaning may remove.
 
 ```
-committed     a=1  b=1  a=2  a=   b=3  c=1          a= is a tombstone
-may be left             a=2  a=   b=3  c=1
-            and, delete.retention.ms after a=, only with a=2 gone too
-                                  b=3  c=1
+committed        a=1  b=1  a=2  a=   b=3  c=1          a= is a tombstone
+may remain                 a=2  a=   b=3  c=1
+and later, if a=2 is removed too (delete.retention.ms after a=)
+                                     b=3  c=1
 ```
 
-A batch of a log has the committed records or some of them, at their offsets and in their order. The
-last record of each key is there; a tombstone may go in its time, with every earlier record of its
-key.
+A batch of a log has all or some of the committed records, at their offsets and in their order. The
+last record of each key is kept; a tombstone may be removed after its time, together with every
+earlier record of its key.
 
-A replica that joins the in-sync set after a tombstone was cleaned away may never have had it, and
-keeps the records that it deletes: a limit that Kafka has too (`delete.retention.ms`). So does one
-that lost it.
+A replica that joins the ISR after a tombstone was cleaned away may never have received it, and
+keeps the records that the tombstone deletes: Kafka has this limit too (`delete.retention.ms`). The
+same is true of a replica that lost the tombstone.
 
-Source: L7; CMP-1, CMP-4. Differs: where clocks jump, tombstones may go earlier by as much as any
-two brokers were apart since they were committed (`clocks.py`).
+Source: L7; CMP-1, CMP-4. Differs: if clocks jump, tombstones may be removed earlier, by the largest
+difference of two brokers' clocks since they were committed (`clocks.py`).
 """
 
 from __future__ import annotations
@@ -28,26 +28,29 @@ from engine.sim.records import BatchId, KeyedRecord, id_of, keyed_records
 
 
 class CommittedKeys:
-    """The committed records of a partition, by batch and by key."""
+    """The committed records of a compacted partition, by batch and by key."""
 
     def __init__(self, tombstones_stay_ms: int, spread_ms: Callable[[int], int]) -> None:
-        """Expect tombstones for so long after they were committed.
+        """Create it without records.
 
-        `spread_ms` returns how far clocks were apart since a time: so much earlier they may go.
+        Tombstones must be kept for `tombstones_stay_ms` after their commit.
+
+        `spread_ms` returns how far clocks were apart since a time: tombstones may go that much
+        earlier.
         """
         self._tombstones_stay_ms = tombstones_stay_ms
         self._spread_ms = spread_ms
         #: Records of committed batches, by base offset.
         self._records: dict[int, Sequence[KeyedRecord]] = {}
-        #: The last record of each key, and when it was committed.
+        #: The last record of each key, with the time of its commit.
         self._last: dict[bytes, tuple[KeyedRecord, int]] = {}
-        #: When each batch was committed, by base offset.
+        #: Time of each batch's commit, by base offset.
         self._committed_ms: dict[int, int] = {}
-        #: Keys with records that were lost, with the offset from which: older records of these keys
-        #: may have been cleaned away by them.
+        #: Keys of lost records, with the offset from which records were lost: older records of
+        #: these keys may have been cleaned away because of the lost ones.
         self._uncertain: dict[bytes, int] = {}
-        #: When a replica last joined the in-sync set; below, when leaders lost records, and from
-        #: which offset.
+        #: Time when a replica last joined the ISR; and the times when replicas lost writes, with
+        #: the offset from which.
         self._joined_ms = -1
         self._lost: list[tuple[int, int]] = []
         #: Records that a cleaning has left of a batch, by the batch's identity: many replicas have
@@ -55,22 +58,22 @@ class CommittedKeys:
         self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
 
     def commit(self, batch: BatchView, now_ms: int) -> None:
-        """Take the next batch that is committed."""
+        """Add the next committed batch."""
         records = self._records[batch.base_offset] = tuple(keyed_records(batch))
         self._committed_ms[batch.base_offset] = now_ms
         for record in records:
             self._last[record.key] = record, now_ms
 
     def joined(self, now_ms: int) -> None:
-        """Take note that a replica is in sync again: it may have missed tombstones that went."""
+        """Record that a replica joined the ISR: it may lack tombstones that were cleaned away."""
         self._joined_ms = now_ms
 
     def lost_writes(self, now_ms: int, kept_end: int) -> None:
-        """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
+        """Record that a replica lost its writes from `kept_end` on, perhaps tombstones."""
         self._lost.append((now_ms, kept_end))
 
     def cut(self, first: int) -> None:
-        """Note that all committed records from an offset on are lost.
+        """Remove all committed records from an offset on: they are lost.
 
         A log may then have no record of their keys at all: an earlier cleaning may have removed an
         older record because of a lost one.
@@ -84,7 +87,7 @@ class CommittedKeys:
                     self._last[record.key] = record, self._committed_ms[base]
 
     def owed_offsets(self, now_ms: int) -> list[int]:
-        """Return the offsets of the last records of all keys that no cleaning takes by now."""
+        """Return the offsets of the keys' last records that must still exist at `now_ms`."""
         return [
             record.offset
             for record, committed_ms in self._last.values()
@@ -92,12 +95,12 @@ class CommittedKeys:
         ]
 
     def records(self, start: int = 0) -> Iterator[KeyedRecord]:
-        """Yield what was ever committed, from an offset on, in the order of the log."""
+        """Yield all records that were ever committed, from offset `start` on, in log order."""
         for records in self._records.values():
             yield from (record for record in records if record.offset >= start)
 
     def left_of(self, batch: BatchView, committed: BatchId | None) -> Sequence[KeyedRecord] | None:
-        """Return the records that a log's batch still has; None if no cleaning leaves such a batch.
+        """Return the records of a log's batch; None if no cleaning could produce this batch.
 
         `committed` is the batch that was committed at the same base offset.
         """
@@ -119,10 +122,12 @@ class CommittedKeys:
     def missing_last_record(
         self, left: Iterable[Sequence[KeyedRecord]], start: int, end: int, now_ms: int
     ) -> KeyedRecord | None:
-        """Return a key's last record in [start, end) that a log lacks, None if it lacks none.
+        """Return a key's last record in [start, end) that a log wrongly lacks.
 
-        A tombstone may be removed in time. `left` are the log's records by batch, in the order of
-        offsets, of [start, end) and perhaps below.
+        None if it lacks none.
+
+        A tombstone may be missing after its time. `left` has the log's records by batch, in order
+        of offsets, from [start, end) and possibly earlier ones.
         """
         found: dict[bytes, int] = {}
         for records in left:
@@ -138,7 +143,9 @@ class CommittedKeys:
         return None
 
     def _may_lack(self, offset: int, committed_ms: int, now_ms: int, *, has_earlier: bool) -> bool:
-        """Return whether a log may lack a tombstone, and have an earlier record of its key."""
+        """Return True if a log may lack a tombstone, and have an earlier record of its key if
+        `has_earlier`.
+        """
         due_ms = committed_ms + self._stay_ms(committed_ms)
         if due_ms > now_ms or not has_earlier:
             return due_ms <= now_ms
@@ -147,5 +154,5 @@ class CommittedKeys:
         )
 
     def _stay_ms(self, committed_ms: int) -> int:
-        """Return for how long a tombstone stays at least; steps of clocks shorten it."""
+        """Return how long a tombstone is kept at least; jumps of clocks shorten it."""
         return max(0, self._tombstones_stay_ms - self._spread_ms(committed_ms))

@@ -1,8 +1,8 @@
 """Consumers of the simulated cluster, which read from leaders.
 
 ```
-fetch from the leader ──> what came must be what was committed ──> go on behind it
-                     └──> an error, or long with one leader: who leads?
+fetch from the leader ──> check the records against the committed ones ──> next offset
+                     └──> an error, or a long time with one leader: request the leader again
 ```
 """
 
@@ -21,19 +21,19 @@ from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterRequests
 from engine.wire import messages
 
 _FETCH_WAIT_MS = 500
-#: How long a consumer goes on with a leader before it asks who leads.
+#: How long a consumer fetches from a leader before it requests the leader again.
 _METADATA_AGE_MS = 10_000
-#: The last version that names topics.
+#: The last Fetch version that has topic names instead of ids.
 _BY_NAME_HIGHEST = 12
 
 
-#: Takes a partition, the batches read, the position asked for, and the transactions in them that
-#: are aborted: producer ids with first offsets.
+#: Called with a partition, the batches read, the fetch offset, and the aborted transactions in them
+#: as producer ids with first offsets.
 OnCommitted = Callable[[TopicPartition, bytes, int, Sequence[tuple[int, int]]], None]
 
 
 class SimulatedConsumer:
-    """Reads every partition from its leader, from the first record on."""
+    """Reads every partition from its leader, starting at offset 0."""
 
     def __init__(
         self,
@@ -45,20 +45,23 @@ class SimulatedConsumer:
         pause_ms: int,
         on_committed: OnCommitted | None = None,
     ) -> None:
-        """Read up to the last stable offset, and hand that to `on_committed`, where it is given."""
+        """Create a consumer.
+
+        With `on_committed` it reads up to the LSO and passes the batches there too.
+        """
         self.name = requests.name
         self._on_committed = on_committed
-        #: Next offset of each partition.
+        #: Next offset to fetch, by partition.
         self.positions = dict.fromkeys(partitions, 0)
         self._requests = requests
         self._random = random
         self._events = events
         self._pause_ms = pause_ms
-        #: When the leader of each partition was last looked up.
+        #: Time when each partition's leader was last requested.
         self._found_ms: dict[TopicPartition, int] = {}
 
     def start(self) -> None:
-        """Begin to read."""
+        """Request all leaders and start to fetch."""
         for partition in self.positions:
             self._find_leader(partition)
 
@@ -69,7 +72,7 @@ class SimulatedConsumer:
             self._find_leader(partition)
 
     def _find_leader(self, partition: TopicPartition) -> None:
-        """Request the partition's leader, and fetch again after the back-off."""
+        """Request the partition's leader, and fetch after the back-off."""
         self._found_ms[partition] = self._requests.timers.clock.monotonic_ms()
         self._requests.find_leaders(
             [partition.topic],
@@ -77,7 +80,7 @@ class SimulatedConsumer:
         )
 
     def _fetch(self, partition: TopicPartition) -> None:
-        """Fetch from a partition's position at its leader; up to the LSO if read_committed."""
+        """Fetch a partition at its position from the leader; up to the LSO if read_committed."""
         leader = self._requests.leaders.get(partition)
         if leader is None:
             self._find_leader(partition)
@@ -107,7 +110,7 @@ class SimulatedConsumer:
     def _fetched(
         self, partition: TopicPartition, leader: Address, promise: Promise[Response]
     ) -> None:
-        """Check a Fetch response and advance the position, or find the leader again.
+        """Check a Fetch response and advance the position, or request the leader again.
 
         OFFSET_OUT_OF_RANGE violates R14 unless records were deleted or lost by a known fault, or a
         follower responded.
@@ -136,7 +139,8 @@ class SimulatedConsumer:
                 return
             now_ms = self._requests.timers.clock.monotonic_ms()
             if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
-                # A replica that its broker was never told to give up believes that it leads.
+                # A broker that never received the order to stop its replica still acts as its
+                # leader.
                 self._find_leader(partition)
                 return
             pause_ms = self._random.randrange(1, 2 * self._pause_ms)
@@ -150,7 +154,7 @@ class SimulatedConsumer:
             and (found := self._events.resume_at(partition, self.positions[partition])) is not None
         ):
             self.positions[partition] = found
-        # A follower serves consumers too, and may be behind.
+        # A follower serves consumers too, and its log may be shorter.
         elif row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
             position = self.positions[partition]
             self._events.broke(

@@ -1,4 +1,4 @@
-"""The clients of a run that coordinators serve: transactional producers, members, copiers."""
+"""The clients of a run that use coordinators: transactional producers, group members, copiers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ from engine.sim.quiescence import is_held
 from engine.sim.transaction_rules import TRANSACTION_TOPIC
 from engine.sim.transactors import NextInstance, Transactor, ids_that_outlast_their_timeout
 
-#: The groups of the plan's members, and of its copiers.
+#: Group ids of the plan's members and of its copiers.
 GROUP, COPIERS = "g", "copies"
 
 
 class RunContext(Protocol):
-    """The parts of a run that its clients share: nodes, partitions, randomness, client events."""
+    """The parts of a run that its clients share.
+
+    Brokers, partitions, random numbers, connections.
+    """
 
     nodes: dict[int, SimulatedBroker]
 
@@ -39,21 +42,21 @@ class RunContext(Protocol):
         ...
 
     def random(self, purpose: str) -> Random:
-        """Return the random numbers of one purpose."""
+        """Return a random generator for one purpose."""
         ...
 
     def client(self, name: str) -> ClusterRequests:
-        """Return the connections of a client."""
+        """Create the connections of a client."""
         ...
 
 
 class CoordinatedClients:
-    """Starts, checks and ends transactional producers, their reader, group members and copiers."""
+    """Starts, checks and stops transactional producers, their reader, members and copiers."""
 
     def __init__(
         self, plan: Plan, world: RunContext, invariants: Invariants, ledger: Ledger
     ) -> None:
-        """Create the clients of `plan` later, by `start`."""
+        """Create it without clients; `start` creates those of `plan`."""
         self._plan = plan
         self._world = world
         self._invariants = invariants
@@ -64,9 +67,9 @@ class CoordinatedClients:
         #: Consumers that read up to the last stable offset.
         self.readers: list[SimulatedConsumer] = []
         self.coordinators = CoordinatorRules(invariants.broke, world.nodes)
-        #: The client that asks for the committed offsets of each group.
+        #: The client that fetches the committed offsets, by group.
         self._group_readers: dict[str, GroupReader] = {}
-        #: Transactional ids that another instance has taken over at the end of the run.
+        #: Transactional ids that a new instance has initialized at the end of the run.
         self._taken_over: set[str] = set()
 
     def start(self) -> None:
@@ -126,13 +129,13 @@ class CoordinatedClients:
         requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
-        """Check G3: that coordinators know what their logs say."""
+        """Check G3: the coordinators' state agrees with their logs."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.without_disk_faults():
                 self.coordinators.check()
 
     def finish(self) -> None:
-        """Ask all clients to complete their current work and stop."""
+        """Let all clients complete their current work and stop."""
         for transactor in self.transactors:
             transactor.finish()
         for member in self.members:
@@ -141,10 +144,10 @@ class CoordinatedClients:
             copier.finish()
 
     def waiting(self) -> list[str]:
-        """Return the clients that have not finished, and open transactions or commits, as text.
+        """Return text on clients that have not finished, and on open transactions or commits.
 
-        A client is left out if it cannot finish: too few replicas are in sync for good in a
-        coordinator's partition, or in another one of its transaction.
+        A client is left out if it cannot finish: a coordinator's partition, or a partition of its
+        transaction, has too few in-sync replicas for good.
         """
         held = {
             key.topic
@@ -163,11 +166,11 @@ class CoordinatedClients:
         return waiting + self._open_transactions()
 
     def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
-        """Return a group's members that still run, or the members and commits they left (G5)."""
+        """Return text on a group's running members, or on members and commits they left (G5)."""
         if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
             return waiting
         if members and group_id not in self._group_readers:
-            # Nobody commits behind its back any more.
+            # No client commits any more, so the offsets are final.
             requests = self._world.client("group" if group_id == GROUP else f"group {group_id}")
             reader = GroupReader(GroupRequests(requests, group_id, self._ledger))
             self._group_readers[group_id] = reader
@@ -180,25 +183,27 @@ class CoordinatedClients:
     def readers_to_wait_for(self) -> list[SimulatedConsumer]:
         """Return the read_committed consumers that can reach the end.
 
-        None of them can if a coordinator has lost transactions: nothing ends these, and the records
+        None of them can if a coordinator has lost transactions: those never end, and the records
         after them stay above the last stable offset.
         """
         return [] if self._has_lost_transactions() else self.readers
 
     def may_hold_up(self, partition: TopicPartition) -> bool:
-        """Return True if an open transaction may keep a partition's last stable offset for ever.
+        """Return True if an open transaction may block a partition's last stable offset forever.
 
         A transaction whose marker was lost after its coordinator completed it never ends.
         """
         return self._ledger.transactions.is_excused(partition)
 
     def _has_lost_transactions(self) -> bool:
-        """Return whether records of a partition of __transaction_state were lost to a fault."""
+        """Return True if records of a partition of __transaction_state were lost by a fault."""
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)
 
     def _open_transactions(self) -> list[str]:
-        """Return producers with open transactions, and partitions whose LSO lags for one (T7)."""
+        """Return text on producers with open transactions, and partitions with an LSO below the HW
+        (T7).
+        """
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         if not (self.transactors or self.copiers) or self._has_lost_transactions():
             return []
@@ -215,7 +220,7 @@ class CoordinatedClients:
         return waiting
 
     def _end_transactions_of_other_times(self) -> None:
-        """Let a next instance end each transaction whose time-out a clock set back puts off."""
+        """Initialize ids of transactions whose time-out is delayed by a clock set back."""
         for node in self._world.nodes.values():
             if node.broker is None:
                 continue
@@ -228,7 +233,7 @@ class CoordinatedClients:
                 _begin(requests, NextInstance(requests, transactional_id, random, self._ledger))
 
     def check_end(self) -> None:
-        """Check the committed offsets of groups once their members have stopped."""
+        """Check the committed offsets of groups after their members have stopped."""
         groups = {key: reader.offsets for key, reader in self._group_readers.items()}
         if (offsets := groups.get(GROUP)) is not None:
             self._ledger.groups.check_end(GROUP, offsets)
@@ -237,12 +242,12 @@ class CoordinatedClients:
             self._ledger.copies.check_end(COPIERS, offsets, is_committed)
 
 
-#: What a run begins.
+#: A client that `_begin` can start.
 _Client: TypeAlias = Transactor | NextInstance | SimulatedMember | Copier | GroupReader
 
 
 def _begin(requests: ClusterRequests, client: _Client) -> None:
-    """Start a client on the next turn of its own machine."""
+    """Start a client on its machine's loop."""
     requests.timers.call_soon(partial(_run, client))
 
 

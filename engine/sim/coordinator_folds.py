@@ -1,13 +1,12 @@
-"""Group and transaction state by the records of one partition of a coordinator's topic (G3).
+"""The group or transaction state that the log of a coordinator partition allows (rule G3).
 
 ```
  0 ──────────── start of the leader's epoch ──────────── end of its log
-   loaded: the last record of each key counts    written since: each of them may count by now
+   loaded: the last record of each key is valid     later: each record of a key may be valid
 ```
 
-The state in a coordinator comes from the last record of a key before its epoch, or from a later
-one: a write that failed may be in the log while its coordinator goes on with the former state, in
-Kafka too.
+A coordinator's state of a key is that of the key's last record before its epoch, or of any later
+record: a failed write may be in the log while the coordinator keeps the former state, in Kafka too.
 
 Source: GroupMetadataManager.doLoadGroupsAndOffsets, TransactionStateManager.loadTransactionMetadata
 of 3.9.1.
@@ -34,37 +33,37 @@ _Key = tuple[str, TopicPartition]
 
 class _Offset(NamedTuple):
     offset: int
-    #: Where it was written.
+    #: Offset of the record in the log of `__consumer_offsets`.
     log_offset: int
 
 
 class GroupFold:
-    """One partition of `__consumer_offsets`."""
+    """The group state of one partition of `__consumer_offsets`."""
 
     def __init__(self) -> None:
-        """Begin before the first record of the partition."""
-        #: Committed offsets when the present leader began.
+        """Create the state before the partition's first record."""
+        #: Committed offsets at the start of the leader's epoch.
         self.offsets: dict[_Key, _Offset] = {}
-        #: Generation of each group when the present leader began.
+        #: Generation of each group at the start of the leader's epoch.
         self.generations: dict[str, int] = {}
-        #: Offsets that may have been committed since, None for a deletion.
+        #: Offsets written since, each of which may be valid; None for a deletion.
         self._later: dict[_Key, set[int | None]] = {}
-        #: Groups that have ended since the leader began.
+        #: Groups with a tombstone since the start of the leader's epoch.
         self._ended: set[str] = set()
-        #: Commits of open transactions, by producer id.
+        #: Offsets in open transactions, by producer id.
         self._open: dict[int, list[tuple[_Key, _Offset]]] = {}
         #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Collect later records as alternatives: the leader may have applied each or not."""
+        """Treat later records as alternatives: the leader may have applied each or not."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
                 self._later.setdefault(key, set()).add(committed.offset)
 
     def take(self, batches: Iterable[BatchView]) -> None:
-        """Read on."""
+        """Apply the next batches of the log."""
         for batch in batches:
             if batch.is_control:
                 self._end(batch)
@@ -77,8 +76,8 @@ class GroupFold:
     def _apply_record(self, log_offset: int, record: GroupRecord, producer_id: int | None) -> None:
         """Apply one record of `__consumer_offsets`: an offset or a group's metadata.
 
-        Offsets of a transaction wait for its marker. Offsets after the start of the leader's epoch
-        are collected as alternatives, since each of them may be in effect.
+        Offsets of a transaction are kept until its marker. Offsets after the start of the leader's
+        epoch are collected as alternatives, since each of them may be valid.
         """
         decoded = decode_group_record(record)
         if is_offset(decoded):
@@ -107,7 +106,10 @@ class GroupFold:
             self.generations.pop(group_id, None)
 
     def _end(self, batch: BatchView) -> None:
-        """Apply the offsets of an ended transaction if it committed, and if they are newer."""
+        """Apply a transaction's offsets at its commit marker, if they are newer.
+
+        Discard them on abort.
+        """
         (record,) = batch.records()
         is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
         for key, committed in self._open.pop(batch.producer_id, ()):
@@ -117,11 +119,11 @@ class GroupFold:
                 self.offsets[key] = committed
 
     def group_ids(self) -> set[str]:
-        """Return the groups that there are as the leader begins."""
+        """Return the groups at the start of the leader's epoch, without those that ended since."""
         return {*self.generations, *(group_id for group_id, _ in self.offsets)} - self._ended
 
     def fault_of(self, group_id: str, group: Group | None) -> str:
-        """Return in words why a coordinator cannot know this of a group; empty if it can."""
+        """Return as text how a coordinator's group contradicts the log; empty if it does not."""
         keys = sorted({*self.offsets, *self._later}, key=str)
         for key in (key for key in keys if key[0] == group_id):
             committed = None if group is None else group.offsets.get(key[1])
@@ -130,7 +132,7 @@ class GroupFold:
             allowed = {None if loaded is None else loaded.offset, *self._later.get(key, ())}
             if known not in allowed:
                 return f"{key[1]} at {known}, its log has {sorted(map(str, allowed))}"
-        # A group that has ended since may have begun again.
+        # A group that has ended since may have been created again.
         generation = 0 if group_id in self._ended else self.generations.get(group_id, 0)
         if group is not None and group.generation_id < generation:
             return f"generation {group.generation_id}, its log has {generation}"
@@ -148,23 +150,23 @@ class _State(NamedTuple):
 
 
 class TransactionFold:
-    """One partition of `__transaction_state`."""
+    """The transaction state of one partition of `__transaction_state`."""
 
     def __init__(self) -> None:
-        """Begin before the first record of the partition."""
-        #: State of each transactional id when the present leader began.
+        """Create the state before the partition's first record."""
+        #: State of each transactional id at the start of the leader's epoch.
         self.states: dict[str, _State] = {}
-        #: States that may have been written since, None for a deletion.
+        #: States written since, each of which may be valid; None for a deletion.
         self._later: dict[str, set[_State | None]] = {}
         #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
     def leader_began(self) -> None:
-        """Take what comes from now on for written by the leader."""
+        """Treat later records as alternatives: the leader may have applied each or not."""
         self._has_leader = True
 
     def take(self, batches: Iterable[BatchView]) -> None:
-        """Read on."""
+        """Apply the next batches of the log."""
         for batch in batches:
             for record in () if batch.is_control else batch.records():
                 pair = TransactionRecord(bytes(record.key or b""), _bytes(record.value))
@@ -178,13 +180,13 @@ class TransactionFold:
                     self.states[transactional_id] = state
 
     def transactional_ids(self) -> set[str]:
-        """Return the ids that the log names."""
+        """Return the transactional ids in the log."""
         return {*self.states, *self._later}
 
     def fault_of(self, transactional_id: str, transaction: Transaction | None) -> str:
-        """Return why a coordinator's state of an id contradicts its log, as text; empty if not.
+        """Return as text how a coordinator's transaction contradicts the log; empty if it does not.
 
-        An epoch that fences is in memory before it is written.
+        A fencing epoch is in memory before it is written, and therefore excused.
         """
         allowed = {self.states.get(transactional_id), *self._later.get(transactional_id, ())}
         if transaction is None:
@@ -192,17 +194,17 @@ class TransactionFold:
         if transaction.pending_state is not None or transaction.has_failed_epoch_fence:
             return ""
         if transaction.producer_epoch < 0:
-            # A new id whose first record failed.
+            # A new transactional id whose first record could not be written.
             return ""
         known = _state_of(transaction)
         return "" if known in allowed else f"{known}, its log has {sorted(map(str, allowed))}"
 
 
 def _state_of(transaction: Transaction) -> _State:
-    """Return the part of a transaction that its log and its coordinator must agree on."""
+    """Return the part of a transaction that must agree between log and coordinator."""
     return _State(transaction.producer_id, transaction.producer_epoch, transaction.state.name)
 
 
 def _bytes(value: bytes | memoryview | None) -> bytes | None:
-    """Copy content out of its batch's memory; null stays None."""
+    """Copy bytes out of a batch's memory; None stays None."""
     return None if value is None else bytes(value)

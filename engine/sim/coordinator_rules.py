@@ -1,14 +1,14 @@
 """Rule G3: the state of a coordinator that has loaded a partition agrees with the partition's log.
 
 ```
-look     broker 2 leads __consumer_offsets-0 and serves its groups: the log up to where its epoch
-         begins, and what it has written since, is held against what it knows of each group
+check    broker 2 leads __consumer_offsets-0 and serves its groups: the log up to the start of its
+         epoch, and the records written since, are compared with its state of each group
 ```
 
-It is a coordinator's log that counts here, not those of others: one that was deposed and does not
-know of it is looked at as well. A broker that leads on in a later epoch keeps its groups, with the
-effects of failed commits: they are held against the log as they were loaded. Transactional ids are
-loaded again in each epoch.
+The coordinator's own log is used, not those of other replicas: a deposed coordinator that does not
+know of it is checked too. A broker that keeps leading in a later epoch keeps its groups, including
+the effects of failed commits: its groups are compared with the log from the epoch in which they
+were loaded. Transactional ids are loaded again in each epoch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.sim.transaction_rules import TRANSACTION_TOPIC
 
 
 class _Led(NamedTuple):
-    """A broker that leads a partition in one life."""
+    """A partition that a broker leads, in one life of its process."""
 
     broker_id: int
     life: int
@@ -36,13 +36,13 @@ class _Led(NamedTuple):
 
 
 class _Reading:
-    """The log of a leader from the epoch on in which it has loaded it, and how far it was read."""
+    """The state from a leader's log since its load, and the offset that was read up to."""
 
     __slots__ = ("end", "fold", "loaded", "loaded_epoch")
 
     def __init__(self, partition: Partition, loaded: EpochStart, loaded_epoch: int | None) -> None:
-        """Read the log up to where the leader's epoch began."""
-        #: Epoch and offset at which the leader began.
+        """Read the log up to the start of the leader's epoch."""
+        #: Epoch in which the leader loaded the partition, and its start offset.
         self.loaded = loaded
         #: Leader epoch of the coordinator's load; None if it is unknown.
         self.loaded_epoch = loaded_epoch
@@ -53,11 +53,10 @@ class _Reading:
         self.end = loaded.start_offset
 
     def is_of(self, partition: Partition, loaded_epoch: int | None) -> bool:
-        """Return True if a leader still serves what it loaded, in this epoch or a later one.
+        """Return True if the leader still serves what it loaded, in this epoch or a later one.
 
-        The epoch may have begun before: a leader that restarts may continue to lead in it. A leader
-        that lost its partition and got it back has loaded it again, even if its log was truncated
-        in between.
+        A leader that restarts may lead on in the same epoch. A leader that lost its partition and
+        got it back has loaded it again, even if its log was truncated in between.
         """
         if loaded_epoch != self.loaded_epoch:
             return False
@@ -66,7 +65,7 @@ class _Reading:
         return has_epoch_at(partition.log.epochs.entries, self.loaded)
 
     def go_on(self, partition: Partition) -> None:
-        """Read up to the log's end."""
+        """Read the log up to its end."""
         end = partition.log.log_end_offset
         if self.end < end:
             self.fold.take(content_batches(partition, self.end, end))
@@ -74,13 +73,13 @@ class _Reading:
 
 
 def has_epoch_at(entries: Sequence[EpochStart], loaded: EpochStart) -> bool:
-    """Return whether a leader that began at an offset in an epoch has written on from there."""
+    """Return True if a log's epochs still have the epoch `loaded` at its start offset."""
     of_before = [entry for entry in entries if entry.start_offset <= loaded.start_offset]
     return bool(of_before) and of_before[-1].epoch == loaded.epoch
 
 
 def _loaded_epoch(broker: Broker, key: TopicPartition) -> int | None:
-    """Return the epoch in which a leader has loaded a partition of groups, None of others."""
+    """Return the epoch in which a leader loaded a partition of groups; None for other topics."""
     is_of_groups = key.topic == OFFSETS_TOPIC
     return broker.groups.registry.loaded_epoch(key.partition) if is_of_groups else None
 
@@ -88,8 +87,8 @@ def _loaded_epoch(broker: Broker, key: TopicPartition) -> int | None:
 def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> EpochStart:
     """Return the start of the epoch in which a leader loaded a partition.
 
-    `now` is the start of its present epoch, which is returned if it only continues to lead: a log
-    has no entry of an epoch in which nothing was appended.
+    `now` is the start of its present epoch, which is returned if `epoch` is None or has no later
+    entry: a log has no entry of an epoch in which nothing was appended.
     """
     if epoch is None:
         return now
@@ -98,19 +97,19 @@ def _loaded_at(partition: Partition, now: EpochStart, epoch: int | None) -> Epoc
 
 
 class CoordinatorRules:
-    """Compares the groups and transactions in each coordinator with those in its log."""
+    """Compares the groups and transactions in each coordinator with its log."""
 
     def __init__(
         self,
         broke: Callable[[str, str, TopicPartition | None], None],
         nodes: Mapping[int, SimulatedBroker],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
-        #: What was read of the logs of present leaders.
+        #: The logs of present leaders, as far as they were read.
         self._readings: dict[_Led, _Reading] = {}
-        #: Counts groups and transactional ids that were compared, to show that the rule sees any.
+        #: How many groups and transactional ids were compared, as proof that the rule is applied.
         self.compared_count = 0
 
     def check(self) -> None:
@@ -137,7 +136,7 @@ class CoordinatorRules:
     def _compare(
         self, broker: Broker, key: TopicPartition, fold: GroupFold | TransactionFold
     ) -> None:
-        """Report groups or transactions of a coordinator that differ from its log (G3)."""
+        """Report the groups or transactions of a coordinator that contradict its log (G3)."""
         faults = (
             _group_faults(broker, key, fold)
             if isinstance(fold, GroupFold)
@@ -159,7 +158,7 @@ _FOLDS: dict[str, type[GroupFold | TransactionFold]] = {
 def _group_faults(
     broker: Broker, key: TopicPartition, fold: GroupFold
 ) -> Iterator[tuple[str, str]]:
-    """Yield each group of a partition, and how the coordinator's state differs from its log."""
+    """Yield each group of a partition, with the contradiction to the log as text ("" if none)."""
     registry = broker.groups.registry
     known = {one for one in registry.groups if registry.partition_of(one) == key.partition}
     for group_id in sorted(known | fold.group_ids()):
@@ -168,7 +167,7 @@ def _group_faults(
 
 
 def _transaction_faults(broker: Broker, fold: TransactionFold) -> Iterator[tuple[str, str]]:
-    """Yield each transactional id, and how its state differs from the log."""
+    """Yield each transactional id, with the contradiction to the log as text ("" if none)."""
     registry = broker.transactions.coordinator.registry
     for transactional_id in sorted(fold.transactional_ids()):
         found = registry.find(transactional_id)

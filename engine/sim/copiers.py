@@ -7,13 +7,14 @@ InitProducerId ──> JoinGroup, SyncGroup ──> OffsetFetch (stable) ──>
       └── fenced, crashed ───────────────────────── AddOffsetsToTxn, TxnOffsetCommit, EndTxn
 ```
 
-1. A copier goes on from its group's committed offset, once no open transaction may change it.
-2. Each transaction copies records of one partition that plain producers wrote, one for one, to
-   another partition or two, and commits the offset behind them, as its member and generation.
-3. One that is out of its generation aborts, and joins again: another may copy the same by now.
-4. One that stands still in a transaction may be out as it goes on, and its place taken: either its
-   offsets are refused, or the copier after it waits for the end of its transaction.
-5. An instance that crashes may be silent, or be a member of its group still as its next one begins.
+1. A copier resumes at its group's committed offset, once no open transaction may change it.
+2. Each transaction copies records of one partition that plain producers wrote, one for one, to one
+   or two partitions, and commits the offset after them with its member id and generation.
+3. A copier that is no longer in the group's generation aborts and joins again: another copier may
+   already copy the same records.
+4. A copier that pauses in a transaction may have lost its partitions when it continues: either its
+   offsets are rejected, or the next copier waits for the end of its transaction.
+5. When an instance crashes, it may or may not still be a group member as the next one starts.
 
 Source: KIP-447; `Producer.sendOffsetsToTransaction` of 3.9.1.
 """
@@ -49,24 +50,25 @@ from engine.sim.sent_transactions import (
 from engine.sim.transaction_requests import InstanceEnds, TransactionRequests
 from engine.wire import messages
 
-#: How often an instance crashes in a transaction, and how often it aborts one.
+#: Probabilities that an instance crashes in a transaction, and that it aborts one.
 _CRASH_SHARE, _ABORT_SHARE = 0.12, 0.15
-#: How often one that has crashed is no member any more as it goes on, and one in a generation goes.
+#: Probabilities that a crashed instance is no longer a member at the next start, and that a member
+#: leaves.
 _VANISH_SHARE, _LEAVE_SHARE = 0.5, 0.03
-#: Silence that ends a session: often shorter than a transaction that stands still (4).
+#: The session time-out: often shorter than a transaction with a pause (step 4).
 _SESSION_TIMEOUT_MS = 1_500
 _STILL_SHARE, _STILL_MS = 0.15, (1_000, 3_500)
 _FETCH_BYTES_MAX = 1_000
 _FETCH_WAIT_MS = 100
-#: The last version that names topics.
+#: The last Fetch version that has topic names instead of ids.
 _FETCH_BY_NAME_HIGHEST = 12
 
 
 class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
-    """Receives the events of copiers: the offsets from which they go on."""
+    """Receives the events of copiers: the offsets at which they resume."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Return what a copier has to find committed that asks now, by partition."""
+        """Return the smallest offsets that a copier may find committed from now on."""
         ...
 
     def resumed(
@@ -76,20 +78,23 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Note the committed offsets at which a copier resumes, and the broker they came from."""
+        """Record the committed offsets at which a copier resumes, and the broker they came from."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:
-        """Return below which offset old records may have been deleted."""
+        """Return the offset below which old records may have been deleted."""
         ...
 
     def resume_at(self, partition: TopicPartition, position: int) -> int | None:
-        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        """Return the offset at which a copier resumes that has read lost records.
+
+        None if it has not.
+        """
         ...
 
 
 class _Place:
-    """A copier's position in a partition: the committed offset, and the next one to read."""
+    """A copier's position in a partition: the committed offset, and the next offset to read."""
 
     __slots__ = ("committed", "position")
 
@@ -98,14 +103,14 @@ class _Place:
 
 
 class _Fetched(NamedTuple):
-    """Records of plain producers that are to be copied, and the offset behind the last one read."""
+    """The number of records of plain producers to copy, and the offset after the last one read."""
 
     record_count: int
     next_offset: int
 
 
 class Copier:
-    """Instances of one transactional id, each a member of the group."""
+    """Successive instances of one transactional id, each a member of the group."""
 
     def __init__(
         self,
@@ -116,7 +121,7 @@ class Copier:
         random: Random,
         events: CopierEvents,
     ) -> None:
-        """Run until `finish`; then `is_done` follows."""
+        """Create a copier; `run` works until `finish` is called, then sets `is_done`."""
         self.name = requests.name
         #: Whether the copier has ended, and has no open transaction.
         self.is_done = False
@@ -131,16 +136,16 @@ class Copier:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        #: Number of the next copied record: it names the record in the rules.
+        #: Number of the next copied record, which identifies it in the rules.
         self._next_number = 0
         self._is_finishing = False
 
     def finish(self) -> None:
-        """Begin no other transaction; the one that is open comes to its end."""
+        """Begin no more transactions; an open one is completed."""
         self._is_finishing = True
 
     async def run(self) -> None:
-        """Run instances until it is to finish."""
+        """Run instances until `finish`."""
         while not self._is_finishing:
             try:
                 ids = await self._transactions.init_ids()
@@ -158,13 +163,13 @@ class Copier:
         self.is_done = True
 
     def _draws(self, share: float) -> bool:
-        """Return True with this probability."""
+        """Return True with the probability `share`."""
         return self._random.random() < share
 
     # One generation
 
     async def _be_member(self, ids: Ids) -> None:
-        """Join, and copy while that generation lasts; raises InstanceEnds."""
+        """Join the group, and copy until the generation ends; raises InstanceEnds."""
         assigned = await self._membership.join()
         if assigned is None:
             return
@@ -186,14 +191,17 @@ class Copier:
                 return
 
     def _forget_if_unknown(self, code: int | None) -> None:
-        """Join as a new member next time if the coordinator does not know the member id."""
+        """Forget the member id on UNKNOWN_MEMBER_ID: the next join is that of a new member."""
         if code == UNKNOWN_MEMBER_ID:
             self._membership.forget()
 
     async def _find_places(
         self, assigned: Sequence[TopicPartition]
     ) -> dict[TopicPartition, _Place] | None:
-        """Return the offset to copy from by partition; None if the member has to join again."""
+        """Return the offset to copy from, by partition.
+
+        None if the member must join again or finish.
+        """
         while not self._is_finishing:
             places = await self._fetch_places(assigned) if assigned else {}
             if places is not None:
@@ -208,9 +216,9 @@ class Copier:
     async def _fetch_places(
         self, assigned: Sequence[TopicPartition]
     ) -> dict[TopicPartition, _Place] | None:
-        """Fetch the group's committed offsets to resume at, 0 for partitions without one.
+        """Fetch the group's committed offsets to resume at; 0 for a partition without one.
 
-        Returns None if the request failed or a transaction with offsets is pending.
+        Return None if the request failed or a transaction with offsets is pending.
         """
         topic = messages.OffsetFetchRequest.OffsetFetchRequestTopic
         indexes: dict[str, list[int]] = {}
@@ -242,7 +250,7 @@ class Copier:
     # One transaction
 
     async def _copy(self, ids: Ids, partition: TopicPartition, place: _Place) -> bool:
-        """Copy and commit the next records; returns whether the member may go on."""
+        """Copy the next records in a transaction; return False if the member must join again."""
         fetched = await self._fetch(partition, place)
         if fetched is None:
             return True
@@ -267,9 +275,9 @@ class Copier:
     async def _transact(
         self, ids: Ids, transaction: SentTransaction, fetched: _Fetched
     ) -> bool | None:
-        """Copy the fetched records in one transaction; return whether it was committed.
+        """Copy the fetched records in one transaction; return True if it was committed.
 
-        None if the member is out of its generation.
+        None means that the member is no longer in the group's generation.
         """
         crashes = self._draws(_CRASH_SHARE)
         for output in self._random.sample(self._partitions, k=min(2, len(self._partitions))):
@@ -299,12 +307,12 @@ class Copier:
         return is_commit
 
     async def _stand_still(self) -> None:
-        """Do nothing for a while, as a process that gets no processor time (step 4)."""
+        """Pause at random, like a process that gets no processor time (step 4)."""
         if self._draws(_STILL_SHARE):
             await self._group.pause(self._random.randrange(*_STILL_MS))
 
     async def _commit_offset(self, ids: Ids, copied: Copied) -> int:
-        """Commit an offset in the transaction until that is answered; raises InstanceEnds."""
+        """Send TxnOffsetCommit until it has a final response; raises InstanceEnds."""
         of = messages.TxnOffsetCommitRequest
         row = of.TxnOffsetCommitRequestPartition(
             partition_index=copied.partition.partition,
@@ -335,7 +343,10 @@ class Copier:
     # Reading
 
     async def _fetch(self, partition: TopicPartition, place: _Place) -> _Fetched | None:
-        """Return the records of a partition from the copier's position on, None for none now."""
+        """Return the records of a partition from the copier's position on.
+
+        None if there are none yet.
+        """
         leader = self._requests.leaders.get(partition)
         row = None if leader is None else await self._fetch_from(leader, partition, place)
         if row is not None and row.error_code == NONE:

@@ -1,24 +1,24 @@
-"""Rule X1: copies by a group have each record of a source partition exactly once.
+"""Rule X1: a group's copies have each record of a source partition exactly once.
 
 A transaction copies the records of a partition from the group's committed offset on, and commits
-the offset behind them (KIP-447). So the transactions that are committed follow each other:
+the offset after them (KIP-447). So the ranges of committed transactions adjoin:
 
 ```
-        0 ──────> 7 ──────> 12 ──────> 20        committed for the group at rest: 20
+        0 ──────> 7 ──────> 12 ──────> 20        committed for the group at the end: 20
           copied    copied     copied
 ```
 
 | checked | claim |
 |---|---|
-| as a copier asks where to go on | what is committed comes from a transaction whose end was sent |
-|  | as a commit, and from none before one whose commit was acknowledged |
-| at rest | each committed transaction begins where another ended, and the last ends at the |
-|  | offset that is committed |
+| when a copier fetches offsets | the committed offset comes from a transaction whose commit was |
+|  | requested, and from none before one whose commit was acknowledged |
+| at the end | each committed transaction begins where another one ended, and the last ends at |
+|  | the committed offset |
 
-That the output of a committed transaction is there, once and in all partitions, is asked for by
-`transaction_rules.py`. Nothing is asked of partitions that lost records where Kafka does, nor once
-a coordinator has; nor of a group whose offsets came from a broker that leads their partition no
-more, and does not know of it: such an answer may be old, in Kafka too.
+That the output of a committed transaction exists, once and in all partitions, is checked by
+`transaction_rules.py`. Excused are partitions that lost records where Kafka loses them too, all
+partitions after a coordinator lost records, and a group whose offsets came from a former leader
+that did not know of its successor: such a response may be out of date, in Kafka too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from engine.naming import INTERNAL_TOPICS
 from engine.sim.histories import History
 from engine.sim.sent_transactions import Copied, SentOutcome, SentTransaction
 
-#: Whether a transaction is committed, by what logs or else its producer say; None if nobody knows.
+#: Returns True if a transaction is committed, according to logs or else its producer; None if
+#: unknown.
 IsCommitted = Callable[[SentTransaction], bool | None]
 _MAY_COUNT = frozenset((SentOutcome.COMMITTED, SentOutcome.UNKNOWN))
 
@@ -43,7 +44,7 @@ class CopyRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         #: Copied ranges of each group and source partition, with their transactions.
@@ -61,7 +62,7 @@ class CopyRules:
         )
 
     def is_excused(self, group_id: str, partition: TopicPartition) -> bool:
-        """Return whether the copies of a partition by a group are not checked."""
+        """Return True if a group's copies of a partition are not checked."""
         return group_id in self._misled or any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()
@@ -69,12 +70,12 @@ class CopyRules:
         )
 
     def began(self, copied: Copied, transaction: SentTransaction) -> None:
-        """Take note of a transaction that copies."""
+        """Record a transaction that copies."""
         copies = self._copies.setdefault((copied.group_id, copied.partition), [])
         copies.append((copied, transaction))
 
     def floors(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return the least that is committed now for each partition of a group."""
+        """Return the smallest offset that can be committed now, for each partition of a group."""
         return {
             partition: max(
                 (
@@ -98,7 +99,7 @@ class CopyRules:
     ) -> None:
         """Check the committed offsets at which a copier resumes, 0 for none (X1).
 
-        `floors` are the least offsets that were committed when the copier sent its request.
+        `floors` has the smallest possible committed offsets when the copier sent its request.
         """
         if not is_leader:
             self._misled.add(group_id)
@@ -119,7 +120,7 @@ class CopyRules:
     def check_end(
         self, group_id: str, offsets: Mapping[TopicPartition, int], is_committed: IsCommitted
     ) -> None:
-        """Check the copies against the group's final committed offsets (X1)."""
+        """Check that the group's copies adjoin and end at its final committed offsets (X1)."""
         for (of_group, partition), copies in sorted(self._copies.items(), key=lambda it: it[0]):
             if of_group != group_id or self.is_excused(group_id, partition):
                 continue
@@ -132,7 +133,7 @@ class CopyRules:
 
 
 def chain_fault(committed: list[Copied], end_offset: int) -> str:
-    """Return in words why copies do not follow each other up to an offset; empty if they do."""
+    """Return as text why copied ranges do not adjoin up to an offset; empty if they do."""
     position = 0
     for copied in sorted(committed, key=lambda it: (it.first_offset, it.next_offset)):
         if copied.first_offset != position:

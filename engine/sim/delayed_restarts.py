@@ -1,44 +1,47 @@
-"""Delayed restarts: after a power cut with losses, a broker waits until a controller saw it go.
+"""Delayed restarts.
+
+After a power cut with losses, a broker stays down until a controller noticed it.
 
 ```
-power cut ──> away ──> out of its in-sync sets, or without a leader ──> starts
-                ├──> the controller that knew it lives still ──────────┤
-                └──> nobody has looked after a while ──────────────────┘
+power cut ──> down ──> removed from its ISRs, or without a leader ──> starts
+                ├──> the controller that believed it alive is gone ────┤
+                └──> no controller noticed it within a time limit ─────┘
 ```
 
-A broker that returns earlier leads on without the lost records, in Kafka too (`losses.py`): such
-seeds are few, as their losses are excused.
+A broker that restarts earlier keeps leading without the lost records, in Kafka too (`losses.py`):
+such seeds should be few, because their losses are excused.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-#: For how long a broker waits for that at most: there may be nobody else to look.
+#: The time limit: there may be no controller to notice it.
 _AWAY_MS_MAX = 20_000
 
 
 class Losses(Protocol):
-    """Answers whether a broker's loss was not seen by any controller yet."""
+    """Knows whether a broker's loss has been noticed by a controller."""
 
     def is_unseen(self, broker_id: int) -> bool:
-        """Return whether a broker lost writes, and no controller that lives has seen that."""
+        """Return True if a broker lost writes and no live controller noticed that it was down."""
         ...
 
 
 class DelayedRestarts:
-    """Selects the brokers that must stay away until a controller has seen their losses."""
+    """Selects the brokers that must stay down until a controller has noticed it."""
 
     def __init__(self, losses: Losses) -> None:
+        """Create it without delayed brokers."""
         self._losses = losses
-        #: Until when each broker stays away at most that lost writes.
+        #: The time limit of each broker that lost writes.
         self._ends_ms: dict[int, int] = {}
 
     def lost_writes(self, broker_id: int, now_ms: int) -> None:
-        """Take note of a power cut."""
+        """Record that a broker lost writes in a power cut."""
         self._ends_ms[broker_id] = now_ms + _AWAY_MS_MAX
 
     def is_to_wait(self, broker_id: int, now_ms: int) -> bool:
-        """Return whether a broker is not to start yet."""
+        """Return True if a broker may not start yet."""
         end_ms = self._ends_ms.get(broker_id, now_ms)
         return now_ms < end_ms and self._losses.is_unseen(broker_id)

@@ -1,21 +1,21 @@
-"""Rule L6: each rise of a replica's log start has a reason that permits it.
+"""Rule L6: each increase of a replica's log start offset has a permitted reason.
 
-| reason | a committed batch may go if |
+| reason | a committed batch may be deleted if |
 |---|---|
-| another replica | some replica began behind it before, for a reason of its own |
-| DeleteRecords | an operator asked for all below an offset behind it, or all that is committed |
+| another replica | some replica's log already started after it, for one of these reasons |
+| DeleteRecords | an operator requested deletion up to a later offset, or of all committed records |
 | time | it is older than `retention.ms` by the clock of the broker |
-| size | what the log has behind it is at least `retention.bytes` |
+| size | the part of the log after it has at least `retention.bytes` |
 
-A log of an epoch before a loss may delete offsets behind that loss: no other replica had those
-records, and other records are committed there by now. A log that begins where it did before has
-deleted nothing, though after a loss others begin before it again; records appended behind its start
-lack those committed before.
+A log of an epoch before a loss may delete offsets after that loss: no other replica had those
+records, and other records are committed there since. A log whose start did not change has deleted
+nothing, even if other logs start earlier again after a loss; records that were appended after its
+start do not include those committed before.
 
-`retention.ms` and `retention.bytes` are those that the log goes by; they must have been given to
-its topic at some time, for brokers hear of changes late. Segments end between batches, so a rule by
-batches allows no more than the one by segments, but for compacted logs: of those only batches are
-looked at that have the last record of a key, and no tombstone whose time is over.
+`retention.ms` and `retention.bytes` are taken from the log's settings, which must have been set for
+its topic at some time, since brokers learn of changes late. Segments end between batches, so a
+check by batches allows no more than one by segments, except for compacted logs: of these, only
+batches are checked that have the last record of a key, and no tombstone whose time is over.
 
 Source: RET-4, HW-18; Kafka's UnifiedLog.deleteOldSegments, deleteRecordsOffset.
 """
@@ -35,38 +35,38 @@ _KEYS = ("retention.ms", "retention.bytes")
 
 
 class Moment(NamedTuple):
-    """One moment, by the simulation and by the clock of a broker, in ms."""
+    """A time, in ms of the simulation and by a broker's wall clock."""
 
     now_ms: int
     wall_ms: int
 
 
 class DeletionRules:
-    """Keeps the reasons for deletions, and checks each replica's log start against them."""
+    """Records reasons for deletions, and checks each replica's log start offset by them."""
 
     def __init__(self, broke: Broke, retention: tuple[int, int]) -> None:
-        """`retention` has the default `retention.ms` and `retention.bytes` of topics.
+        """Create the rules; `retention` has the defaults of `retention.ms` and `retention.bytes`.
 
-        `broke` reports a violation with its rule, text and partition.
+        `broke` reports a violation by its rule, text and partition.
         """
         self._broke = broke
-        #: All values that each retention setting ever had as a default, and below, by topic.
+        #: All values that each retention setting ever had: as a default, and by topic.
         self._given = {name: {value} for name, value in zip(_KEYS, retention, strict=True)}
         self._given_to: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-        #: Highest offset up to which records were requested to be deleted. Kept when a topic is
-        #: deleted: a request may arrive at the next topic of that name.
+        #: Highest offset of a DeleteRecords request, by partition. Kept when a topic is deleted: a
+        #: request may reach a new topic of the same name.
         self._requested: dict[TopicPartition, int] = {}
         #: Log start offset of each replica at the last check, by broker, partition and topic id.
         self._starts: dict[tuple[str, TopicPartition, str | None], int] = {}
 
     def configured(self, topic: str, config: Mapping[str, str]) -> None:
-        """Take note of the settings of a topic."""
+        """Record a topic's retention settings."""
         for key in _KEYS:
             if key in config:
                 self._given_to[topic, key].add(int(config[key]))
 
     def requested(self, partition: TopicPartition, end_offset: int) -> None:
-        """Note that an operator is about to send DeleteRecords up to an offset."""
+        """Record that an operator will send DeleteRecords up to an offset."""
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 
     def check_start(
@@ -81,9 +81,9 @@ class DeletionRules:
     ) -> None:
         """Check L6 if a replica's log starts later than any other replica's before.
 
-        If its start has risen, there must be a reason for the deletion. Then its start becomes the
-        earliest offset that replicas must have. `is_leader` says that the replica leads in the
-        stored epoch.
+        If its start has increased, there must be a reason for the deletion. Then its start becomes
+        the smallest offset that replicas must have. `is_leader` means that the replica is the
+        leader in the stored epoch.
         """
         replica = broker, key, log.topic_id
         before = self._starts.get(replica, 0)
@@ -96,16 +96,16 @@ class DeletionRules:
             if fault:
                 self._broke("L6", f"{key}: {broker} begins at {log.log_start_offset}, {fault}", key)
         elif log.epochs.latest_epoch < 0:
-            # It has no records, and is told from where on it is to have some.
+            # It is empty, and its leader has set the offset at which it starts.
             return
         history.start = max(history.start, min(start, history.committed_end))
 
     def _fault_of(
         self, history: History, key: TopicPartition, log: LocalLog, start: int, moment: Moment
     ) -> str:
-        """Return in words why some records below `start` may not be gone, empty if all may."""
+        """Return as text why a record below `start` must not be deleted; empty if all may be."""
         config = log.config
-        # A replica that has not learned of a loss begins where it did before.
+        # A replica that has not learned of a loss keeps its former start.
         if log.log_start_offset > history.known_end:
             return f"committed is {history.committed_end}"
         given = [self._given[name] | self._given_to[key.topic, name] for name in _KEYS]
@@ -128,8 +128,8 @@ class DeletionRules:
 def _own_firsts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
     """Return the offsets from which a log has records that were never committed.
 
-    A log from before a loss has such records, and one that ends in a fork. The leader's records are
-    the committed ones.
+    That is so for a log from before a loss, and for one that ends in a fork. The leader's records
+    are the committed ones.
     """
     if is_leader:
         return []

@@ -2,9 +2,9 @@
 
 | rule | checked when | claim |
 |---|---|---|
-| R6 | a leader's watermark rose | each follower that it waits for has heard that it leads |
-| R11 | a leader wants a larger ISR | who joins is past the watermark and the epoch's start |
-| C2 | a broker heard of partitions | it takes no word of an older epoch or controller |
+| R6 | a leader's high watermark increased | each follower it counts knows the leader's epoch |
+| R11 | a leader proposes a larger ISR | the new member reached the high watermark and epoch start |
+| C2 | a broker received partition states | it accepts none of an older epoch or controller |
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Broke = Callable[[str, str, TopicPartition | None], None]
 
 
 class _ReceivedEpochs:
-    """The epochs of controllers and partitions that one life of a broker has received."""
+    """The controller and leader epochs that one life of a broker has received."""
 
     def __init__(self, broker: Broker) -> None:
-        """Begin a life of `broker`, which has no metadata yet."""
+        """Create it for a new life of `broker`, which has no metadata yet."""
         self.broker = broker
-        #: Version of the metadata cache at the last look, −1 before.
+        #: Version of the metadata cache at the last check; -1 before the first.
         self.version = -1
         #: Lower bound of the epoch of the last controller that sent metadata.
         self.controller_epoch = 0
-        #: Leader epochs of the cache, by partition and topic id: none may fall.
+        #: Leader epochs of the cache, by partition and topic id; none may decrease.
         self.epochs: dict[tuple[TopicPartition, bytes], int] = {}
 
 
 class EpochRules:
-    """Checks the epochs that brokers have received."""
+    """Checks the epochs that brokers receive and use."""
 
     def __init__(
         self,
@@ -43,40 +43,43 @@ class EpochRules:
         nodes: Mapping[int, SimulatedBroker],
         histories: Mapping[TopicPartition, History],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._histories = histories
-        #: Latest leader epoch of each replica: a restart of its process must not lower it.
+        #: Latest leader epoch of each replica; a restart of its process must not decrease it.
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
         #: Log end offset of each leader when its epoch began.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
-        #: Epoch since which each leader has led without a gap.
+        #: First epoch of each leader's uninterrupted leadership.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
-        #: Epochs that each broker's metadata has shown.
+        #: Epochs that each broker's metadata cache has had.
         self._heard: dict[int, _ReceivedEpochs] = {}
         #: Controller epochs of each broker, by name, ascending.
         self._controllers: dict[str, list[int]] = {}
 
     def controller_began(self, name: str, epoch: int) -> None:
-        """Take note of who is the controller of an epoch."""
+        """Record which broker is the controller of an epoch."""
         self._controllers.setdefault(name, []).append(epoch)
 
     def roll_back(self, controller_epoch: int) -> None:
-        """Take note that later epochs of controllers begin once more; all brokers are restarted."""
+        """Forget later controller epochs, which are used again after a rollback.
+
+        All brokers are restarted.
+        """
         for name, epochs in self._controllers.items():
             self._controllers[name] = [epoch for epoch in epochs if epoch <= controller_epoch]
 
     def replica_changed(self, partition: Partition) -> None:
-        """Take note of a replica's epoch."""
+        """Record a replica's leader epoch."""
         key = partition.broker_id, partition.topic_partition, partition.log.topic_id
         self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
 
     def leader_began(self, partition: Partition, *, led_before: bool) -> None:
-        """Note the log end offset of a leader at the start of its epoch.
+        """Record a leader's log end offset at the start of its epoch.
 
-        A broker that led the epoch before keeps the progress of its followers. A leader that lost
-        writes in a power cut may lead the same epoch again, from where its log ends now.
+        A broker that also led the epoch before keeps the progress of its followers. A leader that
+        lost writes in a power cut may lead the same epoch again, with a shorter log.
 
         Source: Replica.resetReplicaState.
         """
@@ -103,12 +106,12 @@ class EpochRules:
                 )
 
     def is_to_join(self, partition: Partition, broker_id: int) -> None:
-        """Check a follower that a leader takes for in sync."""
+        """Check R11 for a follower that a leader adds to the ISR."""
         key, epoch = partition.topic_partition, partition.leader_epoch
         broker = self._nodes[broker_id].broker
         follower = None if broker is None else broker.storage.replica_manager.partitions.get(key)
         if follower is None or follower.leader_epoch != epoch:
-            # It has ended since it fetched, or follows another leader by now.
+            # Its process has ended since its fetch, or it follows another leader now.
             return
         end = follower.log.log_end_offset
         least = self._starts.get((key, partition.log.topic_id, epoch), 0)
@@ -116,8 +119,8 @@ class EpochRules:
         if end >= wanted_end:
             return
         reported_end = partition.followers[broker_id].log_end_offset
-        # A fetch from before a power cut may reach the leader behind it: nobody there can know.
-        # Source: KIP-903, by which epochs of brokers count without ZooKeeper alone.
+        # A fetch from before a power cut may reach the leader after it, and the leader cannot know
+        # that. Source: KIP-903, whose broker epochs are not used with ZooKeeper.
         if broker_id not in self._histories[key].lossy or reported_end < wanted_end:
             self._broke(
                 "R11",
@@ -127,7 +130,7 @@ class EpochRules:
             )
 
     def check_metadata(self, broker: Broker) -> None:
-        """Check a broker's cached leaders: none is of an epoch older than a cached one before."""
+        """Check C2: no leader epoch in a broker's metadata cache decreases."""
         cache = broker.metadata_cache
         heard = self._heard.get(broker.broker_id)
         if heard is None or heard.broker is not broker:

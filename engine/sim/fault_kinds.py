@@ -1,7 +1,7 @@
-"""Kinds of faults and of an operator's work in a simulated cluster, with their durations.
+"""Kinds of faults, and of an operator's requests, in a simulated cluster, with their durations.
 
-Some bugs show only when several kinds follow each other within a few seconds. `THEMES` has such
-combinations; the other seeds draw their kinds one by one.
+Some bugs need several kinds within a few seconds of each other. `THEMES` has such combinations; for
+other seeds each kind is drawn independently.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class FaultKind(Enum):
-    """Kinds of faults and of an operator's work."""
+    """Kinds of faults and of an operator's requests."""
 
     KILL = "kill"
     POWER_CUT = "power-cut"
@@ -39,7 +39,7 @@ class FaultKind(Enum):
     STORE_RESTART = "store-restart"
     STORE_SET_BACK = "store-set-back"
     DEPOSE = "depose"
-    # An operator at work.
+    # Requests of an operator.
     ELECT_PREFERRED = "elect-preferred"
     ELECT_UNCLEAN = "elect-unclean"
     HAND_OVER = "hand-over"
@@ -56,14 +56,14 @@ class FaultKind(Enum):
 
 
 class Direction(Enum):
-    """The direction of a link in which a fault blocks frames."""
+    """The direction of the frames that a fault blocks."""
 
     BOTH = "both ways"
     IN = "inwards"
     OUT = "outwards"
 
 
-#: What an operator does, with leave of the cluster.
+#: Requests of an operator that the cluster may reject.
 WORK = (
     FaultKind.ELECT_PREFERRED,
     FaultKind.ELECT_UNCLEAN,
@@ -76,20 +76,21 @@ WORK = (
     FaultKind.CONFIGURE_TOPIC,
     FaultKind.DELETE_RECORDS,
 )
-#: An operator's work that is drawn by itself, beside the other kinds of a seed.
+#: Requests of an operator that are drawn separately from the other kinds of a seed.
 SEPARATE_WORK = (FaultKind.MOVE_DIRECTORY, FaultKind.THROTTLE, FaultKind.LIMIT_CLIENTS)
-#: Harm that is drawn by itself, beside the other kinds of a seed.
+#: Faults that are drawn separately from the other kinds of a seed.
 SEPARATE_HARM = (FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK)
-#: What goes wrong by itself.
+#: Faults that are drawn for a seed.
 HARM = tuple(kind for kind in FaultKind if kind not in WORK + SEPARATE_WORK + SEPARATE_HARM)
 
-#: Kinds that never come without another: there would be nothing to take back or to delete.
+#: Kinds that are drawn only with another kind: otherwise there would be nothing to cancel or
+#: delete.
 COMPANIONS = {
     FaultKind.CANCEL_MOVE: FaultKind.MOVE,
     FaultKind.DELETE_TOPIC: FaultKind.CREATE_TOPIC,
 }
 
-#: How long each kind lasts, in ms, from and to; instants last 0.
+#: Shortest and longest duration of each kind in ms; 0 for a momentary event.
 DURATIONS = {
     FaultKind.KILL: (0, 15_000),
     FaultKind.POWER_CUT: (0, 15_000),
@@ -133,31 +134,31 @@ DURATIONS = {
     FaultKind.LIMIT_CLIENTS: (3_000, 15_000),
 }
 
-#: Kinds that are drawn together, each for the stories that need them.
+#: Kinds that are drawn together, for scenarios that need all of them.
 THEMES = (
-    # Two elections that somebody hears of late: unfenced fetch, fast double fail-over.
+    # Two elections that a broker learns of late: unfenced fetch, fast double failover.
     (FaultKind.DEAF, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.SLOW),
-    # A new leader whose watermark lags, a follower that was away: early ISR growth.
+    # A new leader whose watermark lags, a follower that was cut off: early ISR growth.
     (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.CUT),
     # Orders of two controllers at once: zombie controller.
     (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
-    # One that goes on writing when the next has begun.
+    # A controller that still writes after its successor has begun.
     (FaultKind.DEPOSE, FaultKind.PAUSE, FaultKind.HAND_OVER),
-    # Orders that come again, and answers that come late, during elections and smaller sets.
+    # Repeated orders and late responses during elections and ISR shrinks.
     (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
     (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
-    # Connections that cannot be made again when they have to be: orders, grants, fetches.
+    # Connections that cannot be reopened when needed: orders, ISR proposals, fetches.
     (FaultKind.LOOKUP_FAILS, FaultKind.LOOKUP_SLOW, FaultKind.HAND_OVER, FaultKind.RESET),
-    # Logs that are made and removed while disks fail.
+    # Logs that are created and deleted while disks fail.
     (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
-    # Files that are written, synced and renamed in an order that has a reason.
+    # Files whose order of writes, syncs and renames matters.
     (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
-    # Syncs that fail as the power goes, disks that write in any order.
+    # Syncs that fail at a power cut, disks that write in any order.
     (FaultKind.SYNC_ERROR, FaultKind.POWER_CUT, FaultKind.READ_ERROR),
-    # One directory that fails beside another that works.
+    # A failed log directory beside one that works.
     (FaultKind.DIRECTORY_FAILED, FaultKind.HAND_OVER, FaultKind.MOVE),
     (
         FaultKind.DIRECTORY_FAILED,
@@ -165,10 +166,10 @@ THEMES = (
         FaultKind.CREATE_TOPIC,
         FaultKind.LATE_WORK,
     ),
-    # Flushes whose end is heard of late: truncations, rolls, deletions, power cuts meanwhile.
+    # Flushes that complete late: truncations, rolls, deletions, power cuts meanwhile.
     (FaultKind.LATE_WORK, FaultKind.POWER_CUT, FaultKind.CUT, FaultKind.HAND_OVER),
     (FaultKind.LATE_WORK, FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.POWER_CUT),
-    # Reassignments that their controller does not live to see the end of.
+    # Reassignments that outlast their controller.
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),
 )

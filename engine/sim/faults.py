@@ -1,4 +1,4 @@
-"""Inject faults into the simulated cluster, and end them when their time is over."""
+"""Injection of faults into the simulated cluster; each ends after its duration."""
 
 from __future__ import annotations
 
@@ -29,41 +29,45 @@ from engine.znode.paths import CONTROLLER
 
 STORE = "store"
 _SLOW_MS = 800
-#: How long a controller stands still while a broker goes and comes back.
+#: How long a controller is paused while a broker restarts.
 _BOUNCE_MS = 1_500
-#: How much later the loop hears of work that has ended on a thread.
+#: How much later the loop receives the result of a worker thread.
 _LATE_MS = 1_200
-#: How often an operator looks for directories that are offline, once all faults are taken back.
+#: Interval of the checks for offline directories, once all faults have ended.
 _CARE_MS = 3_000
-#: How long a look-up takes while name servers do not answer; the last is their default time-out.
+#: Durations of a name resolution while name servers do not respond; the last is their default
+#: time-out.
 _LOOKUP_MS = (0, 200, 1_500, 5_000)
-#: How far the store is set back.
+#: Ages of the backup that is restored to the store.
 _AGES_MS = (500, 2_000, 5_000, AGE_MS_MAX)
-#: For how long a clock is wrong at most that is put right.
+#: Longest time until a clock is corrected.
 _CLOCK_WRONG_MS = 10_000
-#: How many changes a disk makes at most before it stops in their midst.
+#: Largest number of changes before a disk stops.
 _CHANGES_MAX = 60
-#: How many reads work at most before one fails.
+#: Largest number of successful reads before one fails.
 _READS_MAX = 20
 
 
 class OperatorPort(Protocol):
-    """Performs an operator's work during the faults: orders, the end of limits and throttles."""
+    """Sends an operator's requests for a plan.
+
+    Its orders, and the removal of quotas and throttles.
+    """
 
     def perform(self, fault: Fault) -> None:
-        """Give one order."""
+        """Send the requests of one order."""
         ...
 
     def grow_again(self, name: str, count: int) -> None:
-        """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
+        """Request `count` partitions of a topic until it has them or is to be deleted."""
         ...
 
     def unthrottle(self, *, is_repeated: bool) -> None:
-        """Take the rates of replication back, with `is_repeated` until that is done."""
+        """Remove the replication throttles; with `is_repeated` retry until that succeeds."""
         ...
 
     def unlimit_clients(self, *, is_repeated: bool) -> None:
-        """Remove all quotas of clients, with `is_repeated` until that is done."""
+        """Remove all client quotas; with `is_repeated` retry until that succeeds."""
         ...
 
 
@@ -79,9 +83,9 @@ class Injector:
         operator: OperatorPort,
         trace: Trace,
     ) -> None:
-        """Faults begin when they are performed.
+        """Create the injector; it does nothing until `perform`.
 
-        `operator` sends the requests that some of them are.
+        `operator` sends the requests of faults that are an operator's work.
         """
         self._nodes = nodes
         self._network = network
@@ -91,7 +95,7 @@ class Injector:
         self._invariants = invariants
         self._operator = operator
         self._trace = trace
-        #: Ends each fault that is in force, by its number.
+        #: A callback that ends each fault in progress, by its number.
         self._running: dict[int, Callable[[], None]] = {}
         self._number = 0
 
@@ -100,24 +104,25 @@ class Injector:
         for number in list(self._running):
             self._end_fault(number)
         self._watch_directories()
-        # Orders to throttle that were held up arrive with the healing of links.
+        # Delayed throttle requests may arrive when links are healed, so throttles are removed
+        # again.
         for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
             self._loop.at(self._loop.now_ms + _CARE_MS, partial(take_back, is_repeated=True))
 
     def _watch_directories(self) -> None:
-        """Restart brokers whose directories are offline, now and again: some fail late."""
+        """Restart brokers with offline directories, and repeat periodically: some fail later."""
         for node in self._nodes.values():
             node.restart_if_directory_is_offline()
         self._loop.at(self._loop.now_ms + _CARE_MS, self._watch_directories)
 
     def _end_fault(self, number: int) -> None:
-        """Undo a fault that lasts; it may have been undone before its time by `heal_all`."""
+        """Undo a fault in progress, unless `heal_all` has done so already."""
         undo = self._running.pop(number, None)
         if undo is not None:
             undo()
 
     def _until(self, fault: Fault, undo: Callable[[], None]) -> None:
-        """Take a fault back when its time is over."""
+        """Schedule `undo` for the end of a fault's duration."""
         self._number += 1
         number = self._number
 
@@ -129,7 +134,7 @@ class Injector:
         self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._end_fault(number))
 
     def perform(self, fault: Fault) -> None:
-        """Let one fault begin."""
+        """Start one fault, or send an operator's request."""
         if fault.kind in WORK + SEPARATE_WORK:
             self._trace.add("ORDER", f"{fault.at_ms} ms: {fault.kind.value}")
             self._operator.perform(fault)
@@ -176,10 +181,10 @@ class Injector:
             case _:
                 raise AssertionError(f"{kind} is nobody's")
 
-    # Who
+    # Choice of brokers
 
     def _target(self, fault: Fault) -> SimulatedBroker:
-        """Return the broker that a fault names: by id, as controller, or by its role."""
+        """Return the broker that a fault names by id, as controller, or by its role."""
         ids = sorted(self._nodes)
         if fault.whom.isdigit():
             return self._nodes[int(fault.whom)]
@@ -193,7 +198,7 @@ class Injector:
     def _by_role(self, fault: Fault) -> int | None:
         """Return the leader, or an in-sync follower, of a partition that the fault selects.
 
-        Returns None if no partition has a leader, or the leader is alone in sync.
+        None if no partition has a leader, or only the leader is in sync.
         """
         states = [
             history.state
@@ -209,7 +214,7 @@ class Injector:
         return followers[fault.other % len(followers)] if followers else None
 
     def _peer(self, fault: Fault, node: SimulatedBroker) -> SimulatedBroker:
-        """Return the other broker of a fault between two, by the number drawn for the fault."""
+        """Return the second broker of a fault between two, by the number drawn for the fault."""
         others = [other for other in self._nodes.values() if other is not node]
         return others[fault.other % len(others)]
 
@@ -218,8 +223,8 @@ class Injector:
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
         """Stop, kill or restart a broker's process, or cut its power, until the fault is over.
 
-        It is skipped if acknowledged records could be lost: by the power cut, or because the other
-        ISR members have lost writes and would lead.
+        Nothing is done if acknowledged records could be lost: by the power cut, or because the
+        other ISR members have lost writes and would become leaders.
         """
         process = node.process
         if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
@@ -243,11 +248,14 @@ class Injector:
         self._until(fault, process.allow)
 
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
-        """End a process and its session at once; it is back before a slow controller looks."""
+        """Kill a process and expire its session at once.
+
+        It restarts before a slow controller notices.
+        """
         clients = [member.client for member in node.process.nodes]
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         pauses = fault.other % 4 > 1
-        # A controller that is slow besides would see no loss, and another knows of none.
+        # A paused controller would not notice a loss, and a new one would not know of it.
         is_seen = controller is not None and controller.process is not node.process
         if fault.other % 2 and is_seen and not pauses and self._may_lose_power(node):
             node.process.cut_power(keeps_nothing=True)
@@ -261,7 +269,7 @@ class Injector:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
 
     def disk_stopped(self, node: SimulatedBroker) -> None:
-        """End a machine whose disk has stopped during a callback, or only its process."""
+        """Cut the power of a machine whose disk stopped, or only kill its process."""
         may_lose_power = self._may_lose_power(node)
         self._trace.add(
             "FAULT", f"{node.name} ends during a change of its disk, or as a sync fails"
@@ -272,11 +280,11 @@ class Injector:
             node.process.kill()
 
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
-        """Return True if Kafka promises to keep acknowledged records through this power cut.
+        """Return True if Kafka guarantees acknowledged records through this power cut.
 
-        After a failed sync the page cache has records that no disk has. A process started then
-        reads them, and loses them with the power below its recovery point. A paused controller sees
-        no loss: its successor takes the broker for one that kept all.
+        After a failed sync the page cache has records that are on no disk. A process started then
+        reads them, and loses them at the power cut below its recovery point. A paused controller
+        does not notice a loss: its successor assumes that the broker kept all records.
         """
         process = node.process
         is_hollow = any(member.disk.is_hollow for member in process.nodes)
@@ -285,7 +293,7 @@ class Injector:
         return may_lose_writes and not is_hollow and not is_paused
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Pause the machines of a process until the fault is over, unless they restart before."""
+        """Pause the machines of a process until the fault is over, unless it restarts before."""
         paused = node.process.pause()
         if not paused:
             return
@@ -298,7 +306,7 @@ class Injector:
         self._until(fault, resume)
 
     def _jump(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Let a clock jump; some are put right a little later, as by NTP."""
+        """Make a clock jump; most jumps are corrected a little later, as by NTP."""
         jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
         self._set_clock(node, jump_ms)
         if fault.other % 4 < 3:
@@ -306,7 +314,7 @@ class Injector:
             self._until(lasting, lambda: self._set_clock(node, -jump_ms))
 
     def _set_clock(self, node: SimulatedBroker, jump_ms: int) -> None:
-        """Move the wall clock of a process by `jump_ms`, also of all brokers in it."""
+        """Move the wall clock of all brokers in a process by `jump_ms`."""
         clocks, now_ms = self._invariants.clocks, self._loop.now_ms
         for machine in [member.machine for member in node.process.nodes]:
             machine.wall_offset_ms += jump_ms
@@ -332,7 +340,7 @@ class Injector:
         self._block(fault, pairs)
 
     def _deafen(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Let a broker hear no controller, and everything else."""
+        """Block requests of controllers to a broker; everything else reaches it."""
         others = [other.name for other in self._nodes.values() if other is not node]
         self._block(fault, [(other, orders_to(node.name)) for other in others])
 
@@ -348,7 +356,7 @@ class Injector:
         self._until(fault, heal)
 
     def _disturb_connections(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Apply a fault of connections or host look-ups to a broker."""
+        """Start a fault of connections or host name resolution on a broker."""
         if fault.kind is FaultKind.RESET:
             self._network.reset(node.name, self._peer(fault, node).name)
         elif fault.kind is FaultKind.SLOW:
@@ -357,7 +365,7 @@ class Injector:
             self._disturb_lookups(fault, node)
 
     def _slow_down(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Add latency to both directions between a broker and another one."""
+        """Add latency between a broker and another one, in both directions."""
         peer = self._peer(fault, node).name
         pairs = ((node.name, peer), (peer, node.name))
         for source, target in pairs:
@@ -370,7 +378,7 @@ class Injector:
         self._until(fault, heal)
 
     def _disturb_lookups(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Let a broker find no host, at once or late, or find it late; its connections break."""
+        """Reset a broker's connections; name resolution fails or is slow until the end."""
         fails = fault.kind is FaultKind.LOOKUP_FAILS
         delay_ms = _LOOKUP_MS[fault.other % len(_LOOKUP_MS)]
         lookup_faults = self._network.lookup_faults
@@ -380,7 +388,7 @@ class Injector:
                 self._network.reset(node.name, other.name)
 
         def heal() -> None:
-            # A later fault of the same machine goes on.
+            # Keep a later fault of the same machine.
             if lookup_faults.get(node.name) is found:
                 del lookup_faults[node.name]
 
@@ -389,7 +397,7 @@ class Injector:
     # The store
 
     def _disturb_store(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Perform a fault of the store or of a session: restart, set back, expiry, lost watch."""
+        """Start a fault of the store or of a session: restart, rollback, expiry, lost watch."""
         client, machine = node.client, node.machine
         if fault.kind is FaultKind.STORE_RESTART:
             if self._server.machine.is_running:
@@ -411,7 +419,7 @@ class Injector:
             machine.enter(machine.life, client.reset)
 
     def _set_store_back(self, fault: Fault) -> None:
-        """Put older data back into the store while all brokers are down, as an operator does."""
+        """Restore an older backup of the store while all brokers are down, as an operator would."""
         found = self._server.snapshot(_AGES_MS[fault.other % len(_AGES_MS)])
         if found is None or not self._server.machine.is_running:
             self._trace.add("", "spared: the store is away")
@@ -433,7 +441,7 @@ class Injector:
         self._remove_logs(lost_partitions(topics, topics_now))
 
         def go_on() -> None:
-            """Start the store and the brokers, and add the partitions that the store lost."""
+            """Start the store and brokers, and create partitions again that the store lost."""
             self._server.start()
             for process in processes:
                 process.allow()
@@ -453,7 +461,7 @@ class Injector:
                             node.disk.remove_folder(f"{path}/{name}")
 
     def _depose(self, fault: Fault) -> None:
-        """Delete `/controller` as an operator does; the old controller may be slow to see it."""
+        """Delete `/controller` as an operator would; the old controller may notice it late."""
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if controller is None or not self._server.machine.is_running:
             return
@@ -467,7 +475,10 @@ class Injector:
     # Disks
 
     def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Perform a fault of a disk: failing sync or read, stop between changes, bit rot, full."""
+        """Start a fault of a disk.
+
+        Failing sync or read, stop between changes, bit rot, full disk.
+        """
         if fault.kind is FaultKind.SYNC_ERROR:
             node.disk.fail_sync(cuts_power=bool(fault.other % 2))
         elif fault.kind is FaultKind.READ_ERROR:
@@ -500,7 +511,7 @@ class Injector:
         self._until(fault, catch_up)
 
     def _rot(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Damage a batch of a broker that has another replica's broker to back it."""
+        """Damage a batch of a broker of which another ISR member has an intact copy."""
         rots = self._invariants.rots
         rot = rots.begin(node, fault.other)
         if rot is None:
@@ -510,7 +521,10 @@ class Injector:
         self._until(fault, lambda: rots.end(rot))
 
     def _lose_directory(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Have a log directory fail; once it works again the broker is restarted, to read it."""
+        """Make a log directory fail.
+
+        When it is healed, restart the broker so that it uses it again.
+        """
         directory = node.log_dirs[fault.other % len(node.log_dirs)]
         if node.disk.has_failed(directory):
             return
@@ -524,7 +538,7 @@ class Injector:
 
 
 def _is_controller(node: SimulatedBroker) -> bool:
-    """Return True for the active controller; False while the broker cannot say so."""
+    """Return True for the active controller; False also while the broker cannot report it."""
     try:
         return node.broker is not None and node.broker.controller.is_active
     except EngineError:

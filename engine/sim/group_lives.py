@@ -1,12 +1,12 @@
-"""Map each generation of a group to a life of the group, by the records of `__consumer_offsets`.
+"""Assignment of each group generation to a life of the group, from `__consumer_offsets` records.
 
 ```
 generation 1 {a}   generation 2 {}   tombstone   generation 1 {b}
 └──────────── life 0 ────────────┘               └─── life 1 ───┘
 ```
 
-A group without members and offsets ends with a tombstone, for example as the only topic that it has
-committed offsets of is deleted. A group that begins later under its name counts from 1 again.
+A group without members and offsets ends with a tombstone, for example when the only topic is
+deleted for which it has committed offsets. A later group of the same name counts from 1 again.
 
 Source: GroupMetadataManager.cleanupGroupMetadata of 3.9.1.
 """
@@ -23,21 +23,21 @@ from engine.wire import messages
 
 
 class Generation(NamedTuple):
-    """A generation of a group; later ones are greater."""
+    """A generation of a group; a later one compares as greater."""
 
     life: int
     generation_id: int
 
 
 class GroupLives:
-    """All groups of a run."""
+    """The lives of all groups of a run."""
 
     def __init__(self) -> None:
         self._ended_counts: Counter[str] = Counter()
         self._lives: dict[tuple[str, int, str], int] = {}
 
     def take(self, batch: BatchView) -> None:
-        """Read the next committed batch of a partition of `__consumer_offsets`."""
+        """Apply the next committed batch of a partition of `__consumer_offsets`."""
         for record in () if batch.is_control else batch.records():
             value = None if record.value is None else bytes(record.value)
             decoded = decode_group_record(GroupRecord(bytes(record.key or b""), value))
@@ -45,7 +45,7 @@ class GroupLives:
                 self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
-        """Note the life of each member's generation; a tombstone ends the group's life."""
+        """Record the life of each member's generation; a tombstone ends the group's life."""
         if not isinstance(value, messages.GroupMetadataValue):
             self._ended_counts[group_id] += 1
             return
@@ -54,6 +54,9 @@ class GroupLives:
             self._lives[group_id, value.generation, member.member_id] = life
 
     def generation(self, group_id: str, generation_id: int, member_id: str) -> Generation:
-        """Return the generation that a member is in; without a record of it, one of this life."""
+        """Return the generation that a member is in.
+
+        Without a record of it, one of the present life.
+        """
         key = group_id, generation_id, member_id
         return Generation(self._lives.get(key, self._ended_counts[group_id]), generation_id)

@@ -2,14 +2,14 @@
 
 | rule | checked | claim |
 |---|---|---|
-| G1 | as a member gets its partitions | in one generation each partition has one owner |
-| G2 | as a commit is acknowledged | its member is of the latest generation |
-| G4 | at rest | a committed offset is there, unless a newer commit took its place |
-| G5 | at rest | members that are gone are out of their group |
+| G1 | when a member gets its partitions | in one generation each partition has one owner |
+| G2 | when a commit is acknowledged | its member is in the latest generation |
+| G4 | at the end | each committed offset is kept, unless a newer commit replaced it |
+| G5 | at the end | stopped members are no longer in their group |
 
-A group that ended and began again counts its generations from 1: see `group_lives.py`. A commit is
-newer than another if that was answered before it was sent. Nothing is asked any more
-once a partition of the coordinators' own topic has lost records where Kafka does.
+A group that ended and was created again counts its generations from 1: see `group_lives.py`. A
+commit is newer than another one if it was sent after the other's response. Nothing is checked any
+more once a partition of `__consumer_offsets` has lost records where Kafka loses them too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.sim.histories import History
 from engine.sim.members import Commit
 
 OFFSETS_TOPIC = "__consumer_offsets"
-#: Commits with these codes were not written.
+#: Error codes of commits that were certainly not written.
 _REFUSED = frozenset(
     (COORDINATOR_LOAD_IN_PROGRESS, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID)
 )
@@ -43,17 +43,17 @@ class GroupRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self.lives = GroupLives()
-        #: Member that each generation assigned a partition to: it must be one.
+        #: The member to which a generation assigned a partition; there must be only one.
         self._owners: dict[tuple[str, Generation, TopicPartition], str] = {}
-        #: Latest generation of each group in which a member has its partitions.
+        #: Latest generation of each group in which a member received its partitions.
         self._latest: dict[str, Generation] = {}
         #: Commits of each group, in the order in which they were sent.
         self._commits: dict[str, list[Commit]] = {}
-        #: Number of the last event (a commit sent or answered), and of the last commit.
+        #: Number of the last event (request or response of a commit), and of the last commit.
         self._event_count = 0
         self._commit_count = 0
 
@@ -74,7 +74,7 @@ class GroupRules:
     def assigned(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Check G1: no other member has these partitions in the generation."""
+        """Check G1: no other member received these partitions in the same generation."""
         generation = self.lives.generation(group_id, generation_id, member_id)
         self._latest[group_id] = max(generation, self._latest.get(group_id, generation))
         for partition in partitions:
@@ -87,9 +87,9 @@ class GroupRules:
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Record that a member sends an offset commit now, and return its numbered record.
+        """Record that a member sends an offset commit now; return its numbered record.
 
-        The numbers rise over all commits of a run, and tell commits apart.
+        The numbers increase over all commits of a run and identify them.
         """
         self._commit_count += 1
         generation = self.lives.generation(group_id, generation_id, member_id)
@@ -99,19 +99,19 @@ class GroupRules:
         return commit
 
     def committed(self, commit: Commit, code: int) -> None:
-        """Take note of the response to a commit."""
+        """Record the response to a commit, and check G2."""
         commit.ended_at, commit.code = self._next_event(), code
         if code == NONE and commit.is_outdated and not self.is_excused:
             text = f"{commit.partition} {commit.number} was sent in a generation that was over"
             self._broke("G2", text, None)
 
     def _next_event(self) -> int:
-        """Return a number for an event, by which requests and responses are put in order."""
+        """Return a number for an event; the numbers give the order of requests and responses."""
         self._event_count += 1
         return self._event_count
 
     def check_end(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Check G4: a group's final offsets are those of acknowledged commits."""
+        """Check G4: a group's final offsets are those of acknowledged or unanswered commits."""
         if self.is_excused:
             return
         commits = self._commits.get(group_id, [])
@@ -122,7 +122,7 @@ class GroupRules:
 
 
 def offset_fault(commits: list[Commit], offset: int | None) -> str:
-    """Return why a final offset cannot result from the commits, as text; empty if it can."""
+    """Return as text why a final offset contradicts the commits; empty if it does not."""
     acknowledged = [commit for commit in commits if commit.code == NONE]
     if offset is None or offset < 0:
         return f"{acknowledged[-1].number} was committed, and nothing is" if acknowledged else ""

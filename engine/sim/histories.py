@@ -1,7 +1,7 @@
-"""History of each partition: committed batches, losses and forks, as known to the simulation alone.
+"""The true history of each partition: committed batches, losses and forks; brokers do not know it.
 
-`committed` are the batches that any leader's watermark has ever covered; all logs are compared with
-them.
+`committed` are the batches that any leader's high watermark has ever covered; all logs are compared
+with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.znode.values import PartitionStateNode
 
 
 class CommittedBatch(NamedTuple):
-    """A committed batch: its time by the producer's clock, and its size."""
+    """The retention data of a committed batch: its time by the producer's clock, and its size."""
 
     base_offset: int
     timestamp_ms: int
@@ -24,7 +24,7 @@ class CommittedBatch(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Offsets [first, end) whose committed records are gone, by a limit that Kafka has too."""
+    """Offsets [first, end) whose committed records are lost, in a way that Kafka allows too."""
 
     first: int
     end: int
@@ -33,11 +33,12 @@ class Loss(NamedTuple):
 
 
 class Fork(NamedTuple):
-    """Offsets [first, end) at which replicas may hold different records of one epoch.
+    """Offsets [first, end) at which replicas may have different records of the same epoch.
 
-    A leader that lost writes has gone on in its epoch: nothing tells its new records from those
-    that others have there. Or one leads that still has what an earlier leader lost, and members
-    have truncated. Records behind the fork are the same in all of them.
+    A leader that lost writes continued in its epoch: its new records cannot be distinguished from
+    the lost ones that other replicas have there. Or a leader still has records that an earlier
+    leader lost and that other members have truncated. Records after the fork are the same in all
+    replicas.
     """
 
     first: int
@@ -45,34 +46,34 @@ class Fork(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """The reason why the next leader may lack records, until that leader begins."""
+    """The reason why the next leader may lack records; kept until that leader begins."""
 
     reason: str
-    #: Whether that leader goes on in the epoch in which it had what it lost.
+    #: Whether that leader continues in the epoch of the records it lost.
     is_rewriting: bool = False
-    #: Whether that leader was not in sync: those of before may commit on without it.
+    #: Whether that leader was not in the ISR: earlier leaders may still commit without it.
     is_unclean: bool = False
 
 
 class LossyReplica(NamedTuple):
-    """A replica whose disk lost unsynced writes: the ends of its log before and after that."""
+    """A replica whose disk lost unsynced writes: its log end before and after that."""
 
-    #: The epoch of the controller that saw it go; -1 if none did.
+    #: The epoch of the controller that noticed the broker's failure; -1 if none did.
     controller_epoch: int
-    #: Where its log ended as the power was cut.
+    #: Its log end offset at the power cut.
     end_before: int
-    #: Where its log ended as it was seen again, None before.
+    #: Its log end offset when it was checked after the restart; None before.
     kept_end: int | None = None
-    #: Up to where it has what is committed, where the store was set back to a set with it; None
-    #: where the power was cut.
+    #: The offset up to which it has all committed records, if a restored store has it in an ISR;
+    #: None after a power cut.
     whole_end: int | None = None
 
 
 class History:
-    """One partition from its creation on."""
+    """The history of one partition from its creation on."""
 
     def __init__(self, name: str, keys: CommittedKeys | None = None) -> None:
-        """Begin without records; `keys` is for compacted topics."""
+        """Create an empty history; `keys` is for compacted topics."""
         self.name = name
         #: Committed records by key; None unless the topic is compacted.
         self.keys = keys
@@ -83,9 +84,9 @@ class History:
         self._facts: dict[int, CommittedBatch] = {}
         #: Leader of each epoch.
         self.leaders: dict[int, int] = {}
-        #: End (exclusive) of what was committed when each epoch was decided.
+        #: End (exclusive) of the committed records when each epoch was stored.
         self.decided_ends: dict[int, int] = {}
-        #: The partition's state znode as last written; None before.
+        #: The partition's last written state; None before the first.
         self.state: PartitionStateNode | None = None
         #: In-sync replicas whose disk has lost writes that they have not fetched again.
         self.lossy: dict[int, LossyReplica] = {}
@@ -109,7 +110,7 @@ class History:
         self.start = 0
 
     def commit(self, batch: BatchView, now_ms: int) -> None:
-        """Take the next batch that a watermark covers."""
+        """Add the next batch that a high watermark covers."""
         base = batch.base_offset
         self.committed[base] = id_of(batch)
         self._facts[base] = CommittedBatch(base, batch.max_timestamp_ms, batch.size_bytes)
@@ -120,7 +121,7 @@ class History:
     def batches_in(self, start: int, end: int, now_ms: int) -> Iterator[CommittedBatch]:
         """Yield the committed batches that begin in [start, end), the last one first.
 
-        Of a compacted topic only the batches that no cleaning may remove yet.
+        For a compacted topic, only batches that no cleaning may have removed yet.
         """
         owed = None if self.keys is None else self.keys.owed_offsets(now_ms)
         for base, batch in reversed(self._facts.items()):
@@ -131,7 +132,7 @@ class History:
                 yield batch
 
     def has(self, batch: BatchView) -> bool:
-        """Return True if a log's batch was committed, or is what cleaning may leave of one."""
+        """Return True if a log's batch was committed, or may remain of one after cleaning."""
         if self.is_forked(batch.base_offset, batch.last_offset + 1):
             return True
         committed = self.committed.get(batch.base_offset)
@@ -143,7 +144,7 @@ class History:
 
     @property
     def excuse(self) -> str | None:
-        """Return why the partition is not checked now, None if it is."""
+        """Return the reason why the partition is not checked now; None if it is checked."""
         if self.is_doomed:
             return "its topic is to be deleted"
         return None if self.awaited is None else self.awaited.reason
@@ -152,7 +153,7 @@ class History:
     def owed_start(self) -> int:
         """Return the offset from which on a log must have the committed records.
 
-        Of a compacted log it lies after the forks: their records may have superseded any earlier
+        In a compacted log it is after the forks, whose records may have superseded any earlier
         ones.
         """
         if self.keys is None:
@@ -161,28 +162,28 @@ class History:
 
     @property
     def known_end(self) -> int:
-        """Return behind which offset nothing was ever committed."""
+        """Return the offset from which on no record was ever committed."""
         return max((self.committed_end, *(loss.end for loss in self.losses)))
 
     @property
     def member_end(self) -> int:
-        """Return up to where each member of the in-sync set has all that is committed."""
+        """Return the offset below which each ISR member must have all committed records."""
         end = self.committed_end
         return min((end, *(fork.first for fork in self.forks if end <= fork.end)))
 
     def is_forked(self, start: int, end: int) -> bool:
-        """Return whether replicas may differ somewhere in [start, end)."""
+        """Return True if a fork overlaps [start, end)."""
         return any(fork.first < end and start < fork.end for fork in self.forks)
 
     def is_in_fork(self, start: int, end: int) -> bool:
-        """Return True if replicas may differ at each offset of [start, end), or lack them all.
+        """Return True if one fork contains [start, end), so that a replica may lack all of it.
 
-        A log that was truncated in the middle of a batch lacks all of that batch.
+        A log that was truncated in the middle of a batch lacks the whole batch.
         """
         return any(fork.first <= start and end <= fork.end for fork in self.forks)
 
     def forked_offsets(self) -> frozenset[int]:
-        """Return the offsets of all batches in which replicas may differ somewhere."""
+        """Return the offsets of all forks and of the batches that overlap one."""
         spans = [(fork.first, fork.end) for fork in self.forks]
         for base, batch in self.committed.items() if spans else ():
             if self.is_forked(base, batch.last_offset + 1):
@@ -190,23 +191,26 @@ class History:
         return frozenset(offset for span in spans for offset in range(*span))
 
     def is_lost(self, start: int, end: int, seen_count: int = 0) -> bool:
-        """Return whether some of [start, end) was lost, but for the first losses that were seen."""
+        """Return True if a loss overlaps [start, end), apart from the first `seen_count` losses."""
         lost = self.losses[seen_count:]
         return any(loss.first < end and start < loss.end for loss in lost)
 
     def was_committed(self, batch: BatchView) -> bool:
-        """Return whether a batch was committed once, and is lost; no cleaned one is checked."""
+        """Return True if a batch was committed and lost.
+
+        In a compacted topic only offsets count.
+        """
         if self.keys is not None:
             return self.is_lost(batch.base_offset, batch.last_offset + 1)
         return id_of(batch) in self._lost.get(batch.base_offset, ())
 
     def resume_at(self, position: int) -> int | None:
-        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        """Return the offset at which a reader of lost records resumes; None if it read none."""
         firsts = [loss.first for loss in self.losses if loss.first < position <= loss.end]
         return min(firsts, default=None)
 
     def lost_writes(self, broker_id: int, controller_epoch: int, end_before: int = 0) -> None:
-        """Take note that a replica's disk lost writes; its log ended at `end_before`."""
+        """Record that a replica's disk lost writes; its log end offset was `end_before`."""
         before = self.lossy.get(broker_id)
         end_before = max(end_before, 0 if before is None else before.end_before)
         whole_end = None if before is None else before.whole_end
@@ -214,10 +218,10 @@ class History:
         self.judge_lossy()
 
     def roll_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
-        """Note the ISR members of a restored state, with the first offset that each one lacks.
+        """Record the ISR members of a restored state, with the first offset that each one lacks.
 
-        They count as members that lost writes unseen, until they reach `end`, by default the end of
-        the committed records.
+        They count as members whose lost writes were not noticed, until they reach `end`, by default
+        the end of the committed records.
         """
         end = self.committed_end if end is None else end
         for broker_id, first in lacking.items():
@@ -227,16 +231,16 @@ class History:
         self.judge_lossy()
 
     def judge_lossy(self) -> None:
-        """Await a loss when every member of the in-sync set has lost writes.
+        """Expect a loss if every ISR member has lost writes.
 
-        That is Kafka's "last replica standing": no election can help any more.
+        In Kafka this is the "last replica standing" problem: no election can help.
         """
         reason = self._reason_of_all()
         if reason is not None:
             self.awaited = self.awaited or Awaited(reason)
 
     def _reason_of_all(self) -> str | None:
-        """Return why no ISR member has all committed records, None if a member has them."""
+        """Return the reason why no ISR member has all records; None if a member has them."""
         isr = () if self.state is None else self.state.isr
         if not isr or any(broker_id not in self.lossy for broker_id in isr):
             return None
@@ -245,7 +249,7 @@ class History:
         return f"all of ISR {list(isr)} {what}"
 
     def judge_unseen(self, controller_epoch: int) -> None:
-        """Expect a loss when a leader has lost writes that its controller cannot know of.
+        """Expect a loss if a leader has lost writes that its controller cannot know of.
 
         A new controller reads live brokers and ISRs: a broker that restarted meanwhile keeps its
         role, even if its disk has lost data.
@@ -261,13 +265,13 @@ class History:
             self.awaited = Awaited(reason, is_rewriting=True, is_unclean=is_unclean)
 
     def elected_uncleanly(self) -> None:
-        """Await a loss, as the leader that is stored now was not in sync."""
+        """Expect a loss, because the stored leader was not in the ISR."""
         self.awaited = Awaited("an unclean election", is_unclean=True)
 
     def lose(self, loss: Loss, leader_epoch: int) -> None:
-        """Record a loss as its leader begins an epoch: from now on its log is what is committed.
+        """Record a loss at the start of its leader's epoch; that leader's log is now authoritative.
 
-        Committed records from the loss on are lost, and no replica is checked for them any more.
+        Committed records from the loss on are lost, and no replica is required to have them.
         """
         self.losses.append(loss)
         for base in [base for base in self.committed if base >= loss.first]:
@@ -284,16 +288,16 @@ class History:
             self.keys.cut(loss.first)
 
     def begin_after(self, log_start_offset: int) -> None:
-        """Note that a leader's log begins above all committed records, after a loss.
+        """Record that a leader's log starts above all committed records, after a loss.
 
-        It was out of sync, and had deleted by age what the others had: no record is left in
-        between.
+        It was out of sync, and had deleted by age the records that the others had: no record
+        remains in between.
         """
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
 
     def begin_behind_losses(self, log_start_offset: int) -> None:
-        """Note that a leader's log begins above the committed end, if all in between was lost.
+        """Record that a leader's log starts above the committed end, if all between was lost.
 
         It had records that an earlier leader lacked, and deleted them by age before it followed
         that leader.
@@ -303,13 +307,15 @@ class History:
             self.begin_after(log_start_offset)
 
     def lose_of_before(self, loss: Loss, batches: Iterable[BatchView]) -> None:
-        """Note the batches that a leader of an epoch before a loss commits after the loss."""
+        """Record batches as lost that a leader of an epoch before a loss commits after it."""
         self.losses.append(loss)
         for batch in batches:
             self._lost.setdefault(batch.base_offset, set()).add(id_of(batch))
 
     def own_end(self, latest_epoch: int) -> int | None:
-        """Return the offset from which a log has only records of before a loss, None if nowhere.
+        """Return the offset from which a log has only records from before a loss.
+
+        None if it has none.
 
         `latest_epoch` is the last epoch in the log, below 0 for none.
         """
@@ -319,17 +325,17 @@ class History:
     def owed_end(self, leader_epoch: int) -> int:
         """Return the offset below which a leader must have all committed records at its start.
 
-        A leader that learns of its epoch after another one followed it lacks what the later leader
-        has committed.
+        A leader that learns of its epoch after its successor has begun lacks the records that the
+        successor has committed.
         """
         if self.state is None or self.state.leader_epoch <= leader_epoch:
             return self.committed_end
         return self.decided_ends.get(leader_epoch, 0)
 
     def fault_of(self, batches: Iterable[BatchView], end: int, now_ms: int) -> str:
-        """Return, as text, which committed record below `end` a log lacks; empty if it has all.
+        """Return as text which committed record below `end` a log lacks; empty if it lacks none.
 
-        The log of a compacted topic is judged by the rules of cleaning instead.
+        The log of a compacted topic is checked by the rules of cleaning.
         """
         if self.keys is None:
             missing = self._missing_from(batches, end)
@@ -339,10 +345,10 @@ class History:
     def first_missing(
         self, batches: Sequence[BatchView], log_end: int, end: int, now_ms: int
     ) -> int | None:
-        """Return the first offset below `end` that a log lacks, None if it lacks none.
+        """Return the first offset below `end` that a log lacks; None if it lacks none.
 
-        Where old records are deleted there may be none to miss, and a log may have other records in
-        their place.
+        Also returned is an offset at which the log has another record than the committed one.
+        Deleted old records do not count.
         """
         others = (b.base_offset for b in batches if b.base_offset < end and not self.has(b))
         first = min(log_end, end, next(others, end))
@@ -354,7 +360,7 @@ class History:
     def cleaning_fault(
         self, batches: Iterable[BatchView], start: int, end: int, now_ms: int
     ) -> str:
-        """Return which batch of [start, end) no cleaning leaves like that; empty text if none."""
+        """Return as text which batch in [start, end) no cleaning could produce; empty if none."""
         assert self.keys is not None
         left = []
         for batch in batches:
@@ -370,7 +376,7 @@ class History:
         return "" if lost is None else f"lost {lost}"
 
     def _missing_from(self, batches: Iterable[BatchView], end: int) -> BatchId | None:
-        """Return the first committed batch below `end` that a log lacks, None if none."""
+        """Return the first committed batch below `end` that a log lacks; None if it lacks none."""
         by_offset = {batch.base_offset: id_of(batch) for batch in batches}
         for offset, batch in self.committed.items():
             if not self.start <= offset < end or by_offset.get(offset) == batch:

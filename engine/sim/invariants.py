@@ -2,29 +2,29 @@
 
 | rule | checked when | claim |
 |---|---|---|
-| L1 | a replica changed | log start ≤ watermark ≤ log end; recovery point ≤ log end |
+| L1 | a replica changed | log start ≤ high watermark ≤ log end; recovery point ≤ log end |
 | R2 | a leader begins an epoch | its log has every committed batch |
-| R3 | records committed, a log cut, a set grew | every member that lost nothing has it all |
-| R5 | a leader begins; a state is written | one leader per epoch; epochs rise |
-| R6 | a leader's watermark changed | it rises within an epoch, over what was committed |
-| R8 | a leader's watermark rose | enough replicas are in sync |
+| R3 | commit, truncation, larger ISR | each member without losses has all committed records |
+| R5 | a leader begins; a state is written | one leader per epoch; epochs increase |
+| R6 | a leader's high watermark changed | it increases in an epoch, over committed records |
+| R8 | a leader's high watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
-| R14 | a consumer read | what it got is what was committed |
-| L7 | every half second | of a replica that was cleaned no last value is gone (`cleanings.py`) |
-| L6 | a replica changed | a leader's start only rises; others for a reason (`deletions.py`) |
-| L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| R14 | a consumer read | it got the committed records |
+| L7 | every half second | a cleaned replica has the last record of each key (`cleanings.py`) |
+| L6 | a replica changed | its log start offset increases only for a reason (`deletions.py`) |
+| L4 | a replica changed | its epochs increase, and so do their starts, up to the log end |
 | L8 | the power was cut | small files are old or new (`side_files.py`) |
-| HW-10 | every half second | a follower's watermark lags by a round (`watermarks.py`) |
-| R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
-| C1 | a state is written | by the controller of the latest epoch |
-| C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
-| C6, C8 | a topic is written, a replica is gone | `topics.py` |
-| Z1 | a transaction | transaction ids and versions rise |
-| Z2 | a transaction | ephemeral nodes go with their sessions (`sessions.py`) |
+| HW-10 | every half second | a follower's high watermark lags by one round (`watermarks.py`) |
+| R6, R11, C2 | a high watermark or ISR grew, metadata changed | `epochs.py` |
+| C1 | a state is written | its writer is the controller of the latest epoch |
+| C3 | a controller changes its phase | the phases are in order (`phases.py`) |
+| C6, C8 | a topic is written, a replica is removed | `topics.py` |
+| Z1 | a transaction of the store | transaction ids and versions increase |
+| Z2 | a transaction of the store | ephemeral nodes end with their sessions (`sessions.py`) |
 | T5 | a response to a producer | no sequence is missing |
 
-Where a loss is awaited (`losses.py`) a partition is not checked until its leader begins; records
-that the leader lacks are lost then, and all others are checked as before.
+While a loss is expected (`losses.py`), a partition is not checked until its next leader begins;
+then the records that this leader lacks are lost, and all others are checked as before.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MIN_ISR = "min.insync.replicas"
 
 
 class Violation(NamedTuple):
-    """A rule that did not hold, and when."""
+    """A broken rule, with a description and the simulated time."""
 
     rule: str
     text: str
@@ -88,7 +88,7 @@ class Violation(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A replica at its last check."""
+    """The state of a replica at its last check."""
 
     partition: Partition
     leader_id: int
@@ -101,7 +101,7 @@ class _Seen(NamedTuple):
 
     @property
     def role(self) -> tuple[int, int]:
-        """Return who leads it in which epoch."""
+        """Return the leader and the leader epoch."""
         return self.leader_id, self.leader_epoch
 
     def __str__(self) -> str:
@@ -129,10 +129,10 @@ class Invariants:
         *,
         on_broken: Callable[[], None],
     ) -> None:
-        """Run `on_broken` at the first violation."""
+        """Create the rules; `on_broken` is called at the first violation."""
         self.rules = rules
         self._on_broken = on_broken
-        #: The first violation; later ones are ignored. None while there is none.
+        #: The first violation; later ones are ignored. None if there is none.
         self.violation: Violation | None = None
         #: Called with each batch that a high watermark covers for the first time.
         self.on_commit: Callable[[TopicPartition, BatchView], None] = lambda _key, _batch: None
@@ -169,9 +169,9 @@ class Invariants:
         self._versions: dict[str, tuple[int, int]] = {}
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None = None) -> None:
-        """Record a violation of a rule and end the run; later violations are only consequences.
+        """Record a violation and end the run; later violations are only consequences.
 
-        A partition whose records may be lost by a fault is excused.
+        Nothing is recorded for a partition whose records may be lost by a fault.
         """
         if partition is not None and self.is_excused(partition):
             return
@@ -180,7 +180,7 @@ class Invariants:
             self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
-        """Return the true history of a partition, which no broker knows; created at first use."""
+        """Return the true history of a partition; it is created at first use."""
         history = self.histories.get(partition)
         if history is None:
             stay_ms = self.rules.tombstones_stay_ms
@@ -189,7 +189,7 @@ class Invariants:
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return whether a partition is not checked now."""
+        """Return True if a partition is not checked now."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 
@@ -204,20 +204,20 @@ class Invariants:
         )
 
     def is_unseen(self, partition: TopicPartition) -> bool:
-        """Return True if the leader of a partition cannot be checked now: it is not up, or none.
+        """Return True if a partition has no leader that can be checked now.
 
-        A broker serves shortly before it is up, and may lead then; its log directory may fail in
-        the callback in which it commits. Its commits show later.
+        A broker serves shortly before it counts as up, and may lead then; its log directory may
+        fail in the callback in which it commits. Its commits are seen later.
         """
         return self.leading_log(partition) is None
 
     def leading_log(self, partition: TopicPartition) -> LocalLog | None:
-        """Return the log of a partition's leader, None if nobody leads."""
+        """Return the log of a partition's leader; None if it has none that is up."""
         leader = self.leading_partition(partition)
         return None if leader is None else leader.log
 
     def leading_partition(self, partition: TopicPartition) -> Partition | None:
-        """Return a partition's replica on its leader, None if nobody leads."""
+        """Return a partition's replica on its leader; None if it has none that is up."""
         state = self.history(partition).state
         node = None if state is None else self._nodes.get(state.leader)
         broker = None if node is None else node.broker
@@ -226,7 +226,10 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check the rules that no event triggers: watermarks of followers, cleaned logs (L7)."""
+        """Check the rules that no event triggers.
+
+        Followers' high watermarks and cleaned logs (L7).
+        """
         self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
             with self.without_disk_faults():
@@ -234,7 +237,7 @@ class Invariants:
 
     @contextmanager
     def without_disk_faults(self) -> Iterator[None]:
-        """Suspend disk faults of all brokers inside the block, in which the checks read logs."""
+        """Suspend disk faults of all brokers inside the block, so that the checks can read logs."""
         with ExitStack() as stack:
             for node in self._nodes.values():
                 stack.enter_context(node.disk.files.works_meanwhile())
@@ -243,7 +246,7 @@ class Invariants:
     # Replicas
 
     def check(self, node: SimulatedBroker) -> None:
-        """Check the replicas of a broker that changed since the last look."""
+        """Check the replicas of a broker that changed since its last check."""
         broker = node.broker
         if broker is None:
             return
@@ -255,7 +258,8 @@ class Invariants:
         partitions = broker.storage.replica_manager.partitions
         for key, partition in partitions.items():
             log = partition.log
-            # A plain tuple until something has changed: this runs for each replica and callback.
+            # A plain tuple unless it has changed: this code runs for each replica after each
+            # callback.
             now = (
                 partition,
                 partition.leader_id,
@@ -280,10 +284,11 @@ class Invariants:
                     self.topics.check_removal(key, node.broker_id)
 
     def check_midway(self, node: SimulatedBroker) -> None:
-        """Check a broker whose disk stops in the middle of a callback, before its process ends.
+        """Check a broker whose disk stopped in the middle of a callback, before its process ends.
 
         Records that its leaders have committed by then count: consumers and followers may have
-        them. Other rules wait for the next life, because their state may be changed only in part.
+        them. Other rules are checked in the next life, because the state may be changed only in
+        part.
         """
         broker = node.broker
         for key, partition in (
@@ -306,7 +311,7 @@ class Invariants:
             self.broke("L1", f"{who} {key}: {now}")
         if partition.log.recovery_point > now.log_end_offset:
             self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
-        # Epochs that are the same as before are within a log that is not shorter.
+        # Unchanged epochs of a log that is not shorter need no check.
         if (
             before is None
             or now.epochs is not before.epochs
@@ -330,7 +335,7 @@ class Invariants:
     def _check_at_start(
         self, node: SimulatedBroker, history: History, partition: Partition
     ) -> None:
-        """Check L6 for a replica whose log begins above all others."""
+        """Check L6 for a replica."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
         state, role = history.state, (node.broker_id, partition.leader_epoch)
         is_leader = state is not None and (state.leader, state.leader_epoch) == role
@@ -343,7 +348,7 @@ class Invariants:
     ) -> None:
         """Check R2, R5, R6, R9 and L6 of a leader, and record its new commits.
 
-        A leader of an epoch before a loss does not commit for the history any more.
+        Commits of a leader from an epoch before a loss are not added to the history.
         """
         key = partition.topic_partition
         history = self.history(key)
@@ -386,7 +391,7 @@ class Invariants:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
 
     def _set_changed(self, partition: Partition, before: _Seen, now: _Seen) -> None:
-        """Pass on a rise of the high watermark, and brokers that join the maximal ISR."""
+        """Check the epochs after an increase of the high watermark or of the maximal ISR."""
         if now.high_watermark > before.high_watermark:
             self._epochs.watermark_rose(partition)
         if now.in_sync is not before.in_sync:
@@ -405,11 +410,11 @@ class Invariants:
     ) -> None:
         """Record the batches that a high watermark covers for the first time.
 
-        If it rose, enough replicas must be in sync (R8).
+        If it increased, enough replicas must be in sync (R8).
         """
         key = partition.topic_partition
         history.begin_behind_losses(partition.log.log_start_offset)
-        # Where replicas differ, one that follows a leader that lost writes may know more committed.
+        # In a fork, a follower of a leader that lost writes may have a later high watermark.
         is_forked = history.is_forked(history.committed_end, high_watermark)
         if has_risen and not is_forked:
             self._check_in_sync_count(key, partition)
@@ -428,7 +433,7 @@ class Invariants:
     def _compare(
         self, history: History, broker_id: int, partition: Partition, start: int, end: int
     ) -> None:
-        """Check that a leader commits in [start, end) only what was committed before (R6)."""
+        """Check that a leader commits in [start, end) only batches that were committed (R6)."""
         for batch in content_batches(partition, start, end):
             if not history.has(batch):
                 key, committed = partition.topic_partition, history.committed.get(batch.base_offset)
@@ -437,7 +442,7 @@ class Invariants:
     def _check_member(
         self, history: History, broker_id: int, key: TopicPartition, why: str
     ) -> None:
-        """Check that an ISR member which lost nothing has all committed records."""
+        """Check that an ISR member without losses has all committed records (R3)."""
         state, broker = history.state, self._nodes[broker_id].broker
         if state is None or broker_id not in state.isr or broker is None:
             return
@@ -453,13 +458,13 @@ class Invariants:
             self.broke("R3", text, key)
 
     def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
-        """Return whether a broker's disk has a directory of a partition, also while it is down."""
+        """Return True if a broker's disk has a directory of a partition, also while it is down."""
         return self._nodes[broker_id].has_files(str(key))
 
     def _check_in_sync_count(self, key: TopicPartition, partition: Partition) -> None:
-        """Check that enough are in sync to commit, by a setting that the topic had at some time.
+        """Check R8: the ISR has the size that a setting of the topic required at some time.
 
-        Brokers hear of changes late; in quiescence they know the latest (`quiescence.py`).
+        Brokers learn of changes late; in quiescence they know the latest (`quiescence.py`).
         """
         isr, least = partition.in_sync.isr, partition.config.min_insync_replicas
         if least not in self._min_isrs[key.topic] or len(isr) < partition.min_isr_count:
@@ -467,7 +472,7 @@ class Invariants:
             self.broke("R8", f"{key}: leader {partition.broker_id} {text}", key)
 
     def _end_of(self, broker_id: int, key: TopicPartition) -> ReplicaEnd | None:
-        """Return the end offsets of a broker's replica, also those that its disk has lost since.
+        """Return the end offsets of a broker's replica, including those that its disk lost since.
 
         Followers may have fetched records up to those offsets.
         """
@@ -483,7 +488,7 @@ class Invariants:
         return ReplicaEnd(log_end_offset, synced_end, recovered_from)
 
     def lost_writes(self, broker_id: int) -> None:
-        """Take note of a power cut."""
+        """Record that a broker lost writes in a power cut."""
         self.losses.lost_writes(broker_id)
 
     # The store
@@ -495,7 +500,7 @@ class Invariants:
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Check one transaction of the store."""
+        """Check one transaction of the store, and apply its changes to the rules' state."""
         self._sessions.committed(nodes, sessions)
         if zxid != self._zxid + 1:
             self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
@@ -514,7 +519,7 @@ class Invariants:
     def roll_back(self, stored: Stored, now: Stored) -> None:
         """Replace the state of the store by an earlier one, while brokers still run.
 
-        A partition whose stored state is unchanged stays under the same rules.
+        A partition whose stored state is unchanged is checked as before.
         """
         nodes = dict(stored.nodes)
         topics, topics_now = read_topics(nodes), read_topics(dict(now.nodes))
@@ -536,13 +541,14 @@ class Invariants:
     def _set_back_partition(
         self, key: TopicPartition, topics: StoredTopics, topics_now: StoredTopics
     ) -> None:
-        """Replace a partition's history by the state of a store that was set back.
+        """Adapt a partition's history to a restored store.
 
-        For a topic that is not the same one any more, all records count as lost.
+        If the topic is not the same any more, all records count as lost.
         """
         before, state = self.histories.get(key), topics.states.get(key)
         if before is None or not topics.is_same(key, topics_now):
-            # Another topic, one that was deleted meanwhile, or one that is not there any more.
+            # Another topic of that name, one deleted meanwhile, or one that the restored store
+            # lacks.
             self.histories.pop(key, None)
             history = self.history(key)
             history.state, history.is_doomed = state, key.topic in topics.doomed
@@ -550,7 +556,7 @@ class Invariants:
                 loss = Loss(0, before.known_end, "the store was set back", self.now_ms)
                 history.losses += [*before.losses, loss]
                 self.losses.on_loss(key, loss)
-                # Some may have its log still, where its deletion had begun.
+                # Some brokers may still have its log, if its deletion had begun.
                 isr = () if state is None else state.isr
                 history.roll_back(dict.fromkeys(isr, 0), before.known_end)
             return
@@ -568,7 +574,7 @@ class Invariants:
         self.deletions.configured(topic, config)
 
     def _removed(self, path: str) -> None:
-        """Apply the deletion of a znode: partition state, topic, marker of its deletion, broker."""
+        """Apply the deletion of a znode: a partition state, topic, deletion request or broker."""
         if match := STATE_PATH.fullmatch(path):
             history = self.histories.get(TopicPartition(match[1], int(match[2])))
             if history is not None:
@@ -583,7 +589,7 @@ class Invariants:
             self.losses.broker_left(int(match[1]))
 
     def _written(self, path: str, node: Node, writer: str) -> None:
-        """Apply a written znode, and check C1 for the controller's epoch."""
+        """Apply a written znode; check C1 if it is the controller epoch."""
         if path == CONTROLLER_EPOCH:
             epoch = decode_controller_epoch(node.data, path)
             if epoch <= self.controller_epoch and self.controller_epoch:
@@ -606,7 +612,7 @@ class Invariants:
             self._configured(match[1], config)
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
-        """Check C1, R5 and R13 for a new partition state; replicas that join must have all (R3)."""
+        """Check C1, R5 and R13 for a new partition state, and R3 for replicas that join the ISR."""
         history = self.history(key)
         before, history.state = history.state, state
         history.decided_ends.setdefault(state.leader_epoch, history.committed_end)
@@ -632,7 +638,7 @@ class Invariants:
                     history.keys.joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
-        """Check that the ISR is a part of the assigned replicas and has the leader (R13)."""
+        """Check R13: the ISR is a subset of the assigned replicas and contains the leader."""
         assigned = self.topics.replicas(key)
         if not state.isr or not set(state.isr) <= set(assigned):
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")

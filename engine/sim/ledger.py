@@ -1,14 +1,14 @@
-"""Ledger of the clients' batches: each acknowledged record must be committed and readable.
+"""Rules about the clients' records: each acknowledged record must be committed and readable.
 
 | rule | checked | claim |
 |---|---|---|
-| R8 | at an acknowledgement | what acks=all accepted is committed |
-| R14 | when a consumer reads | it gets what was committed, and never other records there |
-| R1 | at rest | all replicas hold the same bytes |
-| L7 | at rest, when a consumer reads | of compacted topics: the last record of each key |
-| R2 | at rest | everything accepted is there |
-| T5 | at rest | an idempotent producer's records are there once |
-| T6 | at rest | the records of a producer that waits are in the order it sent them |
+| R8 | at an acknowledgement | records accepted with acks=all are committed |
+| R14 | when a consumer reads | it gets the committed records, and no others |
+| R1 | at the end | all replicas have the same bytes |
+| L7 | at the end, when a consumer reads | compacted topics have the last record of each key |
+| R2 | at the end | all accepted records exist |
+| T5 | at the end | an idempotent producer's records exist only once |
+| T6 | at the end | the records of a producer with one batch in flight are in order |
 """
 
 from __future__ import annotations
@@ -37,25 +37,29 @@ from engine.sim.transaction_rules import TRANSACTION_TOPIC, TransactionRules
 
 
 class Ledger:
-    """The responses to producers and records of consumers; see `clients.ClientEvents`."""
+    """Records the responses to producers and the records of consumers.
+
+    See `clients.ClientEvents`.
+    """
 
     def __init__(self, invariants: Invariants, trace: Trace) -> None:
-        """Watch the losses and commits that `invariants` sees."""
+        """Create the ledger; losses and commits are reported by `invariants`."""
         self._trace = trace
-        #: Records that acks=all has acknowledged.
+        #: How many records were acknowledged with acks=all.
         self.acknowledged_count = 0
         self._invariants = invariants
-        #: Numbers that acks=all acknowledged, by producer and partition, with their offsets (−1:
-        #: the response had none).
+        #: Record numbers acknowledged with acks=all, by producer and partition, with their offsets
+        #: (-1: the response had none).
         self._accepted: dict[tuple[str, TopicPartition], dict[int, int]] = {}
         #: Names of idempotent producers: their records must not repeat.
         self._idempotent: set[str] = set()
-        #: Numbers that a producer gave up after a loss: they may be in the log, out of order.
+        #: Record numbers that a producer gave up after a loss: they may be in the log, out of
+        #: order.
         self._given_up: defaultdict[tuple[str, TopicPartition], set[int]] = defaultdict(set)
-        #: Acknowledged records that are not expected any more, because a loss explains that.
+        #: How many acknowledged records are no longer expected because of a loss.
         self.excused_count = 0
-        #: Records that consumers got beyond the committed end while no leader was seen; checked
-        #: once one is.
+        #: Batches that consumers got beyond the committed end while no leader could be checked;
+        #: they are checked once one can.
         self._unseen: defaultdict[TopicPartition, list[tuple[str, BatchView]]] = defaultdict(list)
         self.groups = GroupRules(invariants.histories, invariants.broke)
         self.transactions = TransactionRules(invariants.histories, invariants.broke)
@@ -70,38 +74,38 @@ class Ledger:
         invariants.on_commit = self._committed_by_leader
 
     def record(self, subject: str, text: str) -> None:
-        """Put a line into the trace."""
+        """Add a line to the trace."""
         self._trace.add(subject, text)
 
     def began(self, transaction: SentTransaction) -> None:
-        """Take note of a transaction that begins."""
+        """Record the start of a transaction."""
         self.transactions.began(transaction)
         if transaction.copied is not None:
             self.copies.began(transaction.copied, transaction)
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:
-        """Take note of what InitProducerId has given to an instance."""
+        """Record the producer id and epoch that InitProducerId returned to an instance."""
         self._fences.initialized(transactional_id, ids)
 
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
     ) -> Fence | None:
-        """Return the fence that must refuse a request with these ids, None if it may succeed.
+        """Return the fence that must reject a request with these ids; None if it may succeed.
 
-        A fence is a partition and its leader epoch in which InitProducerId gave a later producer
-        epoch. Without `partition` it is the `__transaction_state` partition of the transactional
-        id.
+        A fence is a partition and its leader epoch in which InitProducerId returned a later
+        producer epoch. Without `partition` it is the `__transaction_state` partition of the
+        transactional id.
         """
         if partition is None:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
         return self._fences.fence_of(transactional_id, ids, partition)
 
     def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
-        """Note the success of a request of an instance that was not the latest."""
+        """Check the success of a request of an instance that was fenced when it was sent."""
         self._fences.served(fence, host, request_name)
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Return what a copier has to find committed that asks now, by partition."""
+        """Return the smallest offsets that a copier may find committed from now on."""
         return self.copies.floors(group_id)
 
     def resumed(
@@ -111,12 +115,15 @@ class Ledger:
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Note the committed offsets at which a copier resumes, and the broker they came from."""
+        """Check the committed offsets at which a copier resumes.
+
+        `host` is the broker they came from.
+        """
         is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
         self.copies.resumed(group_id, offsets, floors, is_leader=is_leader)
 
     def _coordinator_of(self, topic: str, key: str) -> TopicPartition:
-        """Return the partition of a coordinators' topic that has a group or a transactional id."""
+        """Return the coordinator partition of a group id or transactional id."""
         count = sum(row.topic == topic for row in self._invariants.topics.rows)
         return TopicPartition(topic, coordinator_partition(key, max(count, 1)))
 
@@ -129,7 +136,7 @@ class Ledger:
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Record that a member sends an offset commit now, and return its numbered record."""
+        """Record that a member sends an offset commit now; return its numbered record."""
         return self.groups.commits(group_id, partition, generation_id, member_id)
 
     def committed(self, commit: Commit, code: int) -> None:
@@ -141,7 +148,7 @@ class Ledger:
         self._invariants.broke(rule, text, partition)
 
     def is_doomed(self, partition: TopicPartition) -> bool:
-        """Return whether a partition is to be deleted."""
+        """Return True if the deletion of a partition was requested."""
         return self._invariants.history(partition).is_doomed
 
     def loss_count(self, partition: TopicPartition) -> int:
@@ -149,11 +156,11 @@ class Ledger:
         return len(self._invariants.history(partition).losses)
 
     def resume_at(self, partition: TopicPartition, position: int) -> int | None:
-        """Return where a reader goes on that has read into what was lost, None if it has not."""
+        """Return the offset at which a reader of lost records resumes; None if it read none."""
         return self._invariants.history(partition).resume_at(position)
 
     def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
-        """Take note of a batch that is not sent again, and may be there or not."""
+        """Record a batch that is not sent again and may or may not be in the log."""
         numbers_ = range(batch.first_number, batch.first_number + batch.count)
         self._given_up[producer.name, batch.partition].update(numbers_)
 
@@ -163,7 +170,7 @@ class Ledger:
             self.groups.lives.take(batch)
 
     def _lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Stop requiring that consumers get the records that a partition has lost."""
+        """Stop expecting the acknowledged records that a partition has lost."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:
@@ -177,43 +184,43 @@ class Ledger:
             self.excused_count += len(gone)
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Return whether the broker of a machine leads, as the store has it, and is there."""
+        """Return True if the broker of a machine is running and is the leader in the store."""
         state = self._invariants.history(partition).state
         is_there = self._invariants.leading_log(partition) is not None
         return state is not None and host == f"b{state.leader}" and is_there
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """Return the leader epoch that is stored, −1 without one."""
+        """Return the leader epoch in the store; -1 if there is none."""
         history = self._invariants.histories.get(partition)
         return -1 if history is None or history.state is None else history.state.leader_epoch
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether the leader's log has a batch; the producer's response does not count.
+        """Return True if the leader's log has a batch, even if the producer got no response.
 
-        Where old records are deleted it may have had it.
+        Also True if old records were deleted, as the log may have had it.
         """
         if self._invariants.history(batch.partition).start > 0:
             return True
         return batch.first_number in self._offsets_of(producer, batch.partition)
 
     def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return whether a batch that the leader's log has, or had, will not be lost."""
+        """Return True if a batch is, or was, in the leader's log and will not be lost."""
         offset = self._offsets_of(producer, batch.partition).get(batch.first_number)
         return offset is None or offset < self._invariants.history(batch.partition).committed_end
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return True if the leader's log has only later batches of a producer than this one.
+        """Return True if the leader's log has only later batches of the producer.
 
-        The producer may not have got the response for the later ones.
+        The producer may have no response to the later ones yet.
         """
         first_number = next(iter(self._offsets_of(producer, batch.partition)), None)
         return first_number is not None and batch.first_number < first_number
 
     def is_forgotten(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Return True if a cleaning removed the producer's batch before this one from the log.
+        """Return True if a cleaning removed the batch before this one from the leader's log.
 
-        A cleaning keeps the last batch of each producer. If a truncation removes that one later,
-        the log knows an earlier batch and none in between, in Kafka too.
+        A cleaning keeps the last batch of each producer. If that batch is truncated later, the log
+        has an earlier batch and none in between, in Kafka too.
         """
         if self._invariants.history(batch.partition).keys is None:
             return False
@@ -234,7 +241,7 @@ class Ledger:
     def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
         """Return the offsets of a producer's records in the leader's log, by record number.
 
-        Records that a cleaning may have removed count as well.
+        Records that a cleaning may have removed are included.
         """
         log, keys = (
             self._invariants.leading_log(partition),
@@ -247,7 +254,7 @@ class Ledger:
         return {number: offset for offset, name, number in found if name == producer.name}
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
-        """Take note of a batch that was accepted."""
+        """Record an accepted batch; check R8."""
         self.acknowledged_count += batch.count
         if producer.kind.acks != ACKS_ALL:
             return
@@ -260,14 +267,14 @@ class Ledger:
             if base_offset < 0
             else history.is_lost(base_offset, end_offset, batch.loss_count)
             or history.is_forked(base_offset, end_offset)
-            # A leader of an epoch before the loss repeats the response to a batch that it has.
+            # A leader from before the loss returned the same response for a retried batch.
             or (
                 history.is_lost(base_offset, end_offset)
                 and self._invariants.is_led_in_an_epoch_before_loss(batch.partition)
             )
         )
         if is_lost:
-            # The response was under way as a leader without the batch began.
+            # The response was still being delivered when a leader without the batch was elected.
             self.excused_count += batch.count
             return
         accepted = self._accepted.setdefault((producer.name, batch.partition), {})
@@ -309,14 +316,14 @@ class Ledger:
     def damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
-        """Check R14: a batch with a wrong checksum is one that the leader's disk has damaged."""
+        """Check R14: bit rot on the leader's disk explains a batch with a wrong checksum."""
         self._trace.add(consumer, f"{partition} at {base_offset} from {host}: wrong checksum")
         if not self._invariants.rots.explains(host, partition, base_offset):
             text = f"{consumer} was given {partition} at {base_offset} damaged by {host}"
             self._invariants.broke("R14", text, partition)
 
     def _check_read(self, consumer: str, partition: TopicPartition, batch: BatchView) -> None:
-        """Check that a batch that a consumer read is or was committed (R14)."""
+        """Check R14: a batch that a consumer read is or was committed."""
         history = self._invariants.history(partition)
         if not history.has(batch) and not history.was_committed(batch):
             committed = history.committed.get(batch.base_offset)
@@ -324,7 +331,10 @@ class Ledger:
             self._invariants.broke("R14", text, partition)
 
     def check_all(self, *, is_end: bool = False) -> None:
-        """Check the records read while no leader was up, once they are known to be committed."""
+        """Check the batches read while no leader was up, once their offsets are committed.
+
+        With `is_end` all of them are checked now.
+        """
         for partition, waiting in list(self._unseen.items()):
             history = self._invariants.histories.get(partition)
             left = []
@@ -342,11 +352,11 @@ class Ledger:
     def _check_gaps(
         self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
     ) -> None:
-        """Check that records that a consumer of a compacted topic missed were superseded."""
+        """Check L7: records that a consumer of a compacted topic did not get were superseded."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         start, end = max(span[0], history.owed_start), span[1]
         if history.is_lost(*span):
-            # A leader of before a loss gives what it has.
+            # A leader from before a loss returns the records that it has.
             return
         fault = history.cleaning_fault(batches(content), start, end, now_ms)
         if fault:
@@ -354,14 +364,14 @@ class Ledger:
             self._invariants.broke("L7", text, partition)
 
     def forget(self, topic: str) -> None:
-        """Expect nothing any more of a topic that is gone."""
+        """Stop expecting records of a deleted topic."""
         for key in [key for key in self._accepted if key[1].topic == topic]:
             del self._accepted[key]
         for partition in [key for key in self._unseen if key.topic == topic]:
             del self._unseen[partition]
 
     def start_of(self, partition: TopicPartition) -> int:
-        """Return below which offset old records may have been deleted."""
+        """Return the offset below which old records may have been deleted."""
         return self._invariants.history(partition).start
 
     # At rest
@@ -369,7 +379,7 @@ class Ledger:
     def check_end(
         self, nodes: Mapping[int, SimulatedBroker], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Check every partition of a cluster at rest: the replicas in sync."""
+        """Check the in-sync replicas of every partition, once the cluster is quiescent."""
         self.check_all(is_end=True)
         of_leaders: dict[TopicPartition, bytes] = {}
         for partition in partitions:
@@ -387,10 +397,10 @@ class Ledger:
         self.transactions.check_end(of_leaders)
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
-        """Check that the replicas' records are equal, apart from deleted ones at the start (R1).
+        """Check R1: the replicas' records are equal, apart from deleted ones at the start.
 
-        `contents` are the batches by broker. In a compacted topic each must have the last record of
-        each key (L7).
+        `contents` has the batches by broker. In a compacted topic each replica must have the last
+        record of each key (L7).
         """
         history = self._invariants.history(partition)
         for broker_id, content in contents.items():
@@ -407,7 +417,7 @@ class Ledger:
             if fault:
                 self._invariants.broke("R2", f"{partition}: {broker_id} {fault}", partition)
         contents = {broker_id: _without_forks(history, c) for broker_id, c in contents.items()}
-        # Each replica deletes old records by itself.
+        # Each replica deletes old records independently.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
             if not content.endswith(first) or (content != first and not history.start):
@@ -418,7 +428,7 @@ class Ledger:
                 )
 
     def _check_cleaned(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
-        """Check that each replica of a compacted topic has the last record of each key."""
+        """Check L7: each replica of a compacted topic has the last record of each key."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         for broker_id, content in contents.items():
             fault = history.fault_of(batches(content), history.committed_end, now_ms)
@@ -426,12 +436,12 @@ class Ledger:
                 self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
-        """Check that each accepted record is in the log, in order, once if idempotent (R2, T6)."""
+        """Check that each accepted record exists (R2), in order (T6), once if idempotent (T5)."""
         found: dict[str, list[tuple[int, int]]] = {}
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)
-        # What each replica still has of a compacted topic is looked at before. Of producers whose
-        # records are all below its start a log that is loaded again knows nothing.
+        # Replicas of compacted topics are checked before. A log that is loaded again has no state
+        # of producers whose records are all below its start.
         written = (
             numbers(content)
             if keys is None
@@ -458,7 +468,7 @@ class Ledger:
                 self._invariants.broke("T6", f"{partition}: {name} out of order", key)
 
     def _check_once(self, partition: TopicPartition, name: str, there: list[int]) -> None:
-        """Check that an idempotent producer's records are stored once (T5), in order (T6)."""
+        """Check that an idempotent producer's records exist only once (T5), in order (T6)."""
         twice = sorted(number for number, count in Counter(there).items() if count > 1)
         if twice:
             self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
@@ -470,7 +480,7 @@ def owed_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]
     """Return the numbers of the accepted records that a log must have.
 
     Records below the log start offset are deleted, and at forked offsets each replica may have
-    others.
+    different records.
     """
     return {
         number
@@ -480,11 +490,11 @@ def owed_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]
 
 
 def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozenset[int]) -> bool:
-    """Return whether the numbers of a producer that may repeat itself first appear in order.
+    """Return True if the first occurrences of a retrying producer's numbers are in order.
 
-    `placed` has offsets and numbers in the order of the log, without the forked offsets, at which
-    replicas hold other records. A fork may cut a series that the producer sent and repeated
-    later: its continuation, up to the first number that does not follow, is no first write.
+    `placed` has offsets and numbers in log order, without the forked offsets, at which replicas may
+    have different records. A fork may hide the start of a batch that the producer sent again later:
+    consecutive numbers directly after a fork do not count as first occurrences.
     """
     forks = sorted(forked)
     first: dict[int, None] = {}
@@ -504,7 +514,7 @@ def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozens
 def _without_forks(history: History, content: bytes) -> bytes:
     """Return the bytes of a log without the batches that overlap a fork.
 
-    A fork is a range of offsets at which replicas may hold different records of one epoch.
+    A fork is a range of offsets at which replicas may have different records of one epoch.
     """
     if not history.forks:
         return content
@@ -516,7 +526,7 @@ def _without_forks(history: History, content: bytes) -> bytes:
 
 
 def _all(log: LocalLog) -> Iterable[bytes]:
-    """Yield all batches of a log, one read after the other."""
+    """Yield all batches of a log, in chunks of one read each."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         found = log.read(offset, 1 << 30)

@@ -1,4 +1,4 @@
-"""Read the epochs, batches and file ends of a replica's log from outside the broker."""
+"""Reading of epochs, batches and file ends of a replica's log from outside the broker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.sim.records import BatchId, batches, id_of
 
 
 def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
-    """Return whether epochs and their starts rise strictly, none beyond a log's end."""
+    """Return True if epochs and start offsets increase strictly, up to the log end offset."""
     return all(
         one.epoch < next_.epoch and one.start_offset < next_.start_offset
         for one, next_ in pairwise(epochs)
@@ -23,14 +23,17 @@ def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
 def content_ids(
     partition: Partition, start: int | None = None, end: int | None = None
 ) -> list[BatchId]:
-    """Return the identities of a replica's batches, from and to an offset."""
+    """Return the identities of a replica's batches in [start, end); None.
+
+    From its start, to its end.
+    """
     return [id_of(batch) for batch in content_batches(partition, start, end)]
 
 
 def content_batches(
     partition: Partition, start: int | None = None, end: int | None = None
 ) -> list[BatchView]:
-    """Return the batches of a replica, from and to an offset."""
+    """Return a replica's batches in [start, end); None means from its start, to its end."""
     log = partition.log
     first = log.log_start_offset if start is None else max(start, log.log_start_offset)
     if first >= log.log_end_offset:
@@ -49,10 +52,10 @@ def content_batches(
 
 
 def file_end(partition: Partition) -> int:
-    """Return the end of the last batch in the file of a log's last segment, its base without one.
+    """Return the end offset of the last batch in the last segment's file; its base offset if empty.
 
-    That of the log, but in a process that has ended while it truncated the file. One that ended
-    while it deleted segments, to start again at another offset, may have nothing left.
+    It equals the log end offset, except after a process ended during a truncation of the file. A
+    process that ended while it replaced all segments may leave none: then 0 is returned.
     """
     segments = partition.log.segments
     if not segments:

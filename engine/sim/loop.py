@@ -1,11 +1,11 @@
-"""Virtual time: callbacks in the order of their times, and of their arrival within one.
+"""Virtual time: callbacks run in order of their times, and in order of arrival at the same time.
 
 ```
 at(time) ──> heap by (time, number) ──┐
-soon ──────> queue of now ────────────┴──> run, one after the other; then time jumps to the next
+soon ──────> queue of now ────────────┴──> run one by one; then time jumps to the next callback
 ```
 
-Nothing here is random: the same calls give the same order.
+Nothing is random here: the same calls result in the same order.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Callable
 
 
 class VirtualLoop:
-    """The one clock and the one queue of a simulation."""
+    """The clock and the queue of callbacks of a simulation."""
 
     def __init__(self) -> None:
-        """Begin at time 0 without callbacks."""
+        """Create a loop at time 0 without callbacks."""
         self.now_ms = 0
         self.callback_count = 0
-        #: Whether the run ends after the present callback.
+        #: Whether the run ends after the running callback.
         self.is_stopped = False
-        #: Callbacks of this instant, in order.
+        #: Callbacks to run at the present time, in order.
         self._soon: deque[Callable[[], None]] = deque()
-        #: Heap of due time, number, and a list with the callback: a cancellation empties the list.
+        #: Heap of (due time, number, list of one callback); a cancellation empties the list.
         self._due: list[tuple[int, int, list[Callable[[], None]]]] = []
         self._number = 0
 
@@ -38,15 +38,15 @@ class VirtualLoop:
         return cell.clear
 
     def soon(self, callback: Callable[[], None]) -> None:
-        """Run behind everything that is due now."""
+        """Run a callback at the present time, after all callbacks that are queued."""
         self._soon.append(callback)
 
     def stop(self) -> None:
-        """Run nothing more behind the callback that runs."""
+        """End the run after the running callback."""
         self.is_stopped = True
 
     def run_until(self, end_ms: int) -> None:
-        """Run everything due up to a time (inclusive), or until it is stopped; time ends there."""
+        """Run all callbacks up to `end_ms` (inclusive), or until `stop`; then time is `end_ms`."""
         soon = self._soon
         while not self.is_stopped:
             if not soon and not self._next_into_queue(end_ms):
@@ -56,7 +56,10 @@ class VirtualLoop:
             soon.popleft()()
 
     def _next_into_queue(self, end_ms: int) -> bool:
-        """Put everything of the next time that has something into the queue; False if none has."""
+        """Advance to the next due time and queue its callbacks.
+
+        False if none is due by `end_ms`.
+        """
         due, soon = self._due, self._soon
         while due and not due[0][2]:
             heapq.heappop(due)

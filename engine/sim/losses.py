@@ -1,16 +1,16 @@
-"""Records that may be lost because replicas lost unsynced writes in a power cut.
+"""Rules for committed records that may be lost because replicas lost unsynced writes.
 
 ```
-power cut ──> lossy: where its log ended ──> seen again: where it ends now
-                 │ has all of before again: lossy no more
-all in sync are lossy, or the leader is unseen, or an unclean election
-                 └──> a loss is awaited ──> that leader begins: what it lacks is lost, or nothing is
+power cut ──> lossy: its log end before ──> checked after the restart: its log end now
+                 │ has all former records again: no longer lossy
+all ISR members are lossy, or the controller did not notice the leader's loss, or unclean election
+                 └──> a loss is expected ──> the next leader begins: the records it lacks are lost
 ```
 
-A loss is awaited in two cases: every member of the in-sync set has lost unsynced writes, or the
-leader has and restarted before a controller noticed that it was away. The wait ends as the leader
-begins: committed offsets that its log lacks are lost. All other offsets, and all later writes, have
-to agree with the committed records as before.
+A loss is expected in three cases: every ISR member has lost unsynced writes, or the leader has and
+restarted before a controller noticed that it was down, or an unclean election. It is decided when
+the leader begins: committed offsets that its log lacks are lost. All other offsets, and all later
+writes, must agree with the committed records as before.
 """
 
 from __future__ import annotations
@@ -28,29 +28,32 @@ from engine.sim.node import SimulatedBroker
 from engine.sim.topics import Topics
 from engine.znode.values import PartitionStateNode
 
-#: What no controller's epoch is.
+#: An epoch that no controller has.
 _NO_CONTROLLER = -1
 
 
 class Rules(NamedTuple):
-    """The limits of a plan for losses: ISR size, unclean elections, syncs, retention."""
+    """The settings of a plan that matter for losses.
+
+    ISR size, unclean elections, syncs, retention.
+    """
 
     min_isr: int
     is_unclean_allowed: bool
     is_synced: bool
-    #: For how long tombstones of compacted topics are to stay; None where no topic is compacted.
+    #: How long tombstones of compacted topics are kept; None if no topic is compacted.
     tombstones_stay_ms: int | None = None
     #: `retention.ms` and `retention.bytes` of topics that do not set them.
     retention: tuple[int, int] = (-1, -1)
 
 
 class ReplicaEnd(NamedTuple):
-    """The ends of a replica's log as its process ended: written, synced, recovered."""
+    """The ends of a replica's log when its process ended: written, synced, recovered."""
 
     log_end_offset: int
-    #: Below this everything is synced: the end of the last records there, or behind it.
+    #: All records below this offset are synced.
     synced_end: int
-    #: From where on the log is recovered after an end that is not in order: whole segments are.
+    #: Start of recovery after an unclean shutdown, which covers whole segments.
     recovered_from: int = 0
 
 
@@ -68,22 +71,22 @@ class LossRules:
         broke: Callable[[str, str, TopicPartition], None],
         end_of: Callable[[int, TopicPartition], ReplicaEnd | None],
     ) -> None:
-        """`end_of` returns how far a broker's replica reached, of any life.
+        """Create the rules; `end_of` returns the end offsets of a broker's replica, of any life.
 
-        `broke` reports a violation with its rule, text and partition.
+        `broke` reports a violation by its rule, text and partition.
         """
         self._broke = broke
         self._end_of = end_of
         #: Called with each loss of committed records.
         self.on_loss: Callable[[TopicPartition, Loss], None] = lambda _key, _loss: None
-        #: Offset up to which each log was synced when the power of its broker was cut.
+        #: Offset up to which each log was synced at its broker's power cut.
         self._synced_ends: dict[tuple[int, TopicPartition], int] = {}
-        #: Lowest offset from which each log with a damaged batch is recovered.
+        #: Start of recovery of each log with a damaged batch.
         self._recovered_from: dict[tuple[int, TopicPartition], int] = {}
-        #: For logs that a truncation ended inside a batch: last record's end, and the log end
+        #: For logs that were truncated inside a batch: the end of the last record, and the log end
         #: offset.
         self._gaps: dict[Partition, tuple[int, int]] = {}
-        #: Those of `_gaps` whose process has ended since.
+        #: The logs in `_gaps` whose process has ended since.
         self._ended: set[Partition] = set()
         self._rules = rules
         self._histories = histories
@@ -95,26 +98,27 @@ class LossRules:
         self._registered: set[int] = set()
 
     def controller_changed(self, epoch: int) -> None:
-        """Take note of a new controller."""
+        """Record the epoch of a new controller."""
         self._controller_epoch = epoch
         self._judge_unseen()
 
     def broker_came(self, broker_id: int) -> None:
-        """Take note of a registration."""
+        """Record that a broker registered."""
         self._registered.add(broker_id)
         self._judge_unseen()
 
     def broker_left(self, broker_id: int) -> None:
-        """Take note of the end of a registration."""
+        """Record that a broker's registration ended."""
         self._registered.discard(broker_id)
 
     def state_changed(
         self, key: TopicPartition, before: PartitionStateNode, state: PartitionStateNode
     ) -> None:
-        """Forget the losses of members that joined the ISR again, and judge the others.
+        """Forget the losses of members that joined the ISR again, and expect a loss if due.
 
-        A member that lost writes after the fetch for which it joins, before its next fetch, joins
-        without them. Source: KIP-903, by which broker epochs prevent this, but not with ZooKeeper.
+        A member that lost writes after the fetch by which it joins, and before its next fetch,
+        joins without them. Source: KIP-903, whose broker epochs prevent this, but not with
+        ZooKeeper.
         """
         history = self._histories[key]
         for broker_id in state.isr:
@@ -131,7 +135,7 @@ class LossRules:
         return replica is not None and replica.log.log_end_offset >= end
 
     def lost_writes(self, broker_id: int) -> None:
-        """Take note of a power cut."""
+        """Record that a broker lost unsynced writes in a power cut."""
         if self._rules.is_synced:
             return
         for key in self._histories:
@@ -139,11 +143,11 @@ class LossRules:
                 self._lost(broker_id, key)
 
     def process_ended(self, node: SimulatedBroker) -> None:
-        """Note which logs a process that ends may find shorter at its next start.
+        """Record which logs of an ended process may be shorter at its next start.
 
-        A damaged batch is truncated with all batches after it. A log that was closed in order is
-        read from its last index entry on: it is recovered if no batch is where one should be, and
-        may be deleted whole for a damaged last offset.
+        A damaged batch is truncated with all batches after it. A log from a clean shutdown is read
+        from its last index entry on: it is recovered if a batch is not found where it should be,
+        and may be deleted completely for a damaged last offset.
         """
         self._note_ends_without_records(node.broker_id)
         rot = self._rots.of(node.broker_id)
@@ -154,11 +158,11 @@ class LossRules:
             self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
 
     def _note_ends_without_records(self, broker_id: int) -> None:
-        """Note truncated logs whose last record lies below their log end offset.
+        """Record a loss for truncated logs whose last record ends below their log end offset.
 
-        They end at their last record once they are loaded again: the batch around the truncation
-        offset is gone, and compaction may have removed a key's record for a later one that the
-        truncation removed. Source: LocalLog.truncateTo, LogLoader.load.
+        After a restart, the log ends at its last record: the batch at the truncation offset is
+        removed, and compaction may have removed a key's record because of a later one that was
+        truncated. Source: LocalLog.truncateTo, LogLoader.load.
         """
         for partition in [gap for gap in self._gaps if gap.broker_id == broker_id]:
             if partition not in self._ended:
@@ -168,9 +172,9 @@ class LossRules:
                     self._lost(broker_id, partition.topic_partition)
 
     def _lost(self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True) -> None:
-        """Note that a broker may have lost its unsynced records of a partition.
+        """Record that a broker may have lost its unsynced records of a partition.
 
-        Records from the lowest offset on that was synced, or that is damaged, may be gone.
+        Records from the lowest synced or damaged offset on may be lost.
         """
         history, end = self._histories[key], self._end_of(broker_id, key)
         end_before = history.committed_end if end is None else end.log_end_offset
@@ -183,15 +187,15 @@ class LossRules:
                     self._recovered_from[broker_id, key] = end.recovered_from
                 is_kept_before = is_recovered or not rot.is_hiding
                 synced_end = min(synced_end, rot.base_offset) if is_kept_before else 0
-            # A life in which nobody looked at the replica may have truncated it before that.
+            # An earlier life without a check of the replica may have truncated it further.
             before = self._synced_ends.get((broker_id, key), synced_end)
             self._synced_ends[broker_id, key] = min(before, synced_end)
 
     def log_truncated(self, partition: Partition) -> None:
-        """Note where the records of a truncated log end, and its log end offset.
+        """Record the end of the records of a truncated log, and its log end offset.
 
-        A batch around the truncation offset is removed whole, so that the records may end before
-        the log does. Source: LocalLog.truncateTo.
+        A batch at the truncation offset is removed completely, so the records may end before the
+        log does. Source: LocalLog.truncateTo.
         """
         records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
         self._gaps[partition] = records_end, partition.log.log_end_offset
@@ -199,7 +203,7 @@ class LossRules:
     def synced_end(self, partition: Partition) -> int:
         """Return the offset below which all records of a log are certainly on its disk.
 
-        That is the recovery point, or the end of the records if it is lower. A process that ends
+        It is the recovery point, or the end of the records if that is lower. A process that ended
         during a truncation has shortened the file but not lowered the recovery point yet: then it
         is the end of the file.
         """
@@ -209,7 +213,7 @@ class LossRules:
         return min(records_end if is_in_gap else recovery_point, file_end(partition))
 
     def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
-        """Take note of how far a replica reaches that lost writes, and whether it has all again."""
+        """Record the log end of a lossy replica, and whether it has all records again."""
         broker_id, key = partition.broker_id, partition.topic_partition
         lossy, end = history.lossy.get(broker_id), partition.log.log_end_offset
         if lossy is None:
@@ -230,12 +234,12 @@ class LossRules:
                 del history.lossy[broker_id]
 
     def _first_missing(self, history: History, partition: Partition, now_ms: int) -> int | None:
-        """Return from where on a replica lacks what is committed, None if it has all."""
+        """Return the first committed offset that a replica lacks; None if it has all."""
         batches, end = content_batches(partition), partition.log.log_end_offset
         return history.first_missing(batches, end, history.committed_end, now_ms)
 
     def state_set_back(self, key: TopicPartition, now_ms: int) -> None:
-        """Note the ISR members that lack records of a restored state.
+        """Record which ISR members lack records of a restored state.
 
         A broker that is down counts as one without any record, because nothing is known about it.
         """
@@ -255,10 +259,8 @@ class LossRules:
     def roll_back(self, controller_epoch: int, broker_ids: Iterable[int]) -> None:
         """Record that the metadata store was restored to an earlier state.
 
-        Controllers begin again with an earlier epoch, and none of them has seen a broker's loss
-        yet.
-
-        `broker_ids` are registered in the restored store.
+        Controllers continue from an earlier epoch, and none of them has noticed a broker's loss
+        yet. `broker_ids` are registered in the restored store.
         """
         for history in self._histories.values():
             for broker_id, lossy in history.lossy.items():
@@ -267,7 +269,7 @@ class LossRules:
         self.controller_changed(controller_epoch)
 
     def _check_recovery(self, broker_id: int, key: TopicPartition, end: int) -> None:
-        """Check that a log that was recovered over a damaged batch ends before it."""
+        """Check L2: a log that was recovered over a damaged batch ends before it."""
         recovered_from, rot = (
             self._recovered_from.pop((broker_id, key), None),
             self._rots.of(broker_id),
@@ -281,7 +283,7 @@ class LossRules:
     def leader_began(
         self, history: History, partition: Partition, now_ms: int, *, is_new_epoch: bool = False
     ) -> str:
-        """Judge the records that a leader lacks at the start of its epoch; return a fault as text.
+        """Decide which records are lost at the start of a leader's epoch; return a fault as text.
 
         In a new epoch no replica has records yet: followers truncate the records of earlier epochs
         that the leader lost.
@@ -297,7 +299,7 @@ class LossRules:
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
-            # From now on the log of this leader is what other replicas are checked by.
+            # From now on other replicas are compared with the log of this leader.
             history.lossy.pop(partition.broker_id, None)
         may_fork = awaited is not None and awaited.is_rewriting and not is_new_epoch
         if may_fork and (is_current or lossy is not None):
@@ -309,7 +311,7 @@ class LossRules:
         kept_end = log_end if lossy is None or lossy.kept_end is None else lossy.kept_end
         is_kept = lossy is not None and first < min(kept_end, end)
         if is_kept and awaited is not None and awaited.is_unclean:
-            # It was not in sync: its disk kept what it had there in place of what is committed.
+            # It was out of sync: its disk kept other records at the offsets of the committed ones.
             is_kept = not any(batch.base_offset <= first <= batch.last_offset for batch in batches)
         if awaited is None or is_kept or first >= end:
             return (
@@ -323,21 +325,21 @@ class LossRules:
         return ""
 
     def _note_returned(self, history: History, batches: list[BatchView], log_end: int) -> None:
-        """Note lost records that a leader still has, while other members may have truncated them.
+        """Record a fork for lost records that a leader still has and other members may lack.
 
-        It was in the ISR and down while an earlier leader continued without them; now they count
-        again, and its high watermark may cover them.
+        It was in the ISR and down while an earlier leader continued without these records; now they
+        count again, and its high watermark may cover them.
         """
         returned_from = history.own_end(batches[-1].leader_epoch) if batches else None
         if returned_from is not None and returned_from < log_end:
             history.forks.append(Fork(returned_from, log_end))
 
     def _is_current(self, history: History, partition: Partition) -> tuple[bool, bool]:
-        """Return whether a replica leads as stored, and whether it writes in an earlier epoch.
+        """Return whether a replica leads as stored, and whether it rewrites an earlier epoch.
 
-        A leader that lost writes unseen and learns of its epochs one by one writes in the first of
-        them, at offsets where others have the lost records: these are gone before it learns of the
-        last.
+        A leader whose loss was not noticed, and which learns of its epochs one by one, writes in
+        the first of them, at offsets where other replicas have the lost records; these are removed
+        before it learns of the last epoch.
         """
         state, awaited = history.state, history.awaited
         if state is None or state.leader != partition.broker_id:
@@ -350,10 +352,12 @@ class LossRules:
     def _fork(
         self, history: History, key: TopicPartition, lossy: LossyReplica | None, first: int | None
     ) -> None:
-        """Note offsets that other replicas have, and that a leader writes again in their epoch.
+        """Record a fork.
 
-        `first` is the first committed offset that the leader lacks; others may have uncommitted
-        records after it.
+        Offsets that a leader writes again in the epoch of other replicas' records.
+
+        `first` is the first committed offset that the leader lacks; other replicas may have
+        uncommitted records after it.
         """
         firsts = [] if first is None else [first]
         if lossy is not None and lossy.kept_end is not None:
@@ -368,7 +372,7 @@ class LossRules:
     def led_of_before(
         self, history: History, partition: Partition, start: int, end: int, now_ms: int
     ) -> None:
-        """Note the batches that a leader of an epoch before a loss commits; no replica keeps it."""
+        """Record as lost the batches that a leader of an epoch before a loss commits."""
         others = [b for b in content_batches(partition, start, end) if not history.has(b)]
         if not others:
             return
@@ -390,9 +394,9 @@ class LossRules:
         )
 
     def is_unseen(self, broker_id: int) -> bool:
-        """Return True if a broker lost writes, and no live controller has seen its restart.
+        """Return True if a broker lost writes and no live controller has noticed its restart.
 
-        A controller that has seen it removes the broker from ISRs and elects another leader.
+        A controller that notices it removes the broker from ISRs and elects another leader.
         """
         return any(
             broker_id in history.lossy
@@ -403,14 +407,14 @@ class LossRules:
         )
 
     def _is_seen(self, lossy: LossyReplica) -> bool:
-        """Return True if the controller that noted the lost writes is still active."""
+        """Return True if the controller that noticed the lost writes is still active."""
         controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
         return lossy.controller_epoch == self._controller_epoch and any(
             controller.context.epoch == self._controller_epoch for controller in controllers
         )
 
     def _judge_unseen(self) -> None:
-        """Await losses where a registered leader lost writes that its controller did not see."""
+        """Expect losses where a registered leader lost writes and its controller did not notice."""
         for history in self._histories.values():
             if history.state is not None and history.state.leader in self._registered:
                 history.judge_unseen(self._controller_epoch)
@@ -429,11 +433,11 @@ class LossRules:
         )
 
     def may_end(self, broker_ids: frozenset[int]) -> bool:
-        """Return True if no ISR loses records when all these processes end.
+        """Return True if no ISR loses records when the processes of all these brokers end.
 
-        An ISR with members that lost writes must keep another one that has all. An ISR that ends as
-        a whole counts as whole when it returns, so that no member may have a damaged batch, which
-        is removed as its log is opened.
+        An ISR that has lossy members must keep another one that has all records. If all members of
+        an ISR end, none may have a damaged batch, because that batch is removed when its log is
+        opened.
         """
         return all(
             self._keeps_all(history, history.state.isr, broker_ids)
@@ -446,9 +450,10 @@ class LossRules:
         )
 
     def may_change_controller(self) -> bool:
-        """Return whether no set has members that lost writes beside others that have all.
+        """Return True if no ISR has both lossy and complete members.
 
-        The controller that saw the loss takes them out of the set; its successor does not.
+        The controller that noticed the loss removes the lossy ones from the ISR; its successor does
+        not.
         """
         return all(
             self._keeps_all(history, history.state.isr, frozenset(history.state.isr))
@@ -458,6 +463,9 @@ class LossRules:
 
     @staticmethod
     def _keeps_all(history: History, isr: tuple[int, ...], broker_ids: frozenset[int]) -> bool:
-        """Return whether a member that has all stays, or all have, or none has any more."""
+        """Return True unless an ISR with both lossy and complete members loses all complete ones.
+
+        `broker_ids` are the members that it loses.
+        """
         whole = [i for i in isr if i not in history.lossy]
         return not whole or len(whole) == len(isr) or not broker_ids.issuperset(whole)

@@ -1,13 +1,13 @@
-"""A machine and the lives of the process on it: clock, timers, crash, pause.
+"""A machine and the successive processes on it, called lives: clock, timers, kill, pause.
 
 ```
-start ──> running ──pause──> standing still: what is due waits ──resume──> running
-             │ kill: nothing of this life runs any more
+start ──> running ──pause──> paused: due callbacks are held ──resume──> running
+             │ kill: no callback of this life runs any more
              └──────> down ── start ──> the next life
 ```
 
-A callback belongs to the life that asked for it. Callbacks that become due while a process is
-paused run when it goes on, in their order: to the process it all happens at once, as after a
+A callback belongs to the life that scheduled it. Callbacks that become due while a process is
+paused run when it is resumed, in their order: for the process they happen all at once, as after
 SIGCONT.
 """
 
@@ -24,7 +24,7 @@ from engine.sim.loop import VirtualLoop
 if TYPE_CHECKING:
     from engine.host.memory_network import MemoryConnection
 
-#: What the wall clocks show at the start of a simulation.
+#: The wall clocks' time in ms at the start of a simulation.
 WALL_START_MS = 1_700_000_000_000
 
 
@@ -32,46 +32,46 @@ class MachineEvents(Protocol):
     """Receives events of machines."""
 
     def ran(self, machine: Machine) -> None:
-        """Take note that a callback of a process ran, to its end or to that of its disk."""
+        """Called after each callback of a process, whether it ended or its disk stopped."""
         ...
 
     def broke(self, machine: Machine, error: Exception) -> None:
-        """Take note of an exception that no code of a process caught."""
+        """Called with an exception that no code of a process caught."""
         ...
 
 
 class Machine:
-    """One machine, by name; its process runs or not."""
+    """One machine, identified by its name; its process may be running, paused or ended."""
 
     def __init__(self, name: str, loop: VirtualLoop, events: MachineEvents) -> None:
-        """Begin without a process; `events` are told of its starts and ends."""
+        """Create a machine without a process; `events` receives its events."""
         self.name = name
         self.loop = loop
-        #: Number of the present process: timers of earlier ones are void.
+        #: Number of the present process; timers of earlier ones do not run.
         self.life = 0
         self.is_running = False
         self.is_paused = False
         #: Whether the machine is up: only then its kernel refuses connections to a dead process.
         self.has_power = True
-        #: Error of the machine's wall clock.
+        #: Offset of the machine's wall clock in ms.
         self.wall_offset_ms = 0
-        #: By how much the loop learns later of work that has ended on a worker thread.
+        #: Delay in ms of results of worker threads.
         self.thread_delay_ms = 0
         self.connections: dict[MemoryConnection, None] = {}
         self.clock = MachineClock(self)
         self._events = events
-        #: Callbacks that came during a pause, run at its end.
+        #: Callbacks that were due during a pause; they run at its end.
         self._held: list[Callable[[], None]] = []
 
     def start(self) -> MachineTimers:
-        """Begin a life; returns its timers."""
+        """Start a process; return its timers."""
         assert not self.is_running
         self.life += 1
         self.is_running = self.has_power = True
         return MachineTimers(self, self.life)
 
     def kill(self, *, has_power: bool = True) -> None:
-        """End the process now; without power its peers get no close of their connections."""
+        """End the process now; without power, peers do not notice that its connections ended."""
         self.is_running = self.is_paused = False
         self.has_power = has_power
         self._held.clear()
@@ -80,22 +80,22 @@ class Machine:
             connection.drop(notifies_peer=has_power)
 
     def pause(self) -> None:
-        """Let the process stand still."""
+        """Pause the process until `resume`."""
         self.is_paused = self.is_running
 
     def resume(self) -> None:
-        """Continue a paused machine with all callbacks that came meanwhile."""
+        """Continue a paused process and run all callbacks that were due meanwhile."""
         self.is_paused = False
         held, self._held = self._held, []
         for callback in held:
             self.loop.soon(callback)
 
     def is_alive(self, life: int) -> bool:
-        """Return whether a life has not ended."""
+        """Return True if the process of number `life` is running or paused."""
         return self.is_running and self.life == life
 
     def enter(self, life: int, callback: Callable[[], None]) -> None:
-        """Run a callback of a life, later if the process stands still, never if it has ended."""
+        """Run a callback of a life: after a pause if it is paused, never if it has ended."""
         if self.life != life or not self.is_running:
             return
         if self.is_paused:
@@ -104,7 +104,7 @@ class Machine:
         try:
             callback()
         except MachineStopped:
-            # The callback sees to it.
+            # `ran` finds the stopped disk.
             pass
         except Exception as error:
             self._events.broke(self, error)
@@ -119,7 +119,7 @@ class MachineClock:
         self._machine = machine
 
     def wall_ms(self) -> int:
-        """Return milliseconds since the Unix epoch, as this machine believes."""
+        """Return the machine's wall clock in ms since the Unix epoch, including its offset."""
         machine = self._machine
         return WALL_START_MS + machine.loop.now_ms + machine.wall_offset_ms
 
@@ -129,7 +129,7 @@ class MachineClock:
 
 
 class MachineTimers:
-    """Work for later of one life; see `engine.host.ports.Timers`."""
+    """Scheduled callbacks of one life; see `engine.host.ports.Timers`."""
 
     def __init__(self, machine: Machine, life: int) -> None:
         self.clock: Clock = machine.clock
@@ -141,7 +141,7 @@ class MachineTimers:
         is_cancelled = False
 
         def run() -> None:
-            # A process that stood still may cancel what was due meanwhile.
+            # A process may cancel a callback after a pause in which it was due.
             if not is_cancelled:
                 callback()
 
@@ -155,12 +155,12 @@ class MachineTimers:
         return cancel
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run after everything that is due now."""
+        """Run a callback after all that are due now."""
         machine = self.machine
         machine.loop.soon(partial(machine.enter, self.life, callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same, later where the machine is slow: there is one thread."""
+        """Like `call_soon`, but after the machine's thread delay; there is only one thread."""
         delay_ms = self.machine.thread_delay_ms
         if delay_ms:
             self.call_at(self.clock.monotonic_ms() + delay_ms, callback)

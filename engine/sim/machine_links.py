@@ -1,14 +1,15 @@
-"""The wires between machines: delay, order, partitions.
+"""The network links between machines: delay, order, network partitions.
 
 ```
 channel (one direction of one connection)     FIFO, each frame with its own delay
 link (from one machine to another)            blocked: frames wait until it is healed
-orders (of a controller, within a link)       blocked alone: all else passes
+orders (of a controller, within a link)       can be blocked alone: other frames pass
 ```
 
-A blocked link loses nothing of a connection that lives on, for TCP sends again: frames on their way
-arrive when the link is healed, unless an end has given up by then. Loss for good is a connection
-that breaks (`SimulatedNetwork.reset`). Frames of different connections overtake.
+A blocked link loses no frames of a connection that stays open, because TCP retransmits: frames in
+flight arrive when the link is healed, unless one end has closed the connection by then. Frames are
+lost only if the connection is reset (`SimulatedNetwork.reset`). Frames of different connections may
+overtake each other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from engine.sim.loop import VirtualLoop
 
 
 def orders_to(machine: str) -> str:
-    """Return the end of a link that takes a controller's orders alone."""
+    """Return the name of the link target for a controller's requests to a machine."""
     return f"{machine}/orders"
 
 
@@ -28,29 +29,29 @@ class MachineLinks:
     """All links of a simulation, by the names of their machines."""
 
     def __init__(self, loop: VirtualLoop, random: Random, *, delay_ms_max: int) -> None:
-        """Delay frames by 0 to `delay_ms_max`, drawn for each."""
+        """Create links without faults; each frame is delayed by a random 0 to `delay_ms_max`."""
         self.loop = loop
         self._random = random
         self._delay_ms_max = delay_ms_max
-        #: How many faults block each direction; frames are held until none does.
+        #: How many faults block each direction; frames are held while there is any.
         self._blocked: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], list[Callable[[], None]]] = {}
-        #: Highest delay of directions that a fault has slowed down.
+        #: Additional delay (exclusive maximum) of directions that a fault slows down.
         self._slow_ms: dict[tuple[str, str], int] = {}
 
     def channel(self, source: str, target: str) -> Channel:
-        """Return a new channel from one machine to another."""
+        """Create a channel for one direction of a connection."""
         return Channel(self, source, target)
 
     def delay_ms(self, key: tuple[str, str]) -> int:
-        """Return how long the next frame on a link takes."""
-        # Not `randrange`, which takes longer than the rest of a frame's way.
+        """Draw the delay of the next frame on a link."""
+        # Not `randrange`, which takes longer than all other work for a frame.
         delay_ms = int(self._random.random() * (self._delay_ms_max + 1))
         slow_ms = self._slow_ms.get(key)
         return delay_ms if slow_ms is None else delay_ms + self._random.randrange(slow_ms)
 
     def is_blocked(self, key: tuple[str, str]) -> bool:
-        """Return whether nothing passes from the first to the second."""
+        """Return True if frames from the first machine to the second are held."""
         return key in self._blocked
 
     def hold(self, key: tuple[str, str], send: Callable[[], None]) -> None:
@@ -58,12 +59,12 @@ class MachineLinks:
         self._held.setdefault(key, []).append(send)
 
     def block(self, source: str, target: str) -> None:
-        """Let nothing pass in this direction; counted, so that faults may overlap."""
+        """Block this direction; blocks are counted, so that faults may overlap."""
         key = source, target
         self._blocked[key] = self._blocked.get(key, 0) + 1
 
     def heal(self, source: str, target: str) -> None:
-        """Take back one `block`; after the last one, send the frames that were held."""
+        """Undo one `block`; after the last one, send the frames that were held."""
         key = source, target
         left = self._blocked.get(key, 0) - 1
         if left > 0:
@@ -74,7 +75,7 @@ class MachineLinks:
             send()
 
     def slow_down(self, source: str, target: str, delay_ms_max: int) -> None:
-        """Lengthen each delay in this direction by less than `delay_ms_max`; 0 ends it."""
+        """Increase each delay in this direction by less than `delay_ms_max`; 0 ends it."""
         if delay_ms_max:
             self._slow_ms[source, target] = delay_ms_max
         else:
@@ -82,20 +83,20 @@ class MachineLinks:
 
 
 class Channel:
-    """One direction of one connection: what is sent first arrives first."""
+    """One direction of one connection: frames arrive in the order of sending."""
 
     def __init__(self, links: MachineLinks, source: str, target: str) -> None:
-        """Begin without frames."""
+        """Create a channel without frames."""
         self._links = links
         self._key = source, target
-        #: The direction of a controller's requests, which faults may block alone. None for other
+        #: The link of a controller's requests, which faults may block alone. None for other
         #: connections.
         self._orders: tuple[str, str] | None = None
-        #: When the last frame arrives: a later one must not overtake it.
+        #: Arrival time of the last frame; a later one must not overtake it.
         self._last_ms = 0
 
     def carry_orders(self) -> None:
-        """Make this a channel of a controller's orders: blocking orders blocks it too."""
+        """Mark this as a channel of a controller's requests: blocking these blocks it too."""
         source, target = self._key
         self._orders = source, orders_to(target)
 

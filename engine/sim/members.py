@@ -1,10 +1,10 @@
 """Members of a group in the simulated cluster that commit offsets.
 
-A member consumes nothing: each committed offset is a number that rises over all commits of the run,
-so that it identifies its commit. One that stands still may be out of its group as it goes on, and
-commit for a generation that is over.
+A member consumes nothing: each committed offset is a number that increases over all commits of the
+run, so that it identifies its commit. A member that pauses may be removed from its group meanwhile,
+and then commit for an old generation.
 
-Source: ConsumerCoordinator of 3.9.1; `memberships.py` has how they join and leave.
+Source: ConsumerCoordinator of 3.9.1; `memberships.py` implements joining and leaving.
 """
 
 from __future__ import annotations
@@ -26,27 +26,30 @@ from engine.sim.memberships import (
 )
 from engine.wire import messages
 
-#: A group without members, known or not.
+#: States of a group without members, or of an unknown group.
 _EMPTY_STATES = frozenset(("Empty", "Dead"))
-#: How often a member leaves or vanishes between two heartbeats.
+#: Probabilities that a member leaves, or vanishes, between two heartbeats.
 _LEAVE_SHARE, _VANISH_SHARE = 0.02, 0.02
 _COMMIT_SHARE = 0.4
-#: How often one stands still for longer than its session, and goes on as if nothing had been.
+#: Probability that a member pauses for longer than its session, and then continues.
 _STILL_SHARE = 0.02
 
 
 class Commit:
-    """One offset that a member commits; `code` is None while there is no response."""
+    """One offset commit of a member; `code` is None until there is a response."""
 
     __slots__ = ("code", "ended_at", "is_outdated", "number", "partition", "sent_at")
 
     def __init__(
         self, partition: TopicPartition, number: int, sent_at: int, *, is_outdated: bool = False
     ) -> None:
-        """Numbers rise with each commit; `sent_at` counts events, not time."""
+        """Create a commit.
+
+        `number` and `sent_at` increase with each one, `sent_at` counts events.
+        """
         self.partition = partition
         self.number = number
-        #: Numbers of the events of sending and of the response (None before).
+        #: Event numbers of the request and of the response (None before).
         self.sent_at = sent_at
         self.ended_at: int | None = None
         #: Whether a later generation was known when the commit was sent.
@@ -60,16 +63,16 @@ class MemberEvents(MembershipEvents, Protocol):
     def commits(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Record that a member sends an offset commit now, and return its numbered record."""
+        """Record that a member sends an offset commit now; return its numbered record."""
         ...
 
     def committed(self, commit: Commit, code: int) -> None:
-        """Take note of the response to a commit."""
+        """Record the response to a commit."""
         ...
 
 
 class SimulatedMember:
-    """One client of a group, which is a member again and again."""
+    """One client that joins a group repeatedly."""
 
     def __init__(
         self,
@@ -78,9 +81,9 @@ class SimulatedMember:
         random: Random,
         events: MemberEvents,
     ) -> None:
-        """Run until `finish`; then `is_done` follows."""
+        """Create a client; `run` works until `finish` is called, then sets `is_done`."""
         self.name = requests.name
-        #: Whether nothing more is sent.
+        #: Whether the client sends nothing more.
         self.is_done = False
         self._requests = requests
         self._membership = Membership(requests, partitions, events)
@@ -89,11 +92,11 @@ class SimulatedMember:
         self._is_finishing = False
 
     def finish(self) -> None:
-        """Be a member no more: leave, or vanish."""
+        """Let the client end its membership: it leaves, or vanishes."""
         self._is_finishing = True
 
     async def run(self) -> None:
-        """Be a member until it is to finish."""
+        """Join the group repeatedly until `finish`."""
         membership = self._membership
         while not self._is_finishing:
             assigned = await membership.join()
@@ -105,11 +108,11 @@ class SimulatedMember:
         self.is_done = True
 
     def _draws(self, share: float) -> bool:
-        """Return True with this probability."""
+        """Return True with the probability `share`."""
         return self._random.random() < share
 
     async def _stay(self, assigned: list[TopicPartition]) -> bool:
-        """Stay in a generation; returns whether to join again at once."""
+        """Send heartbeats and commits in a generation; return True to join again at once."""
         while not self._is_finishing:
             await self._requests.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
             if self._draws(_STILL_SHARE):
@@ -159,11 +162,12 @@ class SimulatedMember:
 
 
 class GroupReader:
-    """Requests the state and offsets of a group once its members are gone."""
+    """Waits for the end of a group's members, then reads its offsets."""
 
     def __init__(self, requests: GroupRequests) -> None:
+        """Create a reader without offsets."""
         self._requests = requests
-        #: The offsets of the group, None until it has no member.
+        #: The committed offsets of the group; None until they were read.
         self.offsets: Mapping[TopicPartition, int] | None = None
 
     async def run(self) -> None:

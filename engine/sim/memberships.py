@@ -1,4 +1,4 @@
-"""A client as a member of a group: it joins, gets partitions, sends heartbeats, and leaves.
+"""A client's membership in a group: it joins, gets partitions, sends heartbeats, and leaves.
 
 ```
 JoinGroup ──> SyncGroup ──> Heartbeat … ──┬──> LeaveGroup, or silence
@@ -6,7 +6,7 @@ JoinGroup ──> SyncGroup ──> Heartbeat … ──┬──> LeaveGroup, o
     └── another generation, coordinator ──┘
 ```
 
-A member that vanishes sends nothing any more, and is a new member when it comes again.
+A member that vanishes sends no more requests, and joins again as a new member.
 
 Source: AbstractCoordinator of 3.9.1.
 """
@@ -41,17 +41,17 @@ HEARTBEAT_MS: Final = 400
 _GROUP_KEY_TYPE = 0
 _ASSIGNOR = "simulated"
 _PROTOCOL_TYPE = "simulation"
-#: What makes a member look for the coordinator again.
+#: Error codes after which a member requests the coordinator again.
 _MOVED = frozenset((NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS))
-#: What makes a member join again.
+#: Error codes after which a member joins again.
 REJOINS: Final = frozenset((REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID))
 
 
 class MembershipEvents(Protocol):
-    """Receives the events of members in their group: assignments and broken rules."""
+    """Receives the events of group members: trace lines, assignments and broken rules."""
 
     def record(self, subject: str, text: str) -> None:
-        """Take note of something that a reader of the trace wants to know."""
+        """Add a line to the trace."""
         ...
 
     def assigned(
@@ -61,26 +61,27 @@ class MembershipEvents(Protocol):
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Take note of a broken promise to a client."""
+        """Record a rule that a response to a client broke."""
         ...
 
 
 class GroupRequests:
-    """Requests to the coordinator of one group, and pauses."""
+    """Sends requests to the coordinator of one group, and waits."""
 
     def __init__(self, requests: ClusterRequests, group_id: str, events: MembershipEvents) -> None:
-        """Begin without a known coordinator."""
+        """Create it without a known coordinator."""
         self.name = requests.name
         self.group_id = group_id
         self._requests = requests
         self._events = events
-        #: Address of the coordinator as last looked up; None before, and after an error.
+        #: Last known address of the coordinator; None before, and after an error.
         self.coordinator: Address | None = None
 
     async def send(self, api_name: str, request: RequestMessage, highest: int) -> Message | None:
-        """Send a request to the group's coordinator; return its response.
+        """Send a request to the group's coordinator; return the response.
 
-        None if there is none now: the next call looks the coordinator up again.
+        None, after a back-off, if there is no coordinator or an error; the next call finds it
+        again.
         """
         if self.coordinator is None:
             await self._find()
@@ -99,11 +100,11 @@ class GroupRequests:
         return response.message
 
     def forget_coordinator(self) -> None:
-        """Find the coordinator before the next request."""
+        """Find the coordinator again before the next request."""
         self.coordinator = None
 
     async def _find(self) -> None:
-        """Look up the group's coordinator; leave it unknown after an error."""
+        """Request the group's coordinator; it stays unknown after an error."""
         request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
         call = Call("FindCoordinator", request, highest=3)
         try:
@@ -114,14 +115,14 @@ class GroupRequests:
             self.coordinator = Address(response.host, response.port)
 
     async def pause(self, pause_ms: int) -> None:
-        """Wait."""
+        """Wait for `pause_ms`."""
         over: Promise[None] = Promise()
         self._requests.after(pause_ms, lambda: over.keep(None))
         await over
 
 
 class Membership:
-    """One client as a member of a group, again and again."""
+    """One client that can be a member of a group repeatedly."""
 
     def __init__(
         self,
@@ -131,11 +132,14 @@ class Membership:
         *,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
-        """A member that is silent for its session timeout is out, and holds no rebalance longer."""
+        """Create a client that is no member.
+
+        `session_timeout_ms` is also its rebalance time-out.
+        """
         self._session_timeout_ms = session_timeout_ms
         self.name = requests.name
         self.group_id = requests.group_id
-        #: Empty while the client is no member.
+        #: The member id; empty while the client is no member.
         self.member_id = ""
         self.generation_id = -1
         self._requests = requests
@@ -143,11 +147,11 @@ class Membership:
         self._events = events
 
     def forget(self) -> None:
-        """Be a member no more without a word."""
+        """Forget the member id without leaving the group."""
         self.member_id = ""
 
     async def join(self) -> list[TopicPartition] | None:
-        """Join and get partitions; None if that is to be tried again."""
+        """Send JoinGroup and SyncGroup; return the partitions, None if the caller should retry."""
         protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
         request = messages.JoinGroupRequest(
             group_id=self.group_id,
@@ -196,11 +200,11 @@ class Membership:
         return assigned
 
     def _share(self, at: int, count: int) -> bytes:
-        """Return the partitions of one of `count` members: each `count`-th, from `at` on."""
+        """Return the assignment of member `at` of `count`: each `count`-th partition."""
         return " ".join(str(index) for index in range(at, len(self._all), count)).encode()
 
     async def heartbeat(self) -> int | None:
-        """Send a heartbeat; returns the code of the response, None if none came."""
+        """Send a heartbeat; return the error code, None without a response."""
         request = messages.HeartbeatRequest(
             group_id=self.group_id,
             generation_id=self.generation_id,
@@ -211,7 +215,7 @@ class Membership:
         return None if response is None else self.judged("Heartbeat", response.error_code)
 
     async def leave(self) -> None:
-        """Leave the group."""
+        """Send LeaveGroup."""
         identity = messages.LeaveGroupRequest.MemberIdentity(member_id=self.member_id)
         request = messages.LeaveGroupRequest(group_id=self.group_id, members=[identity])
         response = await self._requests.send("LeaveGroup", request, 4)
@@ -222,9 +226,9 @@ class Membership:
     # Responses
 
     def judged(self, api_name: str, code: int) -> int:
-        """Check a response's error code and return it; report a violation if no member may get it.
+        """Return a response's error code; report a violation if no member may receive it.
 
-        A coordinator that has moved is looked up again for the next request.
+        After an error that means a moved coordinator, the coordinator is requested again.
         """
         if code in _MOVED:
             self._requests.forget_coordinator()
@@ -234,7 +238,7 @@ class Membership:
         return code
 
     async def _is_accepted(self, api_name: str, code: int) -> bool:
-        """Return True if the member was accepted; an unknown member joins as a new one next."""
+        """Return True if the code is NONE; on UNKNOWN_MEMBER_ID the next join is a new member's."""
         if self.judged(api_name, code) == NONE:
             return True
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")

@@ -1,10 +1,10 @@
-"""Connections over links: the network port of each machine.
+"""Connections over links: the `Network` port of each machine.
 
 ```
-connect ── look-up ──> SYN over the link ──> listener? ── accepted
-              │ fails: ended       │ nobody listens, or no process: refused over the link back
-kill        the machine closes what the process had; without power nobody hears of it
-reset       both ends of every connection between two machines see it break
+connect ── resolution ──> SYN over the link ──> listener? ── accepted
+              │ fails: closed       │ no listener or no process: refused over the link back
+kill        the machine closes the connections of the process; without power, peers do not notice
+reset       both ends of every connection between two machines are closed
 ```
 """
 
@@ -30,7 +30,7 @@ from engine.sim.machine_links import Channel, MachineLinks
 
 _API_KEY = struct.Struct(">h")
 _API_VERSIONS = 18
-#: LeaderAndIsr, StopReplica, UpdateMetadata.
+#: API keys of a controller's requests: LeaderAndIsr, StopReplica, UpdateMetadata.
 _ORDERS = (4, 5, 6)
 
 
@@ -38,21 +38,20 @@ class SimulatedNetwork:
     """All listeners and connections of a simulation."""
 
     def __init__(self, links: MachineLinks) -> None:
-        """Begin without machines."""
+        """Create a network without machines."""
         self.links = links
         self.machines: dict[str, Machine] = {}
-        #: Listener by host and port, with the life of the process that opened it: it ends with that
-        #: life.
+        #: Listeners by host and port, each with the life of the process that opened it and ends it.
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
-        #: Faults of host look-ups, by the name of the machine that makes them.
+        #: Faults of host name resolution, by the name of the machine that resolves.
         self.lookup_faults: dict[str, LookupFault] = {}
 
     def port_of(self, timers: MachineTimers) -> MachineNetwork:
-        """Return the network as one life of a machine's process sees it."""
+        """Return the network port for one life of a machine's process."""
         return MachineNetwork(self, timers)
 
     def reset(self, one: str, other: str) -> None:
-        """Break every connection between two machines."""
+        """Reset every connection between two machines."""
         for name, peer in ((one, other), (other, one)):
             machine = self.machines[name]
             for connection in [c for c in machine.connections if c.peer.startswith(f"{peer}:")]:
@@ -69,7 +68,7 @@ class SimulatedNetwork:
 
 
 class MachineNetwork:
-    """The network of one life of a process; see `engine.host.ports.Network`."""
+    """The network port of one life of a process; see `engine.host.ports.Network`."""
 
     def __init__(self, network: SimulatedNetwork, timers: MachineTimers) -> None:
         self.timers = timers
@@ -78,7 +77,7 @@ class MachineNetwork:
     def listen(
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> MemoryListener:
-        """Accept connections to this machine."""
+        """Listen on a host and port of this machine."""
         listener = MemoryListener(self, (host, port), on_connect, options)
         self._network.listeners[host, port] = self.timers.life, listener
         return listener
@@ -97,7 +96,7 @@ class MachineNetwork:
         receive_buffer_bytes: int = -1,
         layer: LayerOf | None = None,
     ) -> MemoryConnection:
-        """Open a connection, whose buffers have no bounds; a silent machine is waited for."""
+        """Open a connection with unbounded buffers; a machine without power does not respond."""
         network, source = self._network, self.timers.machine
         target = network.machines[host]
         there = network.links.channel(source.name, target.name)
@@ -135,7 +134,7 @@ class MachineNetwork:
             listener.arrive(Arrival(source.name, theirs.peer, theirs))
 
         def found() -> None:
-            # The first that is carried, before what was sent meanwhile.
+            # Deliver this before everything that was sent meanwhile.
             _carry(there, target, target_life, refuse)(arrive)
             carry.open()
 
@@ -149,10 +148,10 @@ class MachineNetwork:
     def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
     ) -> None:
-        """Connect once the simulated name look-up is over; a failed one closes the connection."""
+        """Connect after the simulated name resolution; if it fails, close the connection."""
 
         def end() -> None:
-            """Close the connection if the look-up fails, else let it connect."""
+            """Close the connection if the resolution fails, else connect."""
             if fault.fails:
                 ours.close("unknown host")
             elif not ours.is_closed:
@@ -162,7 +161,7 @@ class MachineNetwork:
         timers.call_at(timers.clock.monotonic_ms() + fault.delay_ms, end)
 
     def address_of(self, host: str) -> str | None:
-        """Return a host's address: its name."""
+        """Return the address of a host, which is its name."""
         return host
 
 
@@ -176,14 +175,14 @@ class _ClientConnection(MemoryConnection):
         channel: Channel,
         carry: Carry,
     ) -> None:
-        """`channel` learns whether the connection carries orders of a controller."""
+        """Create the connection; `channel` is marked once a controller's request is sent."""
         super().__init__(timers, peer, carry=carry)
         self._channel = channel
-        #: Whether no request but ApiVersions was sent yet, which shows the kind of connection.
+        #: Whether only ApiVersions was sent yet, so that the kind of connection is unknown.
         self._is_undecided = True
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Queue one frame for the other end."""
+        """Send one frame; the first request after ApiVersions determines the kind of connection."""
         if self._is_undecided:
             api_key = _API_KEY.unpack_from(b"".join(part_bytes(part) for part in parts))[0]
             if api_key != _API_VERSIONS:
@@ -196,13 +195,13 @@ class _ClientConnection(MemoryConnection):
 def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], None]) -> Carry:
     """Return the function that delivers frames to one life of a machine's process.
 
-    Another life refuses them; a machine without power stays silent.
+    A later life refuses them; a machine without power does not respond.
     """
 
     def arrived(run: Callable[[], None]) -> None:
         """Run the arrival in the target's process; refuse it if the process has ended since.
 
-        A machine without power answers nothing, not even a refusal.
+        A machine without power responds with nothing, not even a refusal.
         """
         if target.is_alive(life):
             target.enter(life, run)

@@ -1,4 +1,4 @@
-"""A broker and its supervisor, which starts the process again when it ends.
+"""A broker and its supervisor, which restarts the process when it ends.
 
 ```
 down ── start ──> opening ──> up ── stop ──> stopping ──> down
@@ -6,7 +6,7 @@ down ── start ──> opening ──> up ── stop ──> stopping ──
          └── later ──┴─────────┘
 ```
 
-Source: what an init system does with a broker: `Restart=always`.
+Source: an init system's `Restart=always`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.retrying_client import RetryingZnodeClient
 
 BROKER_PORT = 9092
-#: How long after its end a process is started again.
+#: Delay of a restart after the end of a process.
 RESTART_MS = 1_000
-#: A stop in order that lasts longer ends with a kill.
+#: Time limit of a controlled shutdown, after which the process is killed.
 _STOP_MS_MAX = 30_000
 _WORK_MS_MAX = 40
-#: How often work in several turns of the loop lets others go first.
+#: Probability that work in several turns of the loop yields to other callbacks.
 _SHORT_SHARE = 0.3
 
 
@@ -46,27 +46,27 @@ class NodeEvents(Protocol):
     """Receives starts and ends of brokers."""
 
     def record(self, subject: str, text: str) -> None:
-        """Take note of something that a reader of the trace wants to know."""
+        """Add a line to the trace."""
         ...
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Take note of a broker that has begun to serve."""
+        """Called when a broker has started to serve."""
         ...
 
     def gave_up(self, node: SimulatedBroker, reason: str) -> None:
-        """Take note of a broker that says it cannot go on."""
+        """Called when a broker reports that it cannot continue."""
         ...
 
     def ended(self, node: SimulatedBroker) -> None:
-        """Take note of a broker that has ended, after a stop or at once."""
+        """Called when a broker has ended, after a controlled stop or a crash."""
         ...
 
     def may_start(self, node: SimulatedBroker) -> bool:
-        """Return whether a broker may start now; the broker tries again if not."""
+        """Return True if a broker may start now; otherwise it retries later."""
         ...
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Take note of a broker whose disk lost what was not synced."""
+        """Called when a broker's disk lost unsynced writes."""
         ...
 
 
@@ -85,7 +85,7 @@ class SimulatedBroker:
         events: NodeEvents,
         process: BrokerProcess,
     ) -> None:
-        """Create machine and disk; the broker is opened by `start`."""
+        """Create the machine's disk; the broker is opened by `start`."""
         self.process = process
         process.nodes.append(self)
         self.log_dirs = tuple(settings["log.dirs"].split(","))
@@ -106,7 +106,7 @@ class SimulatedBroker:
         #: cannot continue.
         self._is_ending = False
         self._has_given_up = False
-        #: The `Broker.open` under way.
+        #: The running `Broker.open`.
         self._opening: PromiseCoroutine[Broker] | None = None
         #: Objects of killed lives, referenced for ever: a released coroutine would run its
         #: `finally` blocks, which a killed process does not.
@@ -116,22 +116,22 @@ class SimulatedBroker:
 
     @property
     def name(self) -> str:
-        """Return the name of its machine."""
+        """Return the name of the broker's machine."""
         return self.machine.name
 
     @property
     def is_up(self) -> bool:
-        """Return whether the broker serves."""
+        """Return True if the broker serves requests."""
         return self.broker is not None and self.machine.is_running
 
     def has_files(self, name: str) -> bool:
-        """Return whether a log has a folder of this name in any directory."""
+        """Return True if any log directory has a folder of this name."""
         return any(self.disk.files.exists(f"{path}/{name}") for path in self.log_dirs)
 
     def needs_recovery(self, name: str) -> bool:
         """Return True if the next start must recover the log with a folder of this name.
 
-        A life may end before it has opened its logs, and leaves them as they were.
+        A process may end before it has opened its logs, and leave them as they were.
         """
         files = self.disk.files
         return any(
@@ -140,7 +140,7 @@ class SimulatedBroker:
         )
 
     def restart_if_directory_is_offline(self) -> None:
-        """Restart a broker with a log directory offline, as an operator does: it is read then."""
+        """Restart a broker with an offline log directory, as an operator would."""
         broker = self.broker
         if broker is None or self.machine.is_paused:
             return
@@ -150,7 +150,7 @@ class SimulatedBroker:
     # Lives
 
     def start(self) -> None:
-        """Begin a life, unless one runs or a fault keeps the broker down."""
+        """Start a process, unless one is running or a fault keeps the broker down."""
         if self.machine.is_running or self._holds:
             return
         if not self._events.may_start(self):
@@ -186,7 +186,7 @@ class SimulatedBroker:
         timers.call_soon(run)
 
     def _host(self, timers: MachineTimers) -> BrokerHost:
-        """Build the broker's ports: simulated clock, files, network, timers and randomness."""
+        """Create the broker's ports: simulated clock, files, network, timers and randomness."""
         files = self.disk.files
         machine = self.machine
 
@@ -208,7 +208,7 @@ class SimulatedBroker:
         )
 
     def _opened(self, opening: Promise[Broker]) -> None:
-        """Note that the broker is up; if it failed to start, end the process to start it again.
+        """Record that the broker is up; if opening failed, end the process and restart it.
 
         A log that was found in two log directories is removed from one, as an operator would.
         """
@@ -227,8 +227,8 @@ class SimulatedBroker:
     def _remove_copy(self, duplicate: DuplicateLog) -> None:
         """Remove one of two copies of a log, as the broker's message advises.
 
-        A partition that was moved away and back while its log directory was offline has two copies,
-        and so has one whose move ended by a crash before the old copy was renamed.
+        A partition has two copies if it was moved away and back while its log directory was
+        offline, or if its move ended by a crash before the old copy was renamed.
         """
         failed = self.disk.failed_last
         if failed and self.disk.has_failed(failed):
@@ -240,17 +240,17 @@ class SimulatedBroker:
         self.disk.remove_folder(copy)
 
     def _gave_up(self, reason: str) -> None:
-        """Note that the broker gave up, and stop its process after this callback."""
+        """Record that the broker gave up, and stop its process after this callback."""
         self._events.gave_up(self, reason)
-        # As a process does: the brokers are stopped as far as that goes, after the start at the
-        # earliest.
+        # Like a real process: the brokers are stopped as far as possible, at the earliest after the
+        # start.
         self._has_given_up = True
         self.machine.loop.soon(self.process.stop)
 
     def _end_after_callback(self) -> None:
-        """End the process once the running callback is over, unless it has ended by then.
+        """End the process after the running callback, unless it has ended by then.
 
-        The callback belongs to the broker that ends: its state must not vanish under it.
+        The callback belongs to the broker that ends, and still needs its state.
         """
         life = self.machine.life
 
@@ -261,7 +261,7 @@ class SimulatedBroker:
         self.machine.loop.soon(end)
 
     def _leave(self) -> None:
-        """End alone: nothing of the broker is left in its process, and the others go on."""
+        """End this broker only, and schedule its restart; other brokers of the process continue."""
         self.end(has_power=True)
         self.start_later()
 
@@ -280,7 +280,8 @@ class SimulatedBroker:
                 self.disk.failed_last = directory.path
         if self.client is not None:
             self.client.die()
-        # A coroutine that is let go of runs its `finally` blocks: no process that was killed does.
+        # Keep references: a collected coroutine would run its `finally` blocks, which a killed
+        # process does not.
         self._buried.append((self.broker, self.client, self._opening))
         self.broker = self.client = None
         self.machine.kill(has_power=has_power)
@@ -290,12 +291,12 @@ class SimulatedBroker:
             del listeners[key]
 
     def start_later(self) -> None:
-        """Start again after a while."""
+        """Schedule a start after RESTART_MS."""
         loop = self.machine.loop
         loop.at(loop.now_ms + RESTART_MS, self.start)
 
     def stop(self) -> None:
-        """Stop in order, and start again later."""
+        """Start a controlled shutdown; the broker restarts later."""
         broker = self.broker
         if broker is None or self._is_ending:
             return
@@ -322,28 +323,28 @@ class SimulatedBroker:
     # Faults that last
 
     def hold(self) -> None:
-        """Keep the broker down once it ends, until `allow`."""
+        """Prevent restarts of the broker until `allow`."""
         self._holds += 1
 
     def allow(self) -> None:
-        """Take back one `hold`."""
+        """Undo one `hold`; after the last one, start the broker."""
         self._holds -= 1
         if not self._holds:
             self.start()
 
 
 class SlowWorkers:
-    """Work on a worker thread that takes a while; see `engine.host.ports.Workers`."""
+    """Worker threads whose work takes a while; see `engine.host.ports.Workers`."""
 
     def __init__(self, timers: MachineTimers, random: Random) -> None:
-        """Work takes a random time of the machine's clock."""
+        """Create workers; each work takes a random time."""
         self._timers = timers
         self._random = random
         self._waiting: dict[int, Callable[[], None]] = {}
         self._number = 0
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` some time; works overtake each other."""
+        """Run `work` after a random time, so that works may overtake each other."""
         self._number += 1
         number = self._number
         self._waiting[number] = work
@@ -351,12 +352,12 @@ class SlowWorkers:
         self._timers.call_at(due_ms, lambda: self._run(number))
 
     def _run(self, number: int) -> None:
-        """Run one piece of work; `stop` may have run it before it was due."""
+        """Run one piece of work, unless `stop` has run it already."""
         work = self._waiting.pop(number, None)
         if work is not None:
             work()
 
     def stop(self) -> None:
-        """Run what waits."""
+        """Run all waiting work at once."""
         for number in list(self._waiting):
             self._run(number)

@@ -1,12 +1,12 @@
-"""An operator at work among the faults: moves, elections, topics, configurations.
+"""An operator's requests during the faults: reassignments, elections, topics, configurations.
 
 ```
-order ── who is the controller? ──> the request ──> its outcome in the trace
+order ──> find the controller ──> send the request ──> trace its outcome
 ```
 
 The broker, topic or partition of an order depends only on the state of the cluster at that time and
-on the number of its fault, so that earlier faults can be left out. An order that fails is not given
-again.
+on the number drawn for its fault, so that earlier faults can be left out. A failed order is not
+repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.wire.structs import Message
 _TIMEOUT_MS = 5_000
 _AGAIN_MS = 500
 _PARTITIONS_MAX = 4
-#: How many topics come and go beside those of the plan, by name.
+#: How many topic names are created and deleted in addition to the plan's topics.
 _PASSING_TOPICS = 3
 _TOPIC, _BROKER = 2, 4
 _SET, _DELETE = 0, 1
@@ -46,18 +46,18 @@ _THROTTLED_REPLICAS = (
     "follower.replication.throttled.replicas",
 )
 _PREFERRED, _UNCLEAN = 0, 1
-#: Whose quotas are set, None for all clients without one of their own; in bytes a second.
+#: Clients whose quotas are set (None: the default client), and the rates in bytes per second.
 _LIMITED_CLIENTS = (None, None, "p0", "p1")
 _PRODUCED, _CONSUMED = "producer_byte_rate", "consumer_byte_rate"
 _BYTE_RATES = (150.0, 500.0, 2_000.0)
 
 
-#: A setting's key, what is done with it, and its value if it is set.
+#: A setting's key, the operation, and the value if it is set.
 Change: TypeAlias = tuple[str, int, str | None]
 
 
 class Operator:
-    """One client with the rights to everything."""
+    """A client that sends an operator's requests."""
 
     def __init__(
         self,
@@ -69,7 +69,10 @@ class Operator:
         log_dirs: tuple[str, ...],
         min_isr: int,
     ) -> None:
-        """`brokers` are the cluster's addresses by id, `log_dirs` the log directories of each."""
+        """Create it.
+
+        `brokers` are the addresses by broker id, `log_dirs` the directories of each.
+        """
         self._requests = requests
         self._invariants = invariants
         self._topics = invariants.topics
@@ -77,12 +80,12 @@ class Operator:
         self._brokers = brokers
         self._log_dirs = log_dirs
         self._min_isr = min_isr
-        #: Whether replication was ever throttled: its rates are removed at the end then.
+        #: Whether replication was ever throttled: then the throttles are removed at the end.
         self._has_throttled = False
-        #: Whether throttles of replication, and quotas of clients, were removed at the end: a
-        #: response that comes later has them removed again.
+        #: Whether replication throttles, and client quotas, were removed at the end: after a later
+        #: response they are removed again.
         self._is_unthrottled = self._is_unlimited = False
-        #: Clients that ever had a quota.
+        #: Clients that ever got a quota; None stands for the default client.
         self._limited: set[str | None] = set()
         self._orders: Mapping[FaultKind, Callable[[Random], None]] = {
             FaultKind.ELECT_PREFERRED: lambda _: self._elect(_PREFERRED, None),
@@ -100,16 +103,19 @@ class Operator:
             FaultKind.LIMIT_CLIENTS: self._limit_clients,
         }
 
-    # Talking to the cluster
+    # Requests to the cluster
 
     def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None
     ) -> None:
-        """Send the controller one request; `done` gets the response, None if there was none."""
+        """Send a request to the controller.
+
+        Call `done` with the response, None if there was none.
+        """
         requests = self._requests
 
         def send() -> None:
-            """Send the request to the controller; hand on None after an error."""
+            """Send the request to the controller; call `take` with None after an error."""
             if requests.controller is None:
                 take(None)
                 return
@@ -126,7 +132,10 @@ class Operator:
         requests.find_leaders([], send)
 
     def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
-        """Create topics with these partition counts and replication factors, until they exist."""
+        """Create topics, given their partition counts and replication factors.
+
+        Retry until they exist.
+        """
         row = messages.CreateTopicsRequest.CreatableTopic
         rows = [
             row(name=name, num_partitions=partitions, replication_factor=replicas)
@@ -144,16 +153,16 @@ class Operator:
     # Orders
 
     def perform(self, fault: Fault) -> None:
-        """Give one order."""
+        """Send the requests of one order."""
         self._orders[fault.kind](Random(f"{fault.other}/operator"))
 
     def _any_partition(self, draw: Random) -> TopicPartition | None:
-        """Draw a partition of a topic that is not to be deleted, None if there is none."""
+        """Draw a partition of a topic that is not to be deleted; None if there is none."""
         keys = sorted(key for key in self._topics.rows if not self._topics.is_doomed(key.topic))
         return draw.choice(keys) if keys else None
 
     def _elect(self, kind: int, partition: TopicPartition | None) -> None:
-        """Request an election for one partition, None for all; `kind` is 0 preferred, 1 unclean."""
+        """Request an election for one partition (None: all); `kind` is 0 preferred, 1 unclean."""
         row = messages.ElectLeadersRequest.TopicPartitions
         rows = None
         if partition is not None:
@@ -182,7 +191,7 @@ class Operator:
         )
 
     def _hand_over(self, draw: Random) -> None:
-        """Make another replica the preferred leader, by reassignment, and elect it."""
+        """Make another ISR member the preferred leader by a reassignment, then elect it."""
         partition = self._any_partition(draw)
         state = None if partition is None else self._invariants.history(partition).state
         if partition is None or state is None:
@@ -196,7 +205,7 @@ class Operator:
         self._reassign(partition, replicas, lambda _: self._elect(_PREFERRED, partition))
 
     def _move(self, draw: Random) -> None:
-        """Reassign a partition to 2 or 3 brokers at random, never fewer than the minimum ISR."""
+        """Reassign a partition to random brokers: 2 or 3, and at least min.insync.replicas."""
         partition = self._any_partition(draw)
         if partition is not None:
             least = max(2, self._min_isr)
@@ -204,7 +213,7 @@ class Operator:
             self._reassign(partition, draw.sample(tuple(self._brokers), count))
 
     def _cancel(self, draw: Random) -> None:
-        """Cancel the reassignment of a partition; if none is moving, of any partition."""
+        """Cancel the reassignment of a partition; if there is none, send that for any partition."""
         moving = sorted(
             key
             for key, row in self._topics.rows.items()
@@ -215,7 +224,7 @@ class Operator:
             self._reassign(partition, None)
 
     def _create_one(self, draw: Random) -> None:
-        """Request a topic with a random name, which may exist already."""
+        """Create a topic with a random name, which may exist already."""
         name = f"x{draw.randrange(_PASSING_TOPICS)}"
         request = messages.CreateTopicsRequest
         row = request.CreatableTopic(
@@ -226,7 +235,7 @@ class Operator:
         self._send_request("CreateTopics", request(topics=[row], timeout_ms=_TIMEOUT_MS))
 
     def _delete_one(self, draw: Random) -> None:
-        """Delete one of the topics named `x…` that are not being deleted yet."""
+        """Delete one of the topics named `x…` whose deletion was not requested yet."""
         names = sorted(
             name
             for name in self._topics.by_name
@@ -239,7 +248,7 @@ class Operator:
             self._send_request("DeleteTopics", request)
 
     def _names(self) -> list[str]:
-        """Return the clients' topics that may be altered: no internal or deleted ones."""
+        """Return the topics that may be altered: no internal topics, and none to be deleted."""
         return sorted(
             name
             for name in self._topics.by_name
@@ -247,7 +256,7 @@ class Operator:
         )
 
     def _grow_one(self, draw: Random) -> None:
-        """Request one more partition for a random topic, up to _PARTITIONS_MAX."""
+        """Add a partition to a random topic, up to _PARTITIONS_MAX."""
         names = self._names()
         if not names:
             return
@@ -259,13 +268,13 @@ class Operator:
     def _add_partitions(
         self, name: str, count: int, done: Callable[[Message], None] | None = None
     ) -> None:
-        """Request that a topic has `count` partitions in all."""
+        """Send CreatePartitions; `count` is the new total."""
         request = messages.CreatePartitionsRequest
         row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
         self._send_request("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS), done)
 
     def grow_again(self, name: str, count: int) -> None:
-        """Have a topic grow to so many partitions, again until it has, or is to be deleted."""
+        """Request `count` partitions of a topic until it has them or is to be deleted."""
         topic = self._topics.by_name.get(name)
         if topic is None or self._topics.is_doomed(name) or len(topic.partitions) >= count:
             return
@@ -281,7 +290,7 @@ class Operator:
             (
                 ("min.insync.replicas", ("1", "2")),
                 ("segment.bytes", ("1024", "4096", "1048576")),
-                # Never more seldom: some plans promise that nothing unsynced counts.
+                # Never less often: in some plans only synced records may be committed.
                 ("flush.messages", ("1",)),
                 ("retention.bytes", ("2048", "-1")),
                 ("retention.ms", ("3000", "-1")),
@@ -323,7 +332,7 @@ class Operator:
         requests.find_leaders([partition.topic], send)
 
     def _move_directory(self, draw: Random) -> None:
-        """Have one replica's log in a log directory, where it may be already."""
+        """Move one replica's log to a random log directory, which may be its present one."""
         partition = self._any_partition(draw)
         if partition is None:
             return
@@ -346,7 +355,7 @@ class Operator:
         )
 
     def _throttle(self, draw: Random) -> None:
-        """Throttle replication and moves between directories to a rate that holds them up."""
+        """Throttle replication and moves between directories to a random rate."""
         self._has_throttled = True
         rate = draw.choice(("1", "200", "2000", "20000"))
         replicas = [(key, _SET, "*") for key in _THROTTLED_REPLICAS]
@@ -355,13 +364,13 @@ class Operator:
         self._alter_configs([*topics, (_BROKER, "", rates)], self._throttled)
 
     def _throttled(self, _message: Message) -> None:
-        """Take the throttles back again if their order was answered after `unthrottle`."""
-        # What was asked for before all was taken back may come behind that.
+        """Remove the throttles again if they were set by a response after `unthrottle`."""
+        # A request from before the removal may be applied after it.
         if self._is_unthrottled:
             self.unthrottle(is_repeated=True)
 
     def unthrottle(self, *, is_repeated: bool) -> None:
-        """Take the rates of replication back, with `is_repeated` until that is done."""
+        """Remove the replication throttles; with `is_repeated` retry until that succeeds."""
         self._is_unthrottled = self._is_unthrottled or is_repeated
         if not self._has_throttled:
             return
@@ -374,20 +383,20 @@ class Operator:
         self._alter_configs([(_BROKER, "", rates)], done)
 
     def _limit_clients(self, draw: Random) -> None:
-        """Set random quotas for a client, or for all clients without their own quotas."""
+        """Set random quotas for a client, or for the default client."""
         client = draw.choice(_LIMITED_CLIENTS)
         self._limited.add(client)
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
 
         def done(_message: Message) -> None:
-            # What was asked for before all were removed may come behind that.
+            # A request from before the removal may be applied after it.
             if self._is_unlimited:
                 self.unlimit_clients(is_repeated=True)
 
         self._alter_quotas(client, dict.fromkeys(keys, draw.choice(_BYTE_RATES)), done)
 
     def unlimit_clients(self, *, is_repeated: bool) -> None:
-        """Remove all quotas of clients, with `is_repeated` until that is done."""
+        """Remove all client quotas; with `is_repeated` retry until that succeeds."""
         self._is_unlimited = self._is_unlimited or is_repeated
 
         def done(message: Message, client: str | None) -> None:
@@ -406,7 +415,7 @@ class Operator:
         rates: Mapping[str, float],
         done: Callable[[Message], None] | None = None,
     ) -> None:
-        """Set the quotas of a client, None for the default client; unset rates are removed."""
+        """Set the quotas of a client (None: the default client); remove those not in `rates`."""
         request = messages.AlterClientQuotasRequest
         entry = request.EntryData(
             entity=[request.EntityData(entity_type="client-id", entity_name=client)],
@@ -422,7 +431,7 @@ class Operator:
         resources: Iterable[tuple[int, str, Sequence[Change]]],
         done: Callable[[Message], None] | None = None,
     ) -> None:
-        """Change settings, by type and name of the resource: key, operation and value of each."""
+        """Send IncrementalAlterConfigs for resources, each a type, a name and changes."""
         request = messages.IncrementalAlterConfigsRequest
         config = request.AlterableConfig
         rows = [
@@ -440,7 +449,7 @@ class Operator:
 
 
 def _outcome(message: Message) -> str:
-    """Return a response as text: `done`, or the names of the errors in it."""
+    """Return a response as text: `done`, or the names of its errors."""
     if message is None:
         return "no response"
     names = sorted({kafka_error(code).name for code in _codes(message) if code != NONE})

@@ -1,7 +1,6 @@
-"""Rule C3: partitions and replicas of a controller change phases only as the tables permit.
+"""Rule C3: a controller's partitions and replicas change their phase only as the tables allow.
 
-When a controller takes over, the phases that it finds may be noted as they are: online, offline,
-not deletable.
+When a controller takes over, it may set the phases that it finds: online, offline, not deletable.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FIRST_OF_REPLICAS = (
 
 
 class WatchedPhases(dict[K, P]):
-    """Phases by partition or replica; reports a change that no table has."""
+    """The phases by partition or replica; reports a change that the tables do not allow."""
 
     def __init__(
         self,
@@ -43,7 +42,10 @@ class WatchedPhases(dict[K, P]):
         first: Iterable[P],
         broke: Callable[[str, str], None],
     ) -> None:
-        """`comes_from` has the valid previous phases, `first` those without one."""
+        """Copy `content`.
+
+        `comes_from` has the valid previous phases, `first` the valid first ones.
+        """
         super().__init__(content)
         self._comes_from = comes_from
         self._first = frozenset(first)
@@ -51,7 +53,7 @@ class WatchedPhases(dict[K, P]):
 
     def __setitem__(self, key: K, phase: P) -> None:
         before = self.get(key)
-        # What does not exist is as good as unknown.
+        # A non-existent partition or replica is treated like an unknown one.
         if before is None or before.value == "non-existent":
             is_tabled = phase in self._first
         else:
@@ -62,7 +64,7 @@ class WatchedPhases(dict[K, P]):
 
 
 def watch_phases(context: ControllerContext, broke: Callable[[str, str], None]) -> None:
-    """Check each change of a phase from now on."""
+    """Check each later change of a phase in a controller's context."""
     context.partition_phases = WatchedPhases(
         context.partition_phases, PARTITION_COMES_FROM, _FIRST_OF_PARTITIONS, broke
     )

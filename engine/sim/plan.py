@@ -1,8 +1,8 @@
 """The plan that a seed determines: a cluster, its load, and faults with their times.
 
-Everything is drawn before anything runs, so that a plan can be printed, replayed and made smaller.
-Each seed picks some kinds of faults and how often they come (swarm testing): a fault that hides
-another is not in every run.
+Everything is drawn before the run, so that a plan can be printed, replayed and shrunk. Each seed
+selects some kinds of faults and their frequency (swarm testing), because one kind of fault may hide
+the effects of another.
 
 Source: D28; Groce and others, "Swarm Testing" (2012); facts on faults in
 `docs/internals/simulation.md`.
@@ -24,17 +24,19 @@ from engine.sim.fault_kinds import (
     FaultKind,
 )
 
-#: When the first fault may come: the cluster stands by then.
+#: Time of the earliest fault: the cluster is ready by then.
 _FIRST_MS = 1_000
 _SESSION_MS = 6_000
 _LAG_MS = 4_000
 
 
 class Fault(NamedTuple):
-    """One fault. `whom` is `1`, `2`, …, `leader`, `follower` or `controller`, found when it comes.
+    """One fault.
 
-    `other` is a number from which all the rest is chosen: which peer, which partition, which
-    replicas. Times are in ms from the begin of the load.
+    `whom` is a broker id, `leader`, `follower` or `controller`, resolved at its start.
+
+    `other` is a random number that determines the rest: the peer, the partition, the replicas.
+    Times are in ms from the start of the load.
     """
 
     at_ms: int
@@ -49,34 +51,34 @@ class Fault(NamedTuple):
         return f"{self.at_ms} ms: {self.kind.value} {self.whom} for {self.duration_ms} ms{suffix}"
 
 
-#: How many seeds compact their topics; a draw of its own, so that the others stay as they are.
+#: Share of seeds with compacted topics; drawn separately, so that other draws stay the same.
 _COMPACTED_SHARE = 0.2
-#: How many seeds have producers that compress; a draw of its own too.
+#: Share of seeds with producers that compress; drawn separately.
 _COMPRESSED_SHARE = 0.2
-#: How many seeds give each broker two log directories; a draw of its own too.
+#: Share of seeds with two log directories per broker; drawn separately.
 _TWO_DIRECTORIES_SHARE = 0.3
-#: How many seeds delete old records by time or size, a draw of its own too.
+#: Share of seeds that delete old records by time or size; drawn separately.
 _RETENTION_SHARE = 0.25
-#: How many seeds have brokers that share a process, how many of these all of them, and how many
-#: send what these say to each other through its bytes: a third each has neither, one, both.
+#: Share of seeds with brokers that share a process; of these, the shares with all brokers in one
+#: process, and with encoded messages between them. A third of them each has neither, one, both.
 _SHARED_SHARE, _ALL_SHARE, _ENCODED_SHARE = 2 / 3, 0.5, 0.5
-#: How many seeds with two directories move replicas between them, how many of those throttle the
-#: moves and replication, and how many others do; draws of their own too.
+#: Share of seeds with two directories that move replicas between them; the shares of those, and of
+#: other seeds, that throttle moves and replication. Drawn separately.
 _DIRECTORY_MOVES_SHARE, _THROTTLED_MOVES_SHARE, _THROTTLES_SHARE = 0.6, 0.5, 0.15
-#: How many seeds have quotas of clients; a draw of its own too.
+#: Share of seeds with client quotas; drawn separately.
 _CLIENT_QUOTAS_SHARE = 0.15
-#: How many seeds have bits that rot, of those whose topics are not compacted.
+#: Share of seeds with bit rot, among those without compaction.
 _BIT_ROT_SHARE = 0.12
-#: How many seeds have a store that is set back, of those without compaction and bits that rot, and
-#: how often; brokers are away for a while each time.
+#: Share of seeds with rollbacks of the store, among those without compaction and bit rot, and their
+#: largest number; brokers are down for a while each time.
 _SET_BACK_SHARE, _SET_BACKS_MAX = 0.06, 3
-#: How many seeds have brokers that come back before a controller has seen that they lost writes,
-#: and how many allow unclean elections: both lose records, and find little else.
+#: Shares of seeds with brokers that restart before a controller noticed that they lost writes, and
+#: of seeds with unclean elections: both lose records, and find few other bugs.
 _UNSEEN_LOSSES_SHARE, _UNCLEAN_SHARE = 0.2, 0.05
-#: How many seeds have producers with transactions, of those without compaction, bits that rot and
-#: a store that is set back; how many of these have instances that do not know of each other.
+#: Share of seeds with transactional producers, among those without compaction, bit rot and
+#: rollbacks; of these, the share with two instances that do not know of each other.
 _TRANSACTIONS_SHARE, _RIVALS_SHARE = 0.25, 0.4
-#: How many seeds with such producers alone have leaders that ask nobody about transactions.
+#: Share of seeds with only such producers whose leaders do not verify transactions.
 _UNVERIFIED_SHARE = 0.5
 _TRANSACTIONAL = {
     "transaction.state.log.num.partitions": "2",
@@ -86,7 +88,7 @@ _TRANSACTIONAL = {
 }
 _DELETING_WORK = frozenset((FaultKind.DELETE_RECORDS, FaultKind.CONFIGURE_TOPIC))
 _VERIFICATION = "transaction.partition.verification.enable"
-#: How many seeds have a group of consumers, of the same; how many members it has.
+#: Share of the same seeds with a consumer group, and its numbers of members.
 _GROUP_SHARE, _MEMBER_COUNTS = 0.25, (1, 2, 3, 4)
 _GROUPED = {
     "offsets.topic.num.partitions": "2",
@@ -94,7 +96,7 @@ _GROUPED = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "200",
 }
-#: How many seeds have copiers, of the same; how many there are.
+#: Share of the same seeds with copiers, and their numbers.
 _COPIERS_SHARE, _COPIER_COUNTS = 0.2, (1, 2, 2, 3)
 _RETENTION_MS, _RETENTION_BYTES = "log.retention.ms", "log.retention.bytes"
 _DELETING = {
@@ -112,15 +114,15 @@ _TOMBSTONES_MS = "log.cleaner.delete.retention.ms"
 
 
 class Plan(NamedTuple):
-    """A run as drawn from a seed: cluster, load and faults."""
+    """A run that was drawn from a seed: cluster, load and faults."""
 
     seed: int
     broker_count: int
-    #: Partitions of each topic; all have three replicas.
+    #: Partition count of each topic; all have three replicas.
     topics: tuple[int, ...]
     min_isr: int
     is_unclean_allowed: bool
-    #: Whether every record is synced before it counts: then no power cut may lose one.
+    #: Whether every record is synced before it is committed: then no power cut may lose one.
     is_synced: bool
     settings: tuple[tuple[str, str], ...]
     producers: tuple[ProducerKind, ...]
@@ -134,39 +136,40 @@ class Plan(NamedTuple):
     is_compressed: bool = False
     #: The brokers of each process, by id.
     processes: tuple[tuple[int, ...], ...] = ()
-    #: Whether requests between brokers of one process go through their bytes.
+    #: Whether requests between brokers of one process are encoded and decoded.
     encodes_local_messages: bool = False
-    #: Whether a broker that lost writes may be back before a controller has seen it go.
+    #: Whether a broker that lost writes may restart before a controller noticed that it was down.
     has_unseen_losses: bool = True
     #: The transactional id of each producer with transactions.
     transactional_ids: tuple[str, ...] = ()
-    #: How many members the group of consumers has, 0 without one.
+    #: Number of members in the consumer group; 0 for no group.
     member_count: int = 0
-    #: How many clients consume, transform and produce in transactions.
+    #: Number of clients that consume, transform and produce in transactions.
     copier_count: int = 0
-    #: Whether leaders ask about transactions before they write what may be late.
+    #: Whether leaders verify transactions with the coordinator before they append a batch that may
+    #: be late.
     is_verified: bool = True
 
     @property
     def is_compacted(self) -> bool:
-        """Return whether topics are compacted, and records have keys."""
+        """Return True if topics are compacted, and records have keys."""
         return self.tombstones_stay_ms is not None
 
     @property
     def retention(self) -> tuple[int, int]:
-        """Return for how long, in ms, and up to how many bytes records stay; −1 for ever."""
+        """Return the default `retention.ms` and `retention.bytes` of topics; -1 for no limit."""
         settings = dict(self.settings)
         return int(settings.get(_RETENTION_MS, -1)), int(settings.get(_RETENTION_BYTES, -1))
 
     @property
     def tombstones_stay_ms(self) -> int | None:
-        """Return for how long tombstones are to stay, None if topics are not compacted."""
+        """Return how long tombstones are kept, in ms; None if topics are not compacted."""
         stay_ms = dict(self.settings).get(_TOMBSTONES_MS)
         return None if stay_ms is None else int(stay_ms)
 
 
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
-    """Return the plan of a seed; the same for the same arguments."""
+    """Return the plan of a seed; the same arguments give the same plan."""
     draw = Random(f"{seed}/plan")
     is_synced = draw.random() < 0.2
     settings = {
@@ -228,7 +231,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
 
 
 def _with_coordinators(plan: Plan) -> Plan:
-    """Return a plan with transactional producers and a group of consumers, as its seed has them."""
+    """Add transactional producers, a consumer group and copiers, as the plan's seed determines."""
     kinds = {fault.kind for fault in plan.faults}
     if plan.is_compacted or kinds & {FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK}:
         return plan
@@ -248,8 +251,8 @@ def _with_coordinators(plan: Plan) -> Plan:
         copier_count = draw.choice(_COPIER_COUNTS)
     draw = Random(f"{plan.seed}/verification")
     deletes = plan.retention != (-1, -1) or kinds & _DELETING_WORK
-    # Without verification a log fences old epochs by its producers, which it forgets with their
-    # last record: only where nothing is deleted.
+    # Without verification a log fences old epochs by its producer states, which it removes with
+    # their last record: skip it only where nothing is deleted.
     may_skip_verification = ids and not copier_count and not deletes
     is_verified = not may_skip_verification or draw.random() >= _UNVERIFIED_SHARE
     if not is_verified:
@@ -271,9 +274,9 @@ def _with_separate_kinds(
     *,
     is_compacted: bool,
 ) -> tuple[Fault, ...]:
-    """Return the faults and those of kinds that were added later.
+    """Return the faults together with those of kinds that were added in later versions.
 
-    The later kinds have their own random numbers: the other faults of a known seed stay the same.
+    The later kinds use separate random numbers, so that the other faults of a seed stay the same.
     """
     draw = Random(f"{seed}/separate work")
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
@@ -294,7 +297,7 @@ def _with_separate_kinds(
 
 
 def _set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
-    """Return when the store is set back: a few times in a run, for brokers are away meanwhile."""
+    """Draw rollbacks of the store: only a few per run, because all brokers are down meanwhile."""
     low, high = DURATIONS[FaultKind.STORE_SET_BACK]
     return tuple(
         Fault(
@@ -309,7 +312,7 @@ def _set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
 
 
 def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:
-    """Return which brokers share a process: all, some two, or none."""
+    """Return the brokers of each process: all in one, two in one, or each in a separate one."""
     ids = tuple(range(1, broker_count + 1))
     if not is_shared:
         return tuple((broker_id,) for broker_id in ids)
@@ -320,7 +323,7 @@ def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tup
 
 
 def _producers(draw: Random) -> tuple[ProducerKind, ...]:
-    """Return the kinds of producers: idempotent, acks=all, and sometimes acks 0 or 1."""
+    """Draw the kinds of producers: idempotent, acks=all, and sometimes acks 0 or 1."""
     period_ms = draw.choice((100, 200, 400, 1_500))
     kinds = [
         ProducerKind(ACKS_ALL, True, draw.choice((1, 3, 5)), period_ms),
@@ -332,7 +335,10 @@ def _producers(draw: Random) -> tuple[ProducerKind, ...]:
 
 
 def _kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
-    """Return the kinds of one seed: a theme, or some harm and perhaps an operator at work."""
+    """Draw the kinds of faults of one seed.
+
+    A theme, or some faults and perhaps operator requests.
+    """
     if draw.random() < 0.3:
         return list(draw.choice(THEMES))
     chosen = draw.sample(HARM, draw.choice((1, 2, 2, 3, 4, 6)))
@@ -362,7 +368,7 @@ def _faults(draw: Random, duration_ms: int, chosen: list[FaultKind]) -> tuple[Fa
     while at_ms < duration_ms:
         kind = draw.choice(chosen)
         low, high = DURATIONS[kind]
-        # Short ones and long ones, not mostly middling ones.
+        # Both short and long durations, not mostly medium ones.
         length_ms = low + int((high - low) * draw.random() ** 2)
         faults.append(
             Fault(

@@ -1,13 +1,13 @@
-"""One process of brokers: most have their own, some share one, as those of `kctl cluster` do.
+"""A process with one or several brokers; `kctl cluster` runs several in one process.
 
 ```
-own        b1 | b2 | b3            requests over the network
-shared     b1 + b2 + b3            direct calls, between all that run; the network for clients
+separate   b1 | b2 | b3            requests over the network
+shared     b1 + b2 + b3            direct calls between running brokers; the network for clients
 ```
 
-Brokers that share a process have one life, one loop and one clock: they are killed, lose the power,
-stand still and are late together. A stop in order is of one broker, and the others go on. Each has
-its own disk, its own session with the store and its own links to it.
+Brokers that share a process have one life, one loop and one clock: they are killed, lose power, are
+paused and delayed together. A controlled shutdown stops one broker, and the others continue. Each
+broker has a separate disk, session with the store, and links to the store.
 
 Source: D8, D12.
 """
@@ -31,52 +31,56 @@ class ProcessMember(Protocol):
     client: SimulatedZnodeClient | None
 
     def end(self, *, has_power: bool) -> None:
-        """End at once."""
+        """End the broker at once."""
         ...
 
     def start_later(self) -> None:
-        """Start again after a while."""
+        """Schedule a start."""
         ...
 
     def lose_writes(self, *, keeps_nothing: bool) -> None:
-        """Lose some of what is not synced, or all of it."""
+        """Lose some or all unsynced changes of the disk."""
         ...
 
     def stop(self) -> None:
-        """Stop in order."""
+        """Start a controlled shutdown."""
         ...
 
     def hold(self) -> None:
-        """Stay down after the end, until `allow`."""
+        """Prevent restarts until `allow`."""
         ...
 
     def allow(self) -> None:
-        """Take back one `hold`."""
+        """Undo one `hold`."""
         ...
 
 
 class BrokerProcess:
-    """A process: its brokers begin and end together."""
+    """A process whose brokers are killed, paused and restarted together."""
 
     def __init__(self, *, encodes_local_messages: bool = False) -> None:
-        """With `encodes_local_messages` calls between the brokers go through their bytes."""
+        """Create a process without brokers.
+
+        With `encodes_local_messages`, calls between its brokers are encoded and decoded.
+        """
         self.nodes: list[ProcessMember] = []
         self.encodes_local_messages = encodes_local_messages
-        #: The brokers that run, as they reach each other; each life of the process has its own.
+        #: The running brokers' request handlers by broker id, for direct calls; replaced in each
+        #: life.
         self.peers: dict[int, Serve] = {}
 
     @property
     def is_shared(self) -> bool:
-        """Return whether several brokers are in it."""
+        """Return True if it has several brokers."""
         return len(self.nodes) > 1
 
     @property
     def broker_ids(self) -> frozenset[int]:
-        """Return the ids of its brokers."""
+        """Return the ids of the process's brokers."""
         return frozenset(node.broker_id for node in self.nodes)
 
     def kill(self) -> None:
-        """Kill the process; its brokers start again later, with all that they wrote."""
+        """Kill the process; its brokers restart later, with all their writes."""
         for node in self._running():
             node.end(has_power=True)
             node.start_later()
@@ -93,28 +97,28 @@ class BrokerProcess:
         self.peers = {}
 
     def _running(self) -> list[ProcessMember]:
-        """Return the brokers of this process that run now."""
+        """Return the brokers of this process that are running."""
         return [node for node in self.nodes if node.machine.is_running]
 
     def stop(self) -> None:
-        """Stop all brokers in order, as when one of them cannot go on."""
+        """Start a controlled shutdown of all brokers, as when one of them cannot continue."""
         for node in self.nodes:
             node.stop()
 
     def hold(self) -> None:
-        """Keep it down once it ends, until `allow`."""
+        """Prevent restarts of all its brokers until `allow`."""
         for node in self.nodes:
             node.hold()
 
     def allow(self) -> None:
-        """Take back one `hold`."""
+        """Undo one `hold`."""
         for node in self.nodes:
             node.allow()
 
     def pause(self) -> list[tuple[ProcessMember, int]]:
-        """Pause all brokers of the process; return them with their present lives.
+        """Pause all running brokers; return them with their present lives.
 
-        Empty if the process is paused already.
+        The result is empty if the process is paused already.
         """
         if any(node.machine.is_paused for node in self.nodes):
             return []

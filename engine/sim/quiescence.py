@@ -1,13 +1,13 @@
 """Check that a cluster is quiescent: all brokers up and agreeing, every replica in sync and equal.
 
-| who | says the same as the store about |
+| component | agrees with the store about |
 |---|---|
-| each replica | who leads it in which epoch |
-| each broker's metadata cache | leader, epoch and in-sync set of each partition; which there are |
-| each replica's settings | how many are to be in sync, for how long records stay |
-| the controller | assignments, leaders, in-sync sets; every phase is online (C4, C7) |
+| each replica | its leader and leader epoch |
+| each broker's metadata cache | the partitions, and the leader, epoch and ISR of each |
+| each replica's settings | min.insync.replicas and retention |
+| the controller | assignments, leaders, ISRs; every phase is online (C4, C7) |
 
-No reassignment is under way and no topic is to be deleted (C6, C8).
+No reassignment is in progress and no topic is to be deleted (C6, C8).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def reasons_not_quiescent(
 ) -> list[str]:
     """Return the reasons why a cluster is not quiescent, as text; empty if it is.
 
-    `wanted` are partitions that must exist; all existing ones are checked. At the last check a
-    controller's epoch may differ from the one in a state of its predecessor.
+    `wanted` are partitions that must exist; all existing ones are checked. At the last check the
+    controller's state of a partition may have a later controller epoch than the stored state.
     """
     causes = [f"{node.name} is down" for node in nodes.values() if not node.is_up]
     active = [n.broker for n in nodes.values() if n.broker and n.broker.controller.is_active]
@@ -63,7 +63,10 @@ def reasons_not_quiescent(
 def _partition_reasons(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> list[str]:
-    """Return why a partition is not quiescent: no leader, ISR incomplete, ends or HWs differ."""
+    """Return why a partition is not quiescent.
+
+    No leader, incomplete ISR, or log ends or HWs differ.
+    """
     history = invariants.histories.get(key)
     if history is None or history.state is None:
         return [f"{key} has no state"]
@@ -91,9 +94,9 @@ def _partition_reasons(
 def is_held(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Return True if a partition is below min.insync.replicas and its followers cannot catch up.
+    """Return True if a partition is below min.insync.replicas and a replica can never catch up.
 
-    Records with acks=all are refused as long: producers need not have sent all before the checks.
+    Records with acks=all are rejected then: producers need not have sent all before the checks.
 
     Source: HW-7.
     """
@@ -108,9 +111,9 @@ def is_held(
 def readable_end(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> int | None:
-    """Return the high watermark where nothing can be committed, None of any other partition.
+    """Return the high watermark of a partition in which nothing can be committed; None for others.
 
-    A leader that was elected with an earlier one cannot raise it, see `is_held`.
+    A leader that was elected with a low high watermark cannot increase it, see `is_held`.
     """
     if not is_held(key, nodes, invariants):
         return None
@@ -120,9 +123,9 @@ def readable_end(
 
 
 def are_even(ends: Collection[tuple[int, int]], is_commit_blocked: bool) -> bool:
-    """Return whether replicas, by log end and watermark, are equal and all records committed.
+    """Return True if replicas, given as (log end, high watermark), are equal and all is committed.
 
-    Where nothing can be committed (`is_commit_blocked`, see `is_held`) no watermark has to rise.
+    If nothing can be committed (`is_commit_blocked`, see `is_held`), high watermarks may be lower.
     """
     log_ends = {end for end, _ in ends}
     return len(log_ends) == 1 and (
@@ -148,7 +151,7 @@ def _stays_behind(
     nodes: Mapping[int, SimulatedBroker],
     invariants: Invariants,
 ) -> bool:
-    """Return whether a replica does not come into the set until more is written, as in Kafka."""
+    """Return True if a replica cannot join the ISR before more records are written, as in Kafka."""
     return (
         _has_given_up(key, history, node, nodes)
         or _has_failed_at_damage(key, node, invariants)
@@ -159,7 +162,7 @@ def _stays_behind(
 def _has_failed_at_damage(
     key: TopicPartition, node: SimulatedBroker, invariants: Invariants
 ) -> bool:
-    """Return whether a follower fetches no more since it found its own log damaged."""
+    """Return True if a follower no longer fetches since it found its log damaged."""
     partition = _replica_on(node, key)
     if partition is None or partition.is_leader:
         return False
@@ -167,7 +170,7 @@ def _has_failed_at_damage(
 
 
 def _is_fetched(key: TopicPartition, node: SimulatedBroker) -> bool:
-    """Return whether a broker's fetchers have a partition: one that has failed is in none."""
+    """Return True if a fetcher of the broker has the partition; a failed partition is in none."""
     fetchers = {} if node.broker is None else node.broker.storage.fetchers.fetchers
     return any(key in fetcher.followed.states for fetcher in fetchers.values())
 
@@ -180,8 +183,9 @@ def _has_all_that_is_left(
 ) -> bool:
     """Return True if a follower has all records of a leader whose log ends above the last one.
 
-    That is so after a loss: cleaning removed a superseded record, and the superseding one was lost.
-    No fetch shows that the offsets up to the log end are empty before a later batch comes.
+    That occurs after a loss: cleaning removed a superseded record, and the superseding one was
+    lost. No fetch shows that the offsets up to the log end are empty until a later batch is
+    appended.
     """
     if not history.losses or history.state is None:
         return False
@@ -193,12 +197,12 @@ def _has_all_that_is_left(
 
 
 def lacks_offsets_alone(log: LocalLog, end_offset: int) -> bool:
-    """Return whether a log goes on behind an offset without a batch there."""
+    """Return True if `end_offset` is below a log's end and no batch is at or after it."""
     return log.log_start_offset <= end_offset < log.log_end_offset == log.locate(end_offset).offset
 
 
 def _replica_on(node: SimulatedBroker | None, key: TopicPartition) -> Partition | None:
-    """Return a broker's replica of a partition, None if the broker is down or has none."""
+    """Return a broker's replica of a partition; None if the broker is down or has none."""
     broker = None if node is None else node.broker
     return None if broker is None else broker.storage.replica_manager.partitions.get(key)
 
@@ -211,10 +215,10 @@ def _has_given_up(
 ) -> bool:
     """Return True if a replica's fetcher has failed for its epoch, as it may in Kafka too.
 
-    Batches of a leader that lost writes may begin below the log end of a follower that still has
-    the lost records. So may the first batch of a leader whose log start lies inside it, for a
-    follower that was truncated there. Source: UnifiedLog.append throws
-    UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
+    A leader that lost writes may have batches that begin below the log end of a follower that still
+    has the lost records. The first batch of a leader may contain the leader's log start offset, and
+    then begins below the end of a follower that was truncated there. Source: UnifiedLog.append
+    throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
     """
     partition = _replica_on(node, key)
     may_not_follow = history.forks or history.begins_inside_batches
@@ -228,10 +232,10 @@ def _has_given_up(
 
 
 def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bool:
-    """Return whether a follower whose log ends there (exclusive) may be inside a leader's batch.
+    """Return True if `end_offset`, a follower's log end, may be inside a batch of the leader.
 
-    Such a follower can append nothing more: its log refuses a batch that begins below its end.
-    Also True where the leader has cleaned or deleted the batch, which would show it.
+    Such a follower can append nothing more: its log rejects a batch that begins below its end. Also
+    True if the leader has cleaned or deleted the batch.
     """
     if is_compacted or end_offset < leader.log.log_start_offset:
         return True
@@ -281,9 +285,9 @@ def _controller_reasons(
 ) -> list[str]:
     """Return the differences between the controller's context and the store, as text.
 
-    A controller adopts a partition's state when a replica outside the ISR ends, and writes nothing:
-    the store gets the new controller epoch with the next change, which may never come. Source:
-    ReplicaStateMachine.doRemoveReplicasFromIsr.
+    A controller updates its state of a partition when a replica outside the ISR stops, but writes
+    nothing: the store gets the new controller epoch with the next change, which may never happen.
+    Source: ReplicaStateMachine.doRemoveReplicasFromIsr.
     """
     topics, causes = invariants.topics, []
     if sorted(context.partitions()) != sorted(topics.rows):

@@ -1,9 +1,8 @@
-"""Encode the records of simulated producers, and identify their batches in logs.
+"""Encoding of the records of simulated producers, and the identity of their batches in logs.
 
-A record's value is `producer:number`; the numbers of one producer and partition rise by one. Where
-topics are compacted its key is one of some that all producers share, and a tombstone has
-`producer:number` in a header. A batch in a log is known by where it stands, its leader's epoch and
-its checksum.
+A record's value is `producer:number`; the numbers of one producer in one partition are consecutive.
+In compacted topics its key is one of a few that all producers share, and a tombstone has
+`producer:number` in a header. A batch is identified by its offsets, leader epoch and checksum.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from engine.records.codec import Codec
 _ID = "id"
 _KEYS = 13
 _TOMBSTONE_EACH = 5
-#: An odd number that scatters what follows each other.
+#: An odd multiplier that gives consecutive numbers different keys.
 _SCATTER = 0x9E3779B1
 
 
 class BatchId(NamedTuple):
-    """One batch of one log; offsets are inclusive."""
+    """The identity of a batch in a log; offsets are inclusive."""
 
     base_offset: int
     last_offset: int
@@ -33,7 +32,7 @@ class BatchId(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """A producer's name, id and epoch; without an id it is not idempotent."""
+    """A producer's name, producer id and epoch; without an id it is not idempotent."""
 
     name: str
     producer_id: int = -1
@@ -54,7 +53,7 @@ class KeyedRecord(NamedTuple):
 
 
 def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
-    """Return a batch of records with the numbers from `first_number` on."""
+    """Return a batch of records whose numbers begin at `first_number`."""
     codec = Codec.GZIP if sender.is_compressed else Codec.NONE
     settings = BatchSettings(codec=codec)
     if sender.producer_id >= 0:
@@ -70,7 +69,7 @@ def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
         if not sender.is_keyed:
             builder.append(now_ms, None, value)
             continue
-        # What is sent again has the same key; neighbours have others.
+        # A retried record has the same key; consecutive records have different ones.
         draw = number * _SCATTER >> 16
         key = b"k%d" % (draw % _KEYS)
         if draw % _TOMBSTONE_EACH:
@@ -81,7 +80,7 @@ def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
 
 
 def batches(content: bytes) -> Iterator[BatchView]:
-    """Yield the whole batches of a log, up to a length that no batch has: it is damaged."""
+    """Yield the complete batches of a log; stop at a damaged length or an incomplete batch."""
     view, position = memoryview(content), 0
     while len(view) - position >= HEADER_BYTES:
         batch = BatchView(view, position)
@@ -97,7 +96,7 @@ def id_of(batch: BatchView) -> BatchId:
 
 
 def batch_ids(content: bytes) -> list[BatchId]:
-    """Return the identities of the whole batches of a log."""
+    """Return the identities of the complete batches of a log."""
     return [id_of(batch) for batch in batches(content)]
 
 
@@ -113,7 +112,7 @@ def keyed_records(batch: BatchView) -> Iterator[KeyedRecord]:
 
 
 def numbers(content: bytes) -> Iterator[tuple[int, str, int]]:
-    """Yield offset, producer and number of each record but markers of transactions."""
+    """Yield (offset, producer, number) of each record, without transaction markers."""
     for batch in batches(content):
         for record in () if batch.is_control else batch.records():
             value = record.value if record.value is not None else record.headers[0][1]

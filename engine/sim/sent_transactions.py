@@ -1,4 +1,4 @@
-"""Transactions as known to their producers, and the rules that receive their events."""
+"""Transactions as their producers know them, and the interface that receives their events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Ids(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """A partition that refuses earlier instances, with its leader's epoch at that time."""
+    """A partition that rejects earlier instances, with its leader epoch at that time."""
 
     partition: TopicPartition
     leader_epoch: int
@@ -28,16 +28,16 @@ class SentOutcome(Enum):
     OPEN = "open"
     COMMITTED = "committed"
     ABORTED = "aborted"
-    #: EndTxn had an attempt without an answer, and a later one was refused.
+    #: An attempt of EndTxn had no response, and a later one was rejected.
     UNKNOWN = "unknown"
 
 
 class Copied(NamedTuple):
-    """Offsets of a partition that a transaction copied; it commits `next_offset` for the group."""
+    """The offset range of a partition that a transaction copies; it commits `next_offset`."""
 
     group_id: str
     partition: TopicPartition
-    #: What was committed before; 0 for nothing.
+    #: The offset that was committed before; 0 if there was none.
     first_offset: int
     next_offset: int
 
@@ -48,13 +48,13 @@ class SentTransaction:
     __slots__ = ("accepted", "copied", "name", "outcome", "producer_epoch", "producer_id", "sent")
 
     def __init__(self, name: str, producer_id: int, producer_epoch: int) -> None:
-        """Begin as open; `name` is unique in the run."""
+        """Create an open transaction; `name` is unique in the run."""
         self.name = name
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
-        #: How the producer believes that the transaction has ended.
+        #: The outcome as the producer knows it.
         self.outcome = SentOutcome.OPEN
-        #: Numbers of records that were sent, and of those that leaders accepted, by partition.
+        #: Numbers of the records that were sent, and that leaders accepted, by partition.
         self.sent: dict[TopicPartition, set[int]] = {}
         self.accepted: dict[TopicPartition, set[int]] = {}
         #: The range that the transaction copies; None if it copies nothing.
@@ -68,21 +68,21 @@ class TransactorEvents(Protocol):
     """Receives the events of transactional producers: transactions, fences, broken rules."""
 
     def record(self, subject: str, text: str) -> None:
-        """Take note of something that a reader of the trace wants to know."""
+        """Add a line to the trace."""
         ...
 
     def began(self, transaction: SentTransaction) -> None:
-        """Take note of a transaction that begins."""
+        """Record the start of a transaction."""
         ...
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:
-        """Take note of what InitProducerId has given to an instance."""
+        """Record the producer id and epoch that InitProducerId returned to an instance."""
         ...
 
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
     ) -> Fence | None:
-        """Return the fence that must refuse an instance's request, None for the latest instance.
+        """Return the fence that must reject an instance's request; None for the latest instance.
 
         Without `partition` it is that of the `__transaction_state` partition of the transactional
         id.
@@ -90,9 +90,9 @@ class TransactorEvents(Protocol):
         ...
 
     def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
-        """Note the success of a request of an instance that was not the latest."""
+        """Check the success of a request of an instance that was fenced when it was sent."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Take note of a broken promise to a client."""
+        """Record a rule that a response to a client broke."""
         ...

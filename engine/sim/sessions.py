@@ -1,4 +1,4 @@
-"""Rule Z2: an ephemeral node exists while its session lives, and both end in one transaction."""
+"""Rule Z2: an ephemeral node exists as long as its session, and both end in one transaction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class SessionRules:
     """Checks the ephemeral nodes of sessions in the store."""
 
     def __init__(self, broke: Callable[[str, str], None]) -> None:
-        """`broke` reports a violation with its rule and text."""
+        """Create the rules; `broke` reports a violation by its rule and text."""
         self._broke = broke
         self._live: set[int] = set()
         self._owners: dict[str, int] = {}
@@ -19,9 +19,9 @@ class SessionRules:
     def committed(
         self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Check a transaction of the store: ephemeral nodes are deleted with their session (Z2).
+        """Check Z2 for a transaction of the store: ephemeral nodes are deleted with their session.
 
-        In `sessions`, None as timeout means that the session has ended.
+        In `sessions`, a time-out of None means that the session has ended.
         """
         ended = {session_id for session_id, timeout_ms in sessions.items() if timeout_ms is None}
         self._live |= set(sessions)
@@ -39,7 +39,7 @@ class SessionRules:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
 
     def roll_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
-        """Replace all nodes and sessions by those of a restored store."""
+        """Replace all nodes and sessions by those of a restored store, and check Z2."""
         self._live = set(sessions)
         self._owners = {
             path: node.ephemeral_owner for path, node in nodes.items() if node.ephemeral_owner

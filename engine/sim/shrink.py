@@ -1,7 +1,7 @@
-"""Shrink a failing plan: faults are left out while the same rule still breaks.
+"""Shrinking of a failing plan: faults are left out as long as the same rule is broken.
 
 ```
-all faults ── without the first half? still fails ──> go on with that
+all faults ── without the first half? still fails ──> continue with that
            ── without this quarter? passes ──> keep it     ... down to single faults
 ```
 
@@ -21,9 +21,9 @@ from engine.sim.simulation import RunResult, run_plan
 def shrink(
     failed: RunResult, *, runs_max: int = 150, run: Callable[[Plan], RunResult] = run_plan
 ) -> RunResult:
-    """Return the result of the smallest plan that was found to break the same rule.
+    """Return the result of the smallest plan found that breaks the same rule.
 
-    `runs_max` bounds how often a plan is run.
+    At most `runs_max` plans are run.
     """
     assert failed.violation is not None
     best, rule = failed, failed.violation.rule

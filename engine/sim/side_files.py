@@ -1,12 +1,12 @@
 """Rule L8: after a power cut a replaced small file has its old or its new content.
 
-| file | reads |
+| file | counts as intact if |
 |---|---|
-| `meta.properties`, `partition.metadata` | with what it must have |
-| `leader-epoch-checkpoint`, `*-offset-checkpoint` | with as many lines as it says |
+| `meta.properties`, `partition.metadata` | it has the required fields |
+| `leader-epoch-checkpoint`, `*-offset-checkpoint` | it has the number of lines in its header |
 
-A checkpoint is empty until it is replaced for the first time, the other files never. Brokers repair
-some of the other files, which would hide the cause of damage.
+A checkpoint is empty until it is first replaced; the other files are never empty. Other small files
+are not checked: brokers repair them, which would hide the cause of damage.
 
 Source: L8; the four steps of `engine/host/replace.py`.
 """
@@ -33,9 +33,9 @@ _OFFSETS_END = "-offset-checkpoint"
 
 
 def filled_files(files: MemoryFiles, log_dirs: Sequence[str]) -> frozenset[str]:
-    """Return the small files that have content, now and where only synced writes are.
+    """Return the small files that have content, both now and with only synced writes.
 
-    A topic that was made again has an empty file where its predecessor's had content.
+    A topic that was deleted and created again may have an empty file in place of an old one.
     """
     durable = files.after_crash()
     return frozenset(
@@ -48,9 +48,9 @@ def filled_files(files: MemoryFiles, log_dirs: Sequence[str]) -> frozenset[str]:
 
 
 def unreadable_files(files: Files, log_dir: str, filled: frozenset[str]) -> list[str]:
-    """Return the small files of a log directory that have neither old nor new content.
+    """Return the small files of a log directory that have neither their old nor new content.
 
-    `filled` are the files that `filled_files` returned right before the power was cut.
+    `filled` is the result of `filled_files` directly before the power cut.
     """
     if not files.exists(log_dir):
         return []
@@ -58,7 +58,7 @@ def unreadable_files(files: Files, log_dir: str, filled: frozenset[str]) -> list
 
 
 def _paths(files: Files, folder: str) -> Iterator[str]:
-    """Yield the small files (metadata and checkpoints) in a folder and those below it."""
+    """Yield the small files (metadata and checkpoints) in a folder and its subfolders."""
     for name in files.list_dir(folder):
         path = f"{folder}/{name}"
         if files.is_dir(path):

@@ -1,10 +1,10 @@
 """One run of a plan, from the first broker to the last check.
 
 ```
-boot     store, brokers, topics: every partition has a leader and all its replicas in sync
-load     clients work, faults come; every event is checked (`invariants.py`)
-heal     every fault is taken back, brokers start again, producers come to their end
-rest     all are up, in sync and equal, and everything sent is answered: the last checks
+boot     start store and brokers, create topics, wait until every partition is fully in sync
+load     run clients and faults; every event is checked (`invariants.py`)
+heal     end every fault, restart brokers, let clients finish
+rest     brokers up, replicas in sync and equal, all requests have a response: the last checks
 ```
 
 Source: reliability facts, "safety phase, then liveness phase"; D1, D2.
@@ -54,20 +54,20 @@ from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
 
-#: The log directories of a broker, of which one or all are used.
+#: Log directories of a broker; one or all of them are used.
 _LOG_DIRS = ("/data", "/more")
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _CHECK_INTERVAL_MS = 500
-#: The clients of which one has such a number wait for each throttle time, others do not.
+#: Clients whose name ends in one of these digits wait for each throttle time.
 _PATIENT_DIGITS = "02468"
-#: The first collection runs the `finally` blocks of coroutines, and spares what these may have
-#: kept alive; those may let others go in turn.
+#: The first collection runs the `finally` blocks of coroutines, which may keep objects alive that
+#: later collections free.
 _COLLECTIONS = 3
 
 
 class RunResult(NamedTuple):
-    """The result of a run: `violation` is None if every rule held."""
+    """The result of a run; `violation` is None if no rule was broken."""
 
     plan: Plan
     violation: Violation | None
@@ -75,7 +75,8 @@ class RunResult(NamedTuple):
     callback_count: int
     acknowledged_count: int
     partition_count: int
-    #: Partitions that lost records where Kafka does, and how many that acks=all had accepted.
+    #: Number of partitions that lost records where Kafka loses them too, and of lost records that
+    #: were accepted with acks=all.
     excused_count: int
     excused_record_count: int
     election_count: int
@@ -83,18 +84,18 @@ class RunResult(NamedTuple):
 
 
 class Simulation:
-    """Runs one plan: machines, brokers, store, clients and faults on virtual time."""
+    """Runs one plan: machines, brokers, store, clients and faults in virtual time."""
 
     def __init__(self, plan: Plan, *, is_traced: bool = False) -> None:
-        """Create all parts of `plan`; nothing happens before `run`.
+        """Create all parts of `plan`; nothing runs before `run`.
 
-        With `is_traced` events are kept.
+        With `is_traced` the result has trace lines.
         """
         self.plan = plan
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
-        #: Brokers of each machine's process: they may call each other directly.
+        #: The brokers of the process of each machine, by machine name.
         self._nodes_by_machine: dict[str, list[SimulatedBroker]] = {}
         rules = Rules(
             plan.min_isr,
@@ -129,7 +130,7 @@ class Simulation:
         self.injector = Injector(
             self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
         )
-        #: Brokers that must stay down because nobody has seen their losses yet.
+        #: Brokers that must stay down because their losses are not recorded yet.
         self._returns = DelayedRestarts(self.invariants.losses)
         #: Producers to topics that are created and deleted during the run, by topic name and id.
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
@@ -138,16 +139,16 @@ class Simulation:
         self.invariants.topics.on_change = self._topic_changed_soon
 
     def random(self, purpose: str) -> Random:
-        """Return the random numbers of one purpose, the same in each run of the plan."""
+        """Return a random generator for one purpose, the same in each run of the plan."""
         return Random(f"{self.plan.seed}/{purpose}")
 
     def _machine(self, name: str) -> Machine:
-        """Add a machine to the network, where others reach it by its name."""
+        """Create a machine in the network, where it is reached by its name."""
         machine = self.network.machines[name] = Machine(name, self.loop, self)
         return machine
 
     def _add_node(self, broker_id: int, process: BrokerProcess) -> SimulatedBroker:
-        """Add a broker on a machine of its own, with the settings of the plan."""
+        """Create a broker on a separate machine, with the settings of the plan."""
         machine = self._machine(f"b{broker_id}")
         settings = {
             **dict(self.plan.settings),
@@ -168,7 +169,7 @@ class Simulation:
         return node
 
     def client(self, name: str) -> ClusterRequests:
-        """Return the connections of a client."""
+        """Create the connections of a client."""
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
         network = self.network.port_of(self._client_timers)
         return ClusterRequests(
@@ -193,7 +194,7 @@ class Simulation:
     # What happens on machines
 
     def ran(self, machine: Machine) -> None:
-        """Check the invariants of a machine's brokers after each callback on that machine."""
+        """Check the invariants of the process's brokers after each callback on their machine."""
         self.invariants.now_ms = self.invariants.rots.now_ms = self.loop.now_ms
         nodes = self._nodes_by_machine.get(machine.name, ())
         for node in nodes:
@@ -205,7 +206,7 @@ class Simulation:
                 self.invariants.check(node)
 
     def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
-        """Check all nodes at the moment a disk stopped, then end its process or machine."""
+        """Check all brokers of the process when a disk stopped, then end the process or machine."""
         for node in nodes:
             with node.disk.files.works_meanwhile():
                 node.disk.go_on()
@@ -213,31 +214,31 @@ class Simulation:
         self.injector.disk_stopped(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
-        """Note an exception that nobody caught."""
+        """Report an uncaught exception as a violation."""
         text = "".join(traceback.format_exception(error)[-3:])
         self.invariants.broke("BUG", f"{machine.name}: {error!r}\n{text}")
 
     def record(self, subject: str, text: str) -> None:
-        """Put a line into the trace."""
+        """Add a line to the trace."""
         self.trace.add(subject, text)
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Check the phases of a broker that may become the controller."""
+        """Watch the controller phases of a broker that has started."""
         if node.broker is not None:
             watch_phases(node.broker.controller.context, self.invariants.broke)
 
     def gave_up(self, node: SimulatedBroker, reason: str) -> None:
-        """Note a broker that cannot go on; it may if its disk has failed."""
+        """Report a broker that cannot continue as a violation, unless its disk has failed."""
         self.trace.add(node.name, f"gives up: {reason}")
         if "log directory is offline" not in reason or not node.disk.has_failed_once:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
     def ended(self, node: SimulatedBroker) -> None:
-        """Note an end after which a log may be truncated before a damaged batch."""
+        """Record the end of a process: a log may be truncated before a damaged batch."""
         self.invariants.losses.process_ended(node)
 
     def may_start(self, node: SimulatedBroker) -> bool:
-        """Return whether a broker may start now; one that lost writes waits until that is seen."""
+        """Return True if a broker may start now; one that lost writes may have to wait."""
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
     def lost_writes(self, node: SimulatedBroker) -> None:
@@ -255,12 +256,12 @@ class Simulation:
     # Topics that grow, come and go
 
     def _topic_changed_soon(self, name: str) -> None:
-        """Update the clients on a turn of their machine; nothing before there are producers."""
+        """Schedule `_topic_changed` on the clients' machine, once there are producers."""
         if self.producers:
             self._client_timers.call_soon(lambda: self._topic_changed(name))
 
     def _topic_changed(self, name: str) -> None:
-        """Start or stop clients for a topic that was created, grown, or is being deleted.
+        """Start or stop clients for a topic that was created, grown, or is to be deleted.
 
         All clients use partitions of topics `t…`; each other topic has one producer per topic id.
         """
@@ -288,14 +289,15 @@ class Simulation:
     def _produce_to(
         self, name: str, topic_id: str | None, partitions: list[TopicPartition]
     ) -> None:
-        """Produce to a topic that may be deleted, by the producer of its topic id."""
+        """Produce to a topic that may be deleted, by a producer for its topic id."""
         producer = self._passing.get((name, topic_id))
         if producer is not None:
             for partition in partitions:
                 producer.add(partition)
             return
         number = len(self._passing)
-        # A new one for each topic: what an old one has on its way may arrive at a new topic.
+        # A new producer for each topic id: requests of an old one may arrive at a new topic of the
+        # name.
         kind = passing_kind(number)
         producer = self._passing[name, topic_id] = self._producer(f"x{number}", kind, partitions)
         producer.start()
@@ -305,7 +307,7 @@ class Simulation:
     def _producer(
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
-        """Return a new producer of a kind, with its own random numbers."""
+        """Create a producer of a kind, with separate random numbers."""
         random = self.random(f"producer {name}")
         kind = kind._replace(is_keyed=self.plan.is_compacted, is_compressed=self.plan.is_compressed)
         return SimulatedProducer(self.client(name), kind, partitions, random, self.ledger)
@@ -313,7 +315,7 @@ class Simulation:
     # The run
 
     def run(self) -> RunResult:
-        """Run to the end, or to the first violation."""
+        """Run the plan to its end, or to the first violation."""
         with logging_into(self.trace):
             if self._boot() and self._load() and self._heal():
                 self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
@@ -339,7 +341,7 @@ class Simulation:
         return self.invariants.violation is not None
 
     def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
-        """Run until `is_done` holds, checked every half second; False if it does not at the end."""
+        """Run until `is_done` returns True, checked every half second; False if it does not."""
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _CHECK_INTERVAL_MS, end_ms))
             self.invariants.check_all()
@@ -365,14 +367,14 @@ class Simulation:
         return True
 
     def _reasons_not_quiescent(self, *, is_last_check: bool = False) -> list[str]:
-        """Return why the cluster is not at rest yet; empty if it is."""
+        """Return the reasons why the cluster is not quiescent; empty if it is."""
         wanted = self.partitions
         return reasons_not_quiescent(
             self.nodes, self.invariants, wanted, is_last_check=is_last_check
         )
 
     def _load(self) -> bool:
-        """Run clients and faults for the plan's duration; False after a violation."""
+        """Run clients and faults for the plan's duration; return False after a violation."""
         start_ms = self.loop.now_ms
         for number, kind in enumerate(self.plan.producers):
             name = f"p{number}"
@@ -400,9 +402,9 @@ class Simulation:
         return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()
 
     def _heal(self) -> bool:
-        """Take back all faults, and run until the cluster is quiescent.
+        """End all faults, and run until the cluster is quiescent and clients have finished.
 
-        Violates LIVE if that takes longer than the bound. Returns False after a violation.
+        Violates LIVE if that takes too long. Returns False after a violation.
         """
         self.trace.add("", "every fault is taken back")
         self.injector.heal_all()
@@ -421,7 +423,7 @@ class Simulation:
         return True
 
     def _unanswered(self) -> list[str]:
-        """Return what clients still wait for, as text: responses, transaction ends, records."""
+        """Return what clients still wait for, as text: responses, ends of transactions, records."""
         producers = (*self.producers, *self._passing.values())
         waiting = [
             f"{producer.name} has records of {partition} unanswered"
@@ -454,7 +456,7 @@ class Simulation:
         return unread
 
     def _is_owed(self, partition: TopicPartition, position: int) -> bool:
-        """Return whether a consumer has to get something from a position on."""
+        """Return True if a consumer at `position` must still get a record of a partition."""
         history = self.invariants.history(partition)
         readable = readable_end(partition, self.nodes, self.invariants)
         end = history.committed_end if readable is None else min(readable, history.committed_end)
@@ -467,12 +469,12 @@ class Simulation:
 
 
 def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
-    """Return the call that begins a fault; a lambda in the loop would have the last fault."""
+    """Return the call that starts a fault; a lambda in the loop would use the last fault."""
     return lambda: injector.perform(fault)
 
 
 def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
-    """Run a plan in a new world."""
+    """Run a plan in a new simulation."""
     with buried_quietly():
         return Simulation(plan, is_traced=is_traced).run()
 

@@ -1,11 +1,11 @@
 """The metadata store on its own machine.
 
 ```
-client ── request over the link ──> StoreServer ── ZnodeStore ──> journal, which is looked at
-       <── response, watch events in one order ──┘
+client ── request over the link ──> StoreServer ── ZnodeStore ──> journal, observed by the rules
+       <── responses and watch events, in order ─┘
 ```
 
-Sessions end when they are silent; watches are of a connection. `store_client.py` has the clients.
+Sessions expire without heartbeats; watches belong to a connection. Clients: `store_client.py`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from engine.znode.paths import CONTROLLER
 from engine.znode.store import ZnodeStore
 from engine.znode.tree import Node
 
-#: How often the store looks for silent sessions.
+#: Interval of the checks for expired sessions.
 _EXPIRY_TICK_MS = 500
-#: The session of an operator who deletes a node by hand lasts as long as any simulation.
+#: Time-out of the operator's session: longer than any simulation.
 _OPERATOR_MS = 1 << 30
 
 
@@ -44,7 +44,7 @@ class StoreObserver(Protocol):
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Note the nodes and sessions that a transaction changed, and the client that wrote."""
+        """Called with the nodes and sessions that a transaction changed, and the writer."""
         ...
 
 
@@ -52,16 +52,16 @@ class WatchedJournal:
     """A journal that reports each commit; see `engine.znode.journal.Journal`."""
 
     def __init__(self, observer: StoreObserver) -> None:
-        """`observer` is shown each transaction."""
-        #: Name of the machine whose request is being committed.
+        """Create an empty journal; `observer` receives each transaction."""
+        #: Name of the machine whose request is executed.
         self.writer = ""
-        #: Called with the whole content after each transaction. None: nobody keeps it.
+        #: Called with the whole content after each transaction, if not None.
         self.on_commit: Callable[[Stored], None] | None = None
         self._journal = MemoryJournal()
         self._observer = observer
 
     def load(self) -> Stored:
-        """Return what the transactions left."""
+        """Return the content after all transactions."""
         return self._journal.load()
 
     def commit(
@@ -74,19 +74,19 @@ class WatchedJournal:
         self._observer.committed(zxid, nodes, sessions, self.writer)
 
     def keep_secret(self, secret: bytes) -> None:
-        """Keep the secret of session passwords, which nobody is shown."""
+        """Store the secret of session passwords; it is not reported."""
         self._journal.keep_secret(secret)
 
     def put_back(self, stored: Stored) -> None:
-        """Hold this in place of everything, for the next store on it."""
+        """Replace the content, for the next store that is opened on it."""
         self._journal = MemoryJournal(stored)
 
     def close(self) -> None:
-        """Keep everything."""
+        """Do nothing: the content is kept."""
 
 
 class StoreConnection:
-    """One connection of one client: a channel each way."""
+    """One connection of one client: a channel in each direction."""
 
     def __init__(self, links: MachineLinks, client: str, server: str) -> None:
         self.to_server: Channel = links.channel(client, server)
@@ -94,18 +94,18 @@ class StoreConnection:
 
 
 class StoreServer:
-    """The metadata store and its sessions."""
+    """The server of the metadata store, with its sessions."""
 
     def __init__(self, machine: Machine, links: MachineLinks, journal: WatchedJournal) -> None:
-        """Open the store on `journal`, and serve it."""
+        """Create the server and start it on `journal`."""
         self.machine = machine
         self.links = links
         self._journal = journal
-        #: The connection that each session uses now.
+        #: The present connection of each session.
         self._attached: dict[int, StoreConnection] = {}
-        #: Notifies the client of each connection that the server has closed it.
+        #: Callbacks that notify the client of a connection that the server has closed it.
         self._closers: dict[StoreConnection, Callable[[], None]] = {}
-        #: Session of the operator's changes, opened again when it has expired.
+        #: The session of the operator's changes, renewed when it has expired.
         self._operator_session = 0
         self._snapshots = Snapshots()
         #: Sessions whose next watch of `/controller` is preceded by a deletion of that znode.
@@ -113,13 +113,13 @@ class StoreServer:
         self.start()
 
     def start(self) -> None:
-        """Start with the journal's content; sessions have their full timeout from now on."""
+        """Start with the journal's content; each session gets its full time-out from now on."""
         self._timers = self.machine.start()
         self.store = ZnodeStore(self._journal, self.machine.clock)
         self._tick()
 
     def stop(self) -> None:
-        """End the store's process at once: its connections break, and committed writes are kept."""
+        """Kill the store's process: its connections end, committed writes are kept."""
         self.machine.kill()
         for connection in list(self._closers):
             self._close(connection)
@@ -141,7 +141,7 @@ class StoreServer:
         return None if snapshot is None else (put_back(snapshot, now), now)
 
     def roll_back(self, stored: Stored) -> None:
-        """End at once, and hold this from the next start on; every connection breaks."""
+        """Kill the store's process and replace its content; the next start serves `stored`."""
         self.stop()
         self._attached.clear()
         self._closers.clear()
@@ -151,25 +151,25 @@ class StoreServer:
 
     @property
     def life(self) -> int:
-        """Return the number of the server's life."""
+        """Return the life number of the store's process."""
         return self._timers.life
 
     def _tick(self) -> None:
-        """Expire the sessions that are due, and come again after the tick."""
+        """Expire the sessions that are due, and schedule the next check."""
         self._journal.writer = "store"
         for session_id in self.store.expire_sessions():
             self._forget(session_id)
         self._timers.call_at(self.machine.clock.monotonic_ms() + _EXPIRY_TICK_MS, self._tick)
 
     def expire(self, session_id: int) -> None:
-        """End a session as if it had been silent for its timeout."""
+        """End a session as if its time-out had elapsed."""
         self._journal.writer = "store"
         if session_id in self.store.session_ids():
             self.store.close_session(session_id)
             self._forget(session_id)
 
     def delete_controller(self) -> None:
-        """Delete `/controller`, if it is there, as an operator does."""
+        """Delete `/controller`, if it exists, as an operator would."""
         self._journal.writer = "operator"
         if self._operator_session not in self.store.session_ids():
             self._operator_session = self.store.open_session(_OPERATOR_MS)
@@ -209,24 +209,24 @@ class StoreServer:
         return session_id
 
     def delete_before_watch_of(self, session_id: int) -> None:
-        """Delete `/controller` as soon as a session sets its next watch of it."""
+        """Delete `/controller` directly before a session's next watch of it is set."""
         self._deleted_before_watch_of.add(session_id)
 
     def connection_of(self, session_id: int) -> StoreConnection | None:
-        """Return the connection that a session is on."""
+        """Return the present connection of a session; None if it has none."""
         return self._attached.get(session_id)
 
     def is_current(self, session_id: int, connection: StoreConnection) -> bool:
-        """Return whether a session is connected by this connection."""
+        """Return True if a session uses this connection."""
         return self.connection_of(session_id) is connection
 
     def run(self, writer: str, work: Callable[[ZnodeStore], Any]) -> Any:
-        """Carry out a client's request; the errors are those of the store."""
+        """Execute a client's request on the store; raises the store's errors."""
         self._journal.writer = writer
         return work(self.store)
 
     def close_session(self, session_id: int) -> None:
-        """End a session at its own wish."""
+        """End a session at its client's request."""
         self.store.close_session(session_id)
         self._attached.pop(session_id, None)
 
@@ -238,9 +238,9 @@ class StoreServer:
         on_event: Callable[[EventType], None],
         to_client: Callable[[Callable[[], None]], None],
     ) -> int | None:
-        """Set a watch whose event is sent by `to_client`; returns the zxid of the last change.
+        """Set a watch whose event is sent by `to_client`; return the zxid of the last change.
 
-        None where there is no node; raises NoNode for children of no node.
+        None if the node does not exist; raises NoNode for a children watch of a missing node.
         """
         if path == CONTROLLER and session_id in self._deleted_before_watch_of:
             self._deleted_before_watch_of.remove(session_id)

@@ -1,15 +1,15 @@
 """Sessions with the metadata store over links.
 
 ```
-CONNECTED ── silent for 2/3 of the timeout, or reset ──> SUSPENDED: what was asked fails,
-    ^                                                    what is asked waits
+CONNECTED ── no response for 2/3 of the time-out, or reset ──> SUSPENDED: requests in flight fail,
+    ^                                                          new requests wait
     └── attached again: watches are set, RECONNECTED ──────────┤
-                                        the session is gone ───┴──> EXPIRED
+                                     the session has expired ──┴──> EXPIRED
 ```
 
-Watches are of a connection, and set again by the same rules as for a real ZooKeeper.
+Watches belong to a connection, and are set again by the same rules as with a real ZooKeeper.
 
-Source: the client that a broker has for that (`znode/kazoo_client.py`).
+Source: the client of a real ZooKeeper (`znode/kazoo_client.py`).
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from engine.znode.model import (
 )
 from engine.znode.store import ZnodeStore
 
-#: How long a client waits before it tries to connect once more.
+#: Back-off before the next connection attempt.
 _RECONNECT_MS = 300
-#: How long it waits for the server's response to that.
+#: Time-out of a connection attempt.
 _ATTACH_MS = 2_000
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener where nobody listens."""
+    """Do nothing: the default session listener."""
 
 
 class SimulatedZnodeClient:
     """A session of one life of a process; see `engine.znode.client` for the rules."""
 
     def __init__(self, timers: MachineTimers, server: StoreServer, timeout_ms: int) -> None:
-        """Connect to nothing yet; `timers` are those of one life of the process."""
+        """Create a client that is not connected; `timers` are those of one life of the process."""
         self._timers = timers
         self._machine = timers.machine
         self._server = server
         self._timeout_ms = timeout_ms
         self._session_id = 0
-        #: Whether the session has begun and has not expired.
+        #: Whether the session exists and has not expired.
         self._has_session = False
-        #: The connection that the session uses. None: it is lost, or not made yet.
+        #: The present connection of the session; None while there is none.
         self._connection: StoreConnection | None = None
-        #: Requests without a response, by number; below, requests that wait for a connection.
+        #: Requests in flight, by number; and requests that wait for a connection.
         self._pending: dict[int, Promise[Any]] = {}
         self._unsent: list[Callable[[], None]] = []
         self._number = 0
-        #: When the server last responded.
+        #: Time of the server's last response.
         self._heard_ms = 0
-        #: Cancels the timer of the next attempt or heartbeat.
+        #: Cancels the timer of the next connection attempt or heartbeat.
         self._cancel: Callable[[], None] = lambda: None
-        #: Promise of a `connect` under way; None otherwise.
+        #: Promise of a running `connect`; None otherwise.
         self._connecting: Promise[None] | None = None
         #: The connection that is being made; a later one replaces it.
         self._attaching: StoreConnection | None = None
@@ -85,18 +85,18 @@ class SimulatedZnodeClient:
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the session id; 0 before the first session."""
         return self._session_id
 
     @property
     def is_connected(self) -> bool:
-        """Return whether requests are sent at once."""
+        """Return True if requests are sent at once."""
         return self._connection is not None
 
     # -- the session ---------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Begin a session; raises ConnectionLost if the store does not answer in time."""
+        """Open a session, unless there is one; raises ConnectionLost after the session time-out."""
         if self._has_session:
             return
         self._session_id = 0
@@ -111,7 +111,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.CONNECTED)
 
     def _give_up(self) -> None:
-        """Fail `connect`, as no server responded within the session timeout."""
+        """Fail `connect`, because no server responded within the session time-out."""
         connecting, self._connecting = self._connecting, None
         if connecting is not None:
             self._drop_connection()
@@ -123,7 +123,7 @@ class SimulatedZnodeClient:
         return self._timers.clock.monotonic_ms()
 
     def _attach(self) -> None:
-        """Request a session over a new connection, again if there is no response in time."""
+        """Request the session over a new connection; retry if there is no response in time."""
         server, machine = self._server, self._machine
         connection = StoreConnection(server.links, machine.name, server.machine.name)
         session_id, timeout_ms, life = self._session_id, self._timeout_ms, self._timers.life
@@ -157,9 +157,9 @@ class SimulatedZnodeClient:
         connection.to_server.send(at_server)
 
     def _attached(self, connection: StoreConnection, session_id: int | None) -> None:
-        """Use the new connection: start pings, and restore watches if the session existed.
+        """Use the new connection: start heartbeats, and restore watches if the session existed.
 
-        None as id means that the session has expired.
+        A `session_id` of None means that the session has expired.
         """
         if connection is not self._attaching or self._connection is not None:
             return
@@ -191,12 +191,12 @@ class SimulatedZnodeClient:
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _ping_later(self) -> None:
-        """Schedule the next heartbeat, at a third of the session timeout."""
+        """Schedule the next heartbeat after a third of the session time-out."""
         self._cancel()
         self._cancel = self._timers.call_at(self._now_ms + self._timeout_ms // 3, self._ping)
 
     def _ping(self) -> None:
-        """Send a heartbeat; disconnect after 2/3 of the timeout without a response."""
+        """Send a heartbeat; disconnect after 2/3 of the time-out without a response."""
         if self._now_ms - self._heard_ms >= self._timeout_ms * 2 // 3:
             self._disconnected()
             return
@@ -205,17 +205,17 @@ class SimulatedZnodeClient:
         self._ping_later()
 
     def _closed(self, connection: StoreConnection) -> None:
-        """React to the server's close, unless the session is on a later connection by now."""
+        """Disconnect if the server closed the session's present connection."""
         if connection is self._connection:
             self._disconnected()
 
     def die(self) -> None:
-        """End with the process: nothing is sent or reported any more."""
+        """End with the process: nothing more is sent or reported."""
         self._has_session = False
         self._connection = None
 
     def reset(self) -> None:
-        """Lose the connection, as when the network breaks it."""
+        """Lose the present connection, as after a network reset."""
         if self._connection is not None:
             self._disconnected()
 
@@ -223,7 +223,7 @@ class SimulatedZnodeClient:
         self._connection = None
 
     def _disconnected(self) -> None:
-        """Fail the requests in flight, report SUSPENDED, and attach again later."""
+        """Fail the requests in flight, report SUSPENDED, and schedule a new connection."""
         self._drop_connection()
         pending, self._pending = self._pending, {}
         self._cancel()
@@ -234,7 +234,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:
-        """End the session: fail pending and unsent requests, drop watches, notify the listener."""
+        """End the session: fail all requests, drop watches, report EXPIRED."""
         self._has_session = False
         self._drop_connection()
         self._cancel()
@@ -249,7 +249,7 @@ class SimulatedZnodeClient:
         self.on_session(SessionEvent.EXPIRED)
 
     async def close(self) -> None:
-        """End the session, and with it its ephemeral nodes; a second call does nothing."""
+        """End the session, which deletes its ephemeral nodes; a second call does nothing."""
         if not self._has_session:
             self._cancel()
             return
@@ -278,7 +278,7 @@ class SimulatedZnodeClient:
     # -- requests ------------------------------------------------------------------------------
 
     def _request(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
-        """Run `work` at the store in this session; unsent until a connection is attached."""
+        """Run `work` at the store in this session; it waits until there is a connection."""
         promise: Promise[Any] = Promise()
         if not self._has_session:
             return Promise.failed(SessionExpired(self._session_id))
@@ -296,9 +296,9 @@ class SimulatedZnodeClient:
         return promise
 
     def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
-        """Send a request over the current connection; its response completes the promise.
+        """Send a request over the present connection; its response completes the promise.
 
-        The server ignores it if the session has moved to another connection by then.
+        The server ignores the request if the session has moved to another connection.
         """
         connection = self._connection
         assert connection is not None
@@ -315,7 +315,7 @@ class SimulatedZnodeClient:
 
         def run() -> None:
             """Run the request at the server and respond, unless the session has moved."""
-            # A request over a connection that its session has left is not done.
+            # A request over a former connection of the session is ignored.
             if session_id in server.store.session_ids() and not server.is_current(
                 session_id, connection
             ):
@@ -350,7 +350,7 @@ class SimulatedZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path; a sequential node's path has ten digits at its end."""
+        """Create a node and return its path; a sequential node's path ends in ten digits."""
         operation = Create(path, data, ephemeral, sequential)
         session_id = self._session_id
         return str(await self._request(lambda store: store.apply(session_id, operation)))
@@ -362,19 +362,19 @@ class SimulatedZnodeClient:
         return data, stat
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
-        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        """Replace a node's data if its version matches; raises NoNode, BadVersion."""
         session_id, operation = self._session_id, SetData(path, data, version)
         stat = await self._request(lambda store: store.apply(session_id, operation))
         assert isinstance(stat, Stat)
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Delete a node without children if its version matches."""
         session_id, operation = self._session_id, Delete(path, version)
         await self._request(lambda store: store.apply(session_id, operation))
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat; None if it does not exist."""
         session_id = self._session_id
         stat: Stat | None = await self._read(lambda store: store.exists(session_id, path))
         return stat
@@ -386,7 +386,7 @@ class SimulatedZnodeClient:
         return list(names)
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Apply all operations or none; the error has the `operation_index` of the failed one."""
         session_id, wanted = self._session_id, tuple(operations)
         results = await self._request(lambda store: store.multi(session_id, wanted))
         return list(results)
@@ -396,22 +396,22 @@ class SimulatedZnodeClient:
         return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        """Set a one-shot watch; raises NoNode for a children watch of a missing node."""
         await self._watches.watch(path, kind, watcher)
 
     async def _arm(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> int | None:
-        """Register a watch at the server; return the zxid of the state that it watches from.
+        """Set a watch at the server; return the zxid of the node's state when it was set.
 
-        Events over a connection that the session has left are lost, as the injected fault
-        `loses_watch_of` provokes.
+        Events over a former connection of the session are lost; the injected fault `loses_watch_of`
+        causes that.
         """
         session_id, server, machine = self._session_id, self._server, self._machine
         life = self._timers.life
 
         def to_client(work: Callable[[], None]) -> None:
-            """Send an event to the client, if the session has kept its connection."""
+            """Send an event to the client, if the session has a connection."""
             connection = server.connection_of(session_id)
 
             def arrive() -> None:

@@ -1,18 +1,18 @@
-"""Roll the metadata store back to an earlier state, except for producer ids and leader epochs.
+"""Rollback of the metadata store to an earlier state, except for producer ids and leader epochs.
 
 ```
-commits ── each is kept as a snapshot ──> one of some seconds before is put back
-                                            ├─ ids of producers: those of now, none is given twice
-                                            ├─ a leader epoch that was lower: above that of now
-                                            └─ all else: as it was, with the sessions of that time
+commits ── each is kept as a snapshot ──> one from some seconds ago is restored
+                                            ├─ producer id block: the present one, no id is reused
+                                            ├─ a lower leader epoch: raised above the present one
+                                            └─ everything else: as it was, with its sessions
 ```
 
-An operator does that by restoring an ensemble from an older snapshot while all brokers are down.
-Logs have epochs that the older data do not know. A leader of a lower epoch would write records of
-epochs that were there before, and no follower accepts its leader's records of later epochs: so the
-operator raises those epochs, as `kctl cluster repair` takes them from the logs.
+An operator would restore an ensemble from an older snapshot while all brokers are down. Logs have
+epochs that the older data lack. A leader of a lower epoch would append records of epochs that were
+used before, and followers would reject them: so the operator raises those epochs, as
+`kctl cluster repair` does with the epochs in the logs.
 
-Transaction ids go on: a restored ZooKeeper begins a new epoch of its own.
+Transaction ids increase further: a restored ZooKeeper starts a new epoch.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from engine.znode.values import (
     encode_partition_state,
 )
 
-#: By how much the data are set back at most.
+#: Largest age of a restored state.
 AGE_MS_MAX = 10_000
 
 
 class Snapshots:
-    """The contents of the store after each of its last transactions."""
+    """The recent contents of the store, one after each transaction."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, Stored]] = []
@@ -59,7 +59,7 @@ class Snapshots:
             del self._kept[0]
 
     def as_of(self, at_ms: int) -> Stored | None:
-        """Return the state at a time, at earliest the first snapshot; None if there is none."""
+        """Return the state at a time, or the first one if that is later; None if there is none."""
         if not self._kept:
             return None
         early = [stored for kept_ms, stored in self._kept if kept_ms <= at_ms]
@@ -67,7 +67,7 @@ class Snapshots:
 
 
 class StoredTopics(NamedTuple):
-    """The brokers, topics and partitions in the nodes of the store."""
+    """The brokers, topics and partitions in the nodes of a store."""
 
     controller_epoch: int
     broker_ids: frozenset[int]
@@ -78,20 +78,20 @@ class StoredTopics(NamedTuple):
     states: dict[TopicPartition, PartitionStateNode]
 
     def topic_id(self, name: str) -> str | None:
-        """Return the id of a topic, None if it is not there."""
+        """Return the id of a topic; None if it does not exist."""
         topic = self.topics.get(name)
         return None if topic is None else topic.topic_id
 
     def row(self, key: TopicPartition) -> PartitionAssignment | None:
-        """Return the assignment of a partition, None if it is not there."""
+        """Return the assignment of a partition; None if it does not exist."""
         topic = self.topics.get(key.topic)
         return None if topic is None else topic.partitions.get(key.partition)
 
     def is_same(self, key: TopicPartition, other: StoredTopics) -> bool:
         """Return True if a partition is the same in both states: same topic id, same deletion.
 
-        Leader and ISR may differ. A partition without a state node in only one of them starts
-        again, and is not the same.
+        Leader and ISR may differ. A partition that has a stored state in only one of them was
+        created again, and is not the same.
         """
         topic = key.topic
         return (
@@ -110,7 +110,7 @@ class StoredTopics(NamedTuple):
         return self.is_same(key, other) and self.row(key) == other.row(key) and state == others
 
     def partitions(self) -> list[TopicPartition]:
-        """Return all partitions that are assigned."""
+        """Return all partitions with an assignment."""
         return [
             TopicPartition(name, index)
             for name, topic in self.topics.items()
@@ -119,7 +119,7 @@ class StoredTopics(NamedTuple):
 
 
 def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
-    """Return the topics, states and settings that a store's nodes contain."""
+    """Decode the topics, states and settings in a store's nodes."""
     controller = nodes.get(CONTROLLER_EPOCH)
     found = StoredTopics(
         0 if controller is None else decode_controller_epoch(controller.data, CONTROLLER_EPOCH),
@@ -144,8 +144,7 @@ def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[Topi
     """Return the partitions of existing topics that the restored store does not have.
 
     Before brokers start on the restored store, the operator removes the logs of these partitions:
-
-    brokers would keep them, as the topic id is right. Logs of other topics brokers find to be
+    brokers would keep them, because the topic id matches. Brokers detect logs of other topics as
     strays.
     """
     return sorted(
@@ -156,14 +155,14 @@ def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[Topi
 
 
 def is_log_of(folder: str, partition: TopicPartition) -> bool:
-    """Return whether a folder has a log of a partition, also one that moves or is to be deleted."""
+    """Return True if a folder has a log of a partition, including a future or deleted log."""
     return folder == str(partition) or folder.startswith(f"{partition}.")
 
 
 def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
-    """Return the topics that a rollback shrinks, with their present partition counts.
+    """Return the topics that have fewer partitions after a rollback, with their present counts.
 
-    Clients continue with the removed partitions: the operator creates them again.
+    Clients keep using the missing partitions: the operator creates them again.
     """
     counts = {name: len(topic.partitions) for name, topic in topics_now.topics.items()}
     return {
@@ -175,9 +174,10 @@ def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, in
 
 
 def put_back(snapshot: Stored, now: Stored) -> Stored:
-    """Return a snapshot adjusted for a restore: ids and epochs must not be used twice.
+    """Return a snapshot adjusted for a restore, so that no id or epoch is used twice.
 
-    Producer id blocks and leader epochs stay above those that brokers have seen since.
+    The producer id block is the present one, and lower leader epochs are raised above the present
+    ones.
     """
     nodes, nodes_now = dict(snapshot.nodes), dict(now.nodes)
     if PRODUCER_ID_BLOCK in nodes_now:

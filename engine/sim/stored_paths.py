@@ -1,4 +1,4 @@
-"""Paths of the nodes that the simulation reads, with topic and partition or broker as groups."""
+"""Patterns of the node paths that the simulation reads; groups are topic, partition or broker."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Topics as the store has them, and rules C6 and C8 about their ids, moves and deletion.
+"""The topics in the store, and rules C6 and C8 about their ids, reassignments and deletion.
 
 | rule | checked when | claim |
 |---|---|---|
-| C6 | a topic or a state is written | ISR ⊆ replicas; replicas change by a move alone |
-| C6 | a move ends | in its target, whose replicas have all been in sync, or where it began |
-| C6 | a replica is gone from its disk | it left or came, and is not in sync |
-| C8 | a topic is created | its id is new, and stays |
-| C8 | a topic is gone | it was to be, nothing of it moves, no replica of it is left |
+| C6 | a topic or a state is written | ISR ⊆ replicas; only a reassignment changes replicas |
+| C6 | a reassignment ends | in its target, after all of it was in sync, or in its origin |
+| C6 | a replica is removed from a disk | it was added or removed, and is not in the ISR |
+| C8 | a topic is created | its id is new, and does not change |
+| C8 | a topic is removed | its deletion was requested; no reassignment, no replica left |
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Broke = Callable[[str, str], None]
 
 
 class _Move:
-    """One partition on its way from some replicas to others."""
+    """A reassignment of one partition."""
 
     def __init__(self, row: PartitionAssignment) -> None:
         self.original, self.target = _original(row), _target(row)
@@ -30,12 +30,12 @@ class _Move:
         self.has_caught_up = False
 
     def is_like(self, row: PartitionAssignment) -> bool:
-        """Return whether a row moves between the same replicas, which have caught up."""
+        """Return True if a row has the same reassignment, whose target has been in sync."""
         is_same = self.original == _original(row) and self.target == _target(row)
         return is_same and self.has_caught_up
 
     def check(self, isr: Iterable[int]) -> None:
-        """Take note of an in-sync set."""
+        """Record whether an ISR has all target replicas."""
         self.has_caught_up = self.has_caught_up or self.target <= set(isr)
 
 
@@ -49,20 +49,20 @@ class Topics:
         *,
         has_files: Callable[[int, TopicPartition], bool],
     ) -> None:
-        """`has_files` returns whether a broker's disk has a replica.
+        """Create it without topics; `has_files` returns True if a broker's disk has a replica.
 
-        `broke` reports a violation with its rule and text.
+        `broke` reports a violation by its rule and text.
         """
         self.by_name: dict[str, TopicAssignment] = {}
         self.rows: dict[TopicPartition, PartitionAssignment] = {}
-        #: Called with a topic when its partitions have changed.
+        #: Called with the name of a topic after it or its partitions changed.
         self.on_change: Callable[[str], None] = lambda _name: None
         self._broke = broke
         self._histories = histories
         self._has_files = has_files
         #: Topics whose deletion was requested, with their ids at that time.
         self._doomed: dict[str, str | None] = {}
-        #: All topic ids so far: none may come twice.
+        #: All topic ids ever used; none may be used twice.
         self._ids: set[str] = set()
         #: Reassignments in progress.
         self._moves: dict[TopicPartition, _Move] = {}
@@ -70,12 +70,12 @@ class Topics:
         self._leaving: dict[TopicPartition, set[int]] = {}
 
     def is_doomed(self, name: str) -> bool:
-        """Return whether a topic is to be deleted."""
+        """Return True if the deletion of a topic was requested."""
         topic = self.by_name.get(name)
         return topic is not None and name in self._doomed and topic.topic_id == self._doomed[name]
 
     def doomed(self) -> list[str]:
-        """Return the topics of which a wish to delete them is stored."""
+        """Return the topics with a stored deletion request."""
         return sorted(self._doomed)
 
     def moving(self) -> list[TopicPartition]:
@@ -83,19 +83,19 @@ class Topics:
         return sorted(key for key, row in self.rows.items() if _is_moving(row))
 
     def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
-        """Return the assigned replicas of a partition, none if it is not there."""
+        """Return the assigned replicas of a partition; empty if it does not exist."""
         row = self.rows.get(partition)
         return () if row is None else row.replicas
 
     def is_of(self, partition: TopicPartition, topic_id: str | None) -> bool:
-        """Return whether a log belongs to the topic that has its name now."""
+        """Return True if a log with this topic id belongs to the present topic of its name."""
         topic = self.by_name.get(partition.topic)
         return topic is not None and topic_id == topic.topic_id
 
     # What is written
 
     def doom(self, name: str) -> None:
-        """Record that a topic is to be deleted: its records need not be kept from now on."""
+        """Record a stored deletion request; from now on the topic's records need not be kept."""
         topic = self.by_name.get(name)
         self._doomed[name] = None if topic is None else topic.topic_id
         for key in self._keys(name):
@@ -104,13 +104,13 @@ class Topics:
         self.on_change(name)
 
     def pardon(self, name: str) -> None:
-        """Record that a request to delete a topic is over; the topic must be gone by now (C8)."""
+        """Record that a deletion request was removed; the topic must be deleted by then (C8)."""
         if self.is_doomed(name):
             self._broke("C8", f"{name} is not to be deleted any more, and still there")
         self._doomed.pop(name, None)
 
     def write(self, name: str, topic: TopicAssignment) -> None:
-        """Take the assignment of a topic."""
+        """Check and keep a stored assignment of a topic (C6, C8)."""
         before = self.by_name.get(name)
         if before is None:
             if topic.topic_id is None or topic.topic_id in self._ids:
@@ -120,7 +120,7 @@ class Topics:
             self._broke("C8", f"the id of {name} was {before.topic_id}, is {topic.topic_id}")
         for key in self._keys(name):
             if key.partition not in topic.partitions:
-                # Only what was added as the topic was to go already is taken back.
+                # Only partitions that were added after the deletion request may be removed.
                 if name not in self._doomed or self._has_state(key):
                     self._broke("C8", f"{key} is gone, and its topic is not")
                 del self.rows[key]
@@ -131,12 +131,12 @@ class Topics:
             self.on_change(name)
 
     def _has_state(self, key: TopicPartition) -> bool:
-        """Return whether a partition has a leader; that of a topic set back may be remembered."""
+        """Return True if a partition has a known state, or had one before a rollback."""
         history = self._histories.get(key)
         return history is not None and history.state is not None
 
     def remove(self, name: str) -> None:
-        """Take note that a topic is gone."""
+        """Check C8 for a removed topic, and forget it."""
         if name not in self._doomed:
             self._broke("C8", f"{name} is gone, and nobody asked for that")
         for key in self._keys(name):
@@ -181,19 +181,22 @@ class Topics:
         return is_same and set(topic.partitions) == set(other.partitions)
 
     def _keys(self, name: str) -> list[TopicPartition]:
-        """Return the partitions of a topic, none if the store has no such topic."""
+        """Return the partitions of a topic; empty if it does not exist."""
         topic = self.by_name.get(name)
         return [] if topic is None else [TopicPartition(name, index) for index in topic.partitions]
 
     def _isr(self, key: TopicPartition) -> tuple[int, ...]:
-        """Return a partition's ISR, empty before its first state."""
+        """Return a partition's ISR; empty before its first state."""
         history = self._histories.get(key)
         return () if history is None or history.state is None else history.state.isr
 
     # Moves
 
     def _write_row(self, key: TopicPartition, row: PartitionAssignment) -> None:
-        """Keep a partition's new assignment, and check C6: ISR within replicas, move legal."""
+        """Keep a partition's new assignment, and check C6.
+
+        ISR within replicas, reassignment valid.
+        """
         before = self.rows.get(key)
         if before == row:
             return
@@ -226,7 +229,7 @@ class Topics:
             self._broke("C6", f"{key}: {before} ends as {row}, caught up: {move.has_caught_up}")
 
     def check(self, key: TopicPartition, isr: Iterable[int]) -> None:
-        """Take note of an in-sync set that is stored."""
+        """Record a stored ISR, which may complete the target of a reassignment."""
         move = self._moves.get(key)
         if move is not None:
             move.check(isr)
@@ -234,11 +237,11 @@ class Topics:
                 self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
 
     def is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
-        """Return whether a replica is on its way out, and all that stay have been in sync."""
+        """Return True if a replica is being removed, and all target replicas have been in sync."""
         return broker_id in self._leaving.get(key, ())
 
     def check_removal(self, key: TopicPartition, broker_id: int) -> None:
-        """Check that a replica may be gone from its broker and its disk."""
+        """Check C6: a replica may be removed from its broker and disk."""
         row = self.rows.get(key)
         if row is None or key.topic in self._doomed or broker_id not in row.replicas:
             return
@@ -249,15 +252,15 @@ class Topics:
 
 
 def _is_moving(row: PartitionAssignment) -> bool:
-    """Return whether a partition is being reassigned."""
+    """Return True if a partition is being reassigned."""
     return bool(row.adding_replicas or row.removing_replicas)
 
 
 def _original(row: PartitionAssignment) -> frozenset[int]:
-    """Return the replicas from before a reassignment, to which a cancellation returns."""
+    """Return the replicas from before a reassignment, which a cancellation restores."""
     return frozenset(row.replicas) - frozenset(row.adding_replicas)
 
 
 def _target(row: PartitionAssignment) -> frozenset[int]:
-    """Return the replicas that are left once a reassignment is complete."""
+    """Return the replicas after a reassignment is complete."""
     return frozenset(row.replicas) - frozenset(row.removing_replicas)

@@ -1,4 +1,4 @@
-"""Trace of a run for people: lines with the virtual time, the broker or client, and the event."""
+"""The trace of a run: lines with the virtual time, the broker or client, and the event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENGINE_LOGGERS = "kafka"
 
 
 class Trace:
-    """Lines of one run; without `is_kept` none is made."""
+    """The lines of one run; without `is_kept` there are none."""
 
     def __init__(self, loop: VirtualLoop, *, is_kept: bool) -> None:
         self.lines: list[str] = []
@@ -20,7 +20,7 @@ class Trace:
         self._loop = loop
 
     def add(self, subject: str, text: str) -> None:
-        """Note what a machine, a client or a fault did."""
+        """Add a line about an event of a machine, a client or a fault."""
         if self.is_kept:
             self.lines.append(f"{self._loop.now_ms / 1000:9.3f}  {subject:<10} {text}")
 
@@ -33,14 +33,14 @@ class _Lines(logging.Handler):
         self._trace = trace
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take one record."""
+        """Add one log record to the trace."""
         name = record.name.rpartition(".")[2]
         self._trace.add("", f"    {record.levelname.lower()} {name}: {record.getMessage()}")
 
 
 @contextmanager
 def logging_into(trace: Trace) -> Iterator[None]:
-    """Send the engine's log lines into a trace, and nowhere else, while the context is open."""
+    """Send the engine's log lines only to a trace while the context is open."""
     logger = logging.getLogger(_ENGINE_LOGGERS)
     before = logger.level, logger.propagate, logging.root.manager.disable
     handler = _Lines(trace)

@@ -1,9 +1,9 @@
 """Requests of one transactional id: to its coordinator, and to the leaders of partitions.
 
-1. InitProducerId ends the transaction that the instance before this one has left open.
+1. InitProducerId aborts the transaction that the previous instance has left open.
 2. A batch is sent until it is accepted, or its producer gives up.
-3. EndTxn is sent until it is answered. If an attempt had no answer the instance ends: at this level
-   of Kafka a late EndTxn ends any transaction of its epoch that is open then.
+3. EndTxn is sent until there is a response. If an attempt had no response the instance ends: in
+   this version of Kafka a late EndTxn ends any open transaction of its epoch.
 
 Source: TransactionManager of 3.9.1; T8 for (3).
 """
@@ -48,9 +48,9 @@ from engine.wire.structs import Message
 TRANSACTION_TIMEOUT_MS: Final = 4_000
 _PRODUCE_TIMEOUT_MS = 5_000
 _TRANSACTION_KEY_TYPE = 1
-#: What ends an instance's work with its ids: another one, or the coordinator, has fenced them.
+#: Errors after which an instance's ids are fenced, by another instance or the coordinator.
 _FENCED = frozenset((INVALID_PRODUCER_EPOCH, PRODUCER_FENCED, INVALID_PRODUCER_ID_MAPPING))
-#: What ends a transaction that cannot be gone on with.
+#: Errors after which a transaction cannot continue.
 _GIVES_UP = frozenset(
     (
         *_FENCED,
@@ -64,7 +64,7 @@ _GIVES_UP = frozenset(
 #: among them: a coordinator that is deposed while it writes responds with it, and the next one may
 #: have the record in its log.
 _UNTOUCHED = frozenset((CONCURRENT_TRANSACTIONS, COORDINATOR_LOAD_IN_PROGRESS))
-#: How often a producer gives up after an attempt without success.
+#: Probability that a producer gives up after a failed attempt.
 _GIVE_UP_SHARE = 0.1
 
 
@@ -80,7 +80,7 @@ class _LastResponse(NamedTuple):
 
 
 class InstanceEnds(EngineError):
-    """An instance goes on with no transaction of its ids: it crashed, or was fenced."""
+    """Raised when an instance ends: it crashed, gave up, or was fenced."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -88,7 +88,7 @@ class InstanceEnds(EngineError):
 
 
 class TransactionRequests:
-    """The requests of the instances of one transactional id to brokers."""
+    """The requests of all instances of one transactional id to brokers."""
 
     def __init__(
         self,
@@ -100,28 +100,30 @@ class TransactionRequests:
         *,
         gives_up: bool = True,
     ) -> None:
-        """Set up the requests of one instance; `gives_up` lets its last batches arrive late.
+        """Create it without a coordinator.
 
-        Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
+        With `gives_up`, batches may arrive after their transaction.
+
+        Late batches hang a transaction unless leaders verify it (KIP-890).
         """
-        #: Share of batches whose response is not awaited, so that they may arrive late.
+        #: Probability of giving up a batch after a failed attempt.
         self._give_up_share = _GIVE_UP_SHARE * gives_up
         self.name = requests.name
         self.transactional_id = transactional_id
         self.committed_count = 0
-        #: Batches in flight that nobody waits for.
+        #: Number of late batches in flight.
         self.late_count = 0
         self._requests = requests
         self._topics = list(topics)
         self._random = random
         self._events = events
-        #: Address of the coordinator; None until looked up, and after an error.
+        #: Address of the coordinator; None if it must be requested.
         self._coordinator: Address | None = None
-        #: Next sequence of each partition, in the present epoch.
+        #: Next sequence of each partition in the present epoch.
         self._sequences: dict[TopicPartition, int] = {}
 
     async def init_ids(self) -> Ids:
-        """Send InitProducerId until it succeeds (step 1 of the module); returns the new ids."""
+        """Send InitProducerId until it succeeds (step 1 of the module); return the new ids."""
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
@@ -172,7 +174,7 @@ class TransactionRequests:
     ) -> bool:
         """Send one batch until it is accepted, or the producer gives up at random (step 2).
 
-        Returns whether it was accepted; raises InstanceEnds.
+        Return True if it was accepted; raises InstanceEnds.
         """
         message = self._batch(ids, transaction, partition, numbers)
         while True:
@@ -196,11 +198,11 @@ class TransactionRequests:
         numbers: range,
         delay_ms: int,
     ) -> None:
-        """Let a batch reach its leader after a while, however the transaction ends."""
+        """Send a batch after a delay, regardless of the transaction's end."""
         message = self._batch(ids, transaction, partition, numbers)
 
         async def arrive() -> None:
-            """Send the batch after the delay; an error is recorded, not raised."""
+            """Send the batch after the delay; record an error in the trace."""
             await self.pause(delay_ms)
             code = await self._produce_once(ids, partition, message)
             text = "nothing" if code is None else kafka_error(code).name
@@ -213,7 +215,7 @@ class TransactionRequests:
     def _batch(
         self, ids: Ids, transaction: SentTransaction, partition: TopicPartition, numbers: range
     ) -> messages.ProduceRequest:
-        """Return the request of a batch that is sent next."""
+        """Create the Produce request of the next batch, and record its numbers as sent."""
         records = self._build(ids, numbers, self._sequences.get(partition, 0))
         transaction.sent.setdefault(partition, set()).update(numbers)
         request = messages.ProduceRequest
@@ -243,10 +245,10 @@ class TransactionRequests:
     async def _produce_once(
         self, ids: Ids, partition: TopicPartition, message: RequestMessage
     ) -> int | None:
-        """Return the code of one Produce response, None if none came; refresh stale leaders.
+        """Send Produce once; return its error code, None without a response. Refresh stale leaders.
 
-        A replica that a reassignment removed while its broker was down believes that it leads, and
-        refuses everything with NOT_ENOUGH_REPLICAS: its producers have to find the leader by
+        A replica that a reassignment removed while its broker was down believes that it is the
+        leader, and rejects everything with NOT_ENOUGH_REPLICAS: its producers must find the leader
         themselves. Source: `metadata.max.age.ms`; here each attempt refreshes the metadata.
         """
         code: int | None = None
@@ -271,7 +273,7 @@ class TransactionRequests:
     async def end(self, ids: Ids, transaction: SentTransaction, *, is_commit: bool) -> None:
         """Send EndTxn until the coordinator responds (step 3 of the module); raises InstanceEnds.
 
-        `transaction.outcome` is UNKNOWN where an attempt without a response may have committed.
+        `transaction.outcome` becomes UNKNOWN if an attempt without a response may have committed.
         """
         request = messages.EndTxnRequest(
             transactional_id=self.transactional_id,
@@ -280,7 +282,7 @@ class TransactionRequests:
             committed=is_commit,
         )
         if not transaction.sent:
-            # Nothing was added: the coordinator knows of no transaction.
+            # Nothing was added, so the coordinator has no transaction.
             transaction.outcome = SentOutcome.ABORTED
             return
         transaction.outcome = SentOutcome.UNKNOWN if is_commit else SentOutcome.ABORTED
@@ -300,7 +302,7 @@ class TransactionRequests:
             raise InstanceEnds("EndTxn had an attempt without an answer")
 
     def check(self, what: str, code: int) -> None:
-        """Go on after success and retriable errors; end the instance after others."""
+        """Return after success and retriable errors; raise InstanceEnds for other codes."""
         if code == NONE or (code not in _GIVES_UP and kafka_error(code).is_retriable):
             return
         text = f"{what}: {kafka_error(code).name}"
@@ -345,7 +347,7 @@ class TransactionRequests:
             await self.pause(BACKOFF_MS)
 
     async def _find_coordinator(self) -> Address | None:
-        """Find the transaction coordinator and remember it; None on any error."""
+        """Request the transaction coordinator and keep its address; None after an error."""
         request = messages.FindCoordinatorRequest(
             key=self.transactional_id, key_type=_TRANSACTION_KEY_TYPE
         )
@@ -360,13 +362,13 @@ class TransactionRequests:
         return self._coordinator
 
     async def _find_leaders(self) -> None:
-        """Wait until the leaders of the topics are known."""
+        """Request the leaders of the topics, and wait for the response."""
         found: Promise[None] = Promise()
         self._requests.find_leaders(self._topics, lambda: found.keep(None))
         await found
 
     async def pause(self, pause_ms: int) -> None:
-        """Wait."""
+        """Wait for `pause_ms`."""
         over: Promise[None] = Promise()
         self._requests.after(pause_ms, lambda: over.keep(None))
         await over

@@ -1,17 +1,17 @@
-"""Rules T1 to T7: the records and markers of transactions in logs, once a cluster is at rest.
+"""Rules T1 to T7: the records and markers of transactions in logs, once a cluster is quiescent.
 
 | rule | claim |
 |---|---|
-| T1 | of one transaction, all records are committed in every partition, or none is; a reader of |
-|    | committed records gets those, and no others |
-| T2 | what EndTxn was told to have committed is committed, what was aborted is not |
-| T3 | each open transaction of a partition is ended there, once |
+| T1 | all records of a transaction are committed in every partition, or none; a read_committed |
+|    | consumer gets the committed records, and no others |
+| T2 | a transaction whose commit was acknowledged is committed, an aborted one is not |
+| T3 | each transaction in a partition is ended there, once |
 | T4 | no batch has an epoch below that of an earlier batch or marker of its producer |
-| T5 | each record is there once |
-| T7 | at rest nothing is open: the last stable offset is the high watermark |
+| T5 | each record exists only once |
+| T7 | at the end no transaction is open: the last stable offset is the high watermark |
 
-Nothing is asked of partitions that lost records where Kafka does, nor of any transaction once the
-coordinator's own log has. Of partitions whose old records may be deleted, the rest is checked.
+Excused are partitions that lost records where Kafka loses them too, and all transactions after the
+coordinator's own log did. If old records may be deleted, the remaining ones are checked.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from engine.sim.sent_transactions import SentOutcome, SentTransaction
 
 TRANSACTION_TOPIC = "__transaction_state"
 
-#: What a producer was told that knows.
-_TOLD = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}
-#: A record of a transaction, by producer and number.
+#: Whether a transaction must be committed, by the outcome that its producer knows.
+_MUST_BE_COMMITTED = {SentOutcome.COMMITTED: True, SentOutcome.ABORTED: False}
+#: A record of a transaction: its producer and number.
 Numbered = tuple[str, int]
 
 
 class LogFault(NamedTuple):
-    """A rule that a log breaks."""
+    """A rule that a log breaks, with a description."""
 
     rule: str
     text: str
 
 
 class MarkedLog:
-    """One partition's log, read from its start: which records each marker has ended."""
+    """One partition's log, read from its start: which records each marker commits or aborts."""
 
     def __init__(self, content: bytes) -> None:
-        """Read the log's bytes; problems go to `faults`."""
-        #: By producer and number of each record: True if committed, False if aborted.
+        """Read the log's bytes; broken rules are added to `faults`."""
+        #: Each record with a marker, by producer and number: True if committed, False if aborted.
         self.ended: dict[Numbered, bool] = {}
         #: Records of transactions without a marker, by producer id.
         self.open: dict[int, list[Numbered]] = {}
         self.faults: list[LogFault] = []
-        #: Highest epoch of each producer id so far.
+        #: Highest epoch of each producer id up to the present batch.
         self._epochs: dict[int, int] = {}
         for batch in batches(content):
             if batch.is_transactional:
                 self._apply_batch(batch)
 
     def _apply_batch(self, batch: BatchView) -> None:
-        """Apply one batch: check its producer epoch (T4) and duplicates (T5); a marker ends one."""
+        """Check a batch's producer epoch (T4) and duplicates (T5); a marker ends open records."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if epoch < self._epochs.get(producer_id, epoch):
             text = f"epoch {epoch} of {producer_id} follows {self._epochs[producer_id]}"
@@ -76,7 +76,7 @@ class MarkedLog:
             self.open.setdefault(producer_id, []).append(key)
 
     def _end(self, batch: BatchView) -> None:
-        """Note for each open record of the marker's producer whether it is committed."""
+        """Record for each open record of the marker's producer whether it is committed."""
         (record,) = batch.records()
         is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
         for key in self.open.pop(batch.producer_id, ()):
@@ -91,7 +91,7 @@ class TransactionRules:
         histories: Mapping[TopicPartition, History],
         broke: Callable[[str, str, TopicPartition | None], None],
     ) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._histories = histories
         self._broke = broke
         self._transactions: list[SentTransaction] = []
@@ -101,7 +101,7 @@ class TransactionRules:
         self._read: dict[TopicPartition, set[Numbered]] = {}
 
     def began(self, transaction: SentTransaction) -> None:
-        """Take note of a transaction that begins."""
+        """Record the start of a transaction."""
         self._transactions.append(transaction)
 
     def read(
@@ -111,9 +111,9 @@ class TransactionRules:
         position: int,
         aborted: Iterable[tuple[int, int]],
     ) -> None:
-        """Note the records that a read_committed consumer got, without aborted ones.
+        """Record the records that a read_committed consumer got, without aborted ones.
 
-        `aborted` are producer ids, each with the first offset of one of its aborted transactions.
+        `aborted` has producer ids, each with the first offset of one of its aborted transactions.
         """
         waiting = sorted(aborted, key=lambda row: row[1])
         leaving_out: set[int] = set()
@@ -130,7 +130,7 @@ class TransactionRules:
                         read.add((name, int(number)))
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return whether the transactions of a partition are not checked."""
+        """Return True if the transactions of a partition are not checked."""
         return any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()
@@ -138,7 +138,7 @@ class TransactionRules:
         )
 
     def check_end(self, contents: Mapping[TopicPartition, bytes]) -> None:
-        """Check the logs of all partitions that transactions were written to."""
+        """Check all transactions and the logs of all partitions that they wrote to."""
         self._logs = {
             partition: MarkedLog(content)
             for partition, content in contents.items()
@@ -150,7 +150,7 @@ class TransactionRules:
             self._check_transaction(transaction)
 
     def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
-        """Check that a log has no open transaction (T3) and what its reader got (T1)."""
+        """Check that a log has no open transaction (T3), and which records its reader got (T1)."""
         for rule, text in log.faults:
             self._broke(rule, f"{partition}: {text}", partition)
         for producer_id, left in log.open.items():
@@ -161,7 +161,7 @@ class TransactionRules:
         read = self._read[partition]
         committed = {key for key, is_committed in log.ended.items() if is_committed}
         if self._histories[partition].start:
-            # Of what is deleted by now nobody can say how it ended.
+            # The outcome of deleted records is unknown.
             read &= set(log.ended)
         if wrong := sorted(read - committed):
             text = f"{partition}: a reader of committed records got {wrong[:3]}, which are not"
@@ -173,22 +173,22 @@ class TransactionRules:
     def is_committed(self, transaction: SentTransaction) -> bool | None:
         """Return True if a transaction is committed, by its markers in logs or by the response.
 
-        None if neither shows the result.
+        None if neither shows the outcome.
         """
         for partition in transaction.sent:
             for is_committed in self._ends(transaction, partition).values():
                 return is_committed
-        return _TOLD.get(transaction.outcome)
+        return _MUST_BE_COMMITTED.get(transaction.outcome)
 
     def _ends(self, transaction: SentTransaction, partition: TopicPartition) -> dict[int, bool]:
-        """Return whether each record of a transaction is committed that a partition still has."""
+        """Return, by number, if each record of a transaction in a partition is committed."""
         log, producer = self._logs.get(partition), transaction.name.partition("@")[0]
         ended = {} if log is None else log.ended
         numbers = transaction.sent[partition]
         return {n: ended[producer, n] for n in numbers if (producer, n) in ended}
 
     def _check_transaction(self, transaction: SentTransaction) -> None:
-        """Check that a transaction ended alike everywhere (T1), as EndTxn was answered (T2).
+        """Check that a transaction has one outcome (T1), the one in the response to EndTxn (T2).
 
         Accepted records must be in the log (R2), unless old records were deleted.
         """
@@ -204,7 +204,7 @@ class TransactionRules:
                 self._broke("R2", text, partition)
         if len(ends) > 1:
             self._broke("T1", f"{transaction} is committed in part", None)
-        expected = _TOLD.get(transaction.outcome)
+        expected = _MUST_BE_COMMITTED.get(transaction.outcome)
         if expected is not None and ends - {expected}:
             text = f"{transaction} was {transaction.outcome.value}, and its records are not"
             self._broke("T2", text, None)

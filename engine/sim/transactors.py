@@ -3,21 +3,21 @@
 ```
 InitProducerId ──> AddPartitionsToTxn, Produce … ──> EndTxn ──┐
       ^                 ^                                     │
-      │ fenced, gave up │ answered at once                    │
+      │ fenced, gave up │ response at once                    │
       └─────────────────┴─────────────────────────────────────┘
 ```
 
-1. InitProducerId ends the transaction that the instance before this one has left open.
+1. InitProducerId aborts the transaction that the previous instance has left open.
 2. A transaction adds partitions, each once; each gets batches, and each is sent until accepted.
-3. EndTxn commits or aborts, and is sent until it is answered. If an attempt had no answer the next
-   transaction begins with another epoch (1): at this level of Kafka a late EndTxn ends any
-   transaction of that epoch that is open then.
-4. A producer that waits for a leader may give up: it aborts (3), with a request on its way that
-   may come after the marker. Then it begins again (1). Some abort at once, and the batch is late.
-5. An instance that crashes leaves its transaction as it is. The next one begins (1) after a while,
-   before or after the transaction has timed out; at the end there may be none.
-6. An instance that stands still may go on in a transaction that has timed out meanwhile, or with
-   ids that another has fenced.
+3. EndTxn commits or aborts, and is sent until there is a response. If an attempt had no response,
+   the next transaction begins with another epoch (1): in this version of Kafka a late EndTxn ends
+   any open transaction of that epoch.
+4. A producer that waits for a leader may give up: it aborts (3), with a request in flight that may
+   arrive after the marker. Then it begins again (1). Some abort at once, and the batch is late.
+5. An instance that crashes leaves its transaction open. The next one begins (1) after a while,
+   before or after the transaction has timed out; at the end of the run there may be none.
+6. An instance that pauses may continue a transaction that has timed out meanwhile, or use ids that
+   another instance has fenced.
 
 Instances of one transactional id that do not know of each other fence each other.
 
@@ -45,15 +45,16 @@ from engine.sim.transaction_requests import (
 from engine.transactions.states import TransactionState
 from engine.transactions.transaction import Transaction
 
-#: How often an instance crashes in a transaction, and how often it aborts one.
+#: Probabilities that an instance crashes in a transaction, and that it aborts one.
 _CRASH_SHARE, _ABORT_SHARE = 0.15, 0.25
-#: How often a batch is late, and how late (4); how often an instance stands still between two (6).
+#: Probability and largest delays of a late batch (4); probability of a pause between two batches
+#: (6).
 _LATE_SHARE, _LATE_MS_MAX = 0.08, (40, 1_500)
 _STILL_SHARE = 0.06
 
 
 class Transactor:
-    """Instances of one transactional id, one after the other."""
+    """Successive instances of one transactional id."""
 
     def __init__(
         self,
@@ -65,12 +66,11 @@ class Transactor:
         *,
         gives_up: bool,
     ) -> None:
-        """Set up one instance of a transactional id; `gives_up` lets its last batches arrive late.
+        """Create a producer; with `gives_up`, batches may arrive after their transaction.
 
-        Late batches of an ended instance hang a transaction unless leaders verify it (KIP-890).
+        Late batches hang a transaction unless leaders verify it (KIP-890).
         """
-        #: Share of batches that are sent late, when the end of their transaction is requested
-        #: before.
+        #: Share of batches that are sent only after the end of their transaction was requested.
         self._late_share = _LATE_SHARE * gives_up
         self.name = requests.name
         topics = sorted({partition.topic for partition in partitions})
@@ -81,25 +81,25 @@ class Transactor:
         self._random = random
         self._events = events
         self._next_number = 0
-        #: Whether the run ends, and whether the last instance has ended.
+        #: Whether `finish` was called, and whether the last instance has ended.
         self._is_finishing = self._has_ended = False
 
     @property
     def is_done(self) -> bool:
-        """Return whether it is at its end, with nothing open and nothing on its way."""
+        """Return True if the producer has ended and no late batch is in flight."""
         return self._has_ended and not self._requests.late_count
 
     @property
     def committed_count(self) -> int:
-        """Return how many transactions it has committed."""
+        """Return how many transactions were committed."""
         return self._requests.committed_count
 
     def finish(self) -> None:
-        """Begin no other transaction; the one that is open comes to its end."""
+        """Begin no more transactions; an open one is completed."""
         self._is_finishing = True
 
     async def run(self) -> None:
-        """Run instances until it is to finish."""
+        """Run instances until `finish`."""
         while not self._is_finishing:
             try:
                 ids = await self._requests.init_ids()
@@ -110,12 +110,13 @@ class Transactor:
                 self._events.record(self.name, f"an instance ends: {end.why}")
                 await self._requests.pause(self._random.randrange(1, 2 * TRANSACTION_TIMEOUT_MS))
         if self._draws(0.5):
-            # What a crashed instance has left is ended by the next one, or by its time-out (5).
+            # The transaction of a crashed instance is ended by the next one, or by its time-out
+            # (5).
             await self._requests.init_ids()
         self._has_ended = True
 
     async def _transact(self, ids: Ids) -> None:
-        """Run one transaction: some batches, then commit or abort; it may pause or crash anywhere.
+        """Run one transaction: some batches, then commit or abort; it may pause or crash.
 
         Raises InstanceEnds if the instance crashed or was fenced.
         """
@@ -141,7 +142,7 @@ class Transactor:
             raise
 
     def _draws(self, share: float) -> bool:
-        """Return True with this probability."""
+        """Return True with the probability `share`."""
         return self._random.random() < share
 
     async def _write(
@@ -171,7 +172,7 @@ class Transactor:
 
 
 class NextInstance:
-    """Starts another instance of a transactional id, which ends the transactions left open (5)."""
+    """Another instance of a transactional id, which only ends transactions left open (5)."""
 
     def __init__(
         self,
@@ -180,20 +181,20 @@ class NextInstance:
         random: Random,
         events: TransactorEvents,
     ) -> None:
-        """Use the transactional id once more, for no record."""
+        """Create an instance that writes no records."""
         self._requests = TransactionRequests(requests, transactional_id, (), random, events)
 
     async def run(self) -> None:
-        """Take over the id."""
+        """Initialize the transactional id, which aborts its open transaction."""
         await self._requests.init_ids()
 
 
 def ids_that_outlast_their_timeout(
     transactions: Iterable[Transaction], wall_ms: int
 ) -> frozenset[str]:
-    """Return the ids whose open transaction began at a later time than a coordinator's clock has.
+    """Return the ids whose open transaction began later than a coordinator's clock shows.
 
-    The clock was set back since: the time-out comes later by as much, in Kafka too.
+    The clock was set back since: the time-out is delayed by as much, in Kafka too.
     """
     return frozenset(
         transaction.transactional_id

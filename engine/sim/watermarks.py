@@ -1,15 +1,15 @@
-"""Rule HW-10: a follower's watermark lags by at most one fetch cycle.
+"""Rule HW-10: a follower's high watermark lags by at most one fetch cycle.
 
 ```
-look     broker 2 has less of t-0 committed than its log and its leader could tell: noted, with the
-         session and its epoch
- …       two requests on: one began behind the look, and its response has been worked on
-look     it still has less than its leader had then: nobody will tell it
+check    broker 2's high watermark of t-0 is below both its log end and its leader's high watermark:
+         recorded, with the fetch session and its epoch
+ …       two requests later: one began after the check, and its response has been processed
+check    it is still below the leader's former high watermark: it would never learn of it
 ```
 
-A session tells a watermark once. A follower that ignores a watermark and goes on with the session
-gets it again with the next record, or never. One that asks below its leader's log is told that
-alone, and learns the watermark once it has begun its log again.
+A fetch session sends a high watermark once. A follower that ignores it and continues the session
+gets it again with the next record, or never. A follower whose fetch offset is below the leader's
+log start gets only that error, and learns the high watermark after it restarted its log.
 
 Source: HW-8, HW-10, FET-7.
 """
@@ -26,13 +26,13 @@ from engine.replication.partition import Partition
 from engine.sim.node import SimulatedBroker
 
 Broke = Callable[[str, str, TopicPartition], None]
-#: How many epochs of a session are between two looks, if a request began behind the first one and
-#: its response was worked on before the second.
+#: Session epochs between two checks, if a request began after the first check and its response was
+#: processed before the second.
 _EPOCHS = 2
 
 
 class Lag(NamedTuple):
-    """A follower that has less committed than it could."""
+    """A follower whose high watermark is lower than it could be."""
 
     fetcher: ReplicaFetcher
     leader: Partition
@@ -40,12 +40,12 @@ class Lag(NamedTuple):
     session_id: int
     session_epoch: int
     leader_watermark: int
-    #: It was told that its offset is out of its leader's range.
+    #: Whether the leader returned OFFSET_OUT_OF_RANGE.
     is_truncating: bool
     truncation_count: int
 
-    def is_behind(self, before: Lag) -> bool:
-        """Return True if this is the same follower later in the same fetch session."""
+    def is_later_than(self, before: Lag) -> bool:
+        """Return True if this is a later observation of the same follower and fetch session."""
         return (
             self.fetcher is before.fetcher
             and self.leader is before.leader
@@ -55,11 +55,11 @@ class Lag(NamedTuple):
         )
 
     def is_answered(self, before: Lag) -> bool:
-        """Return whether a fetch that began behind an earlier look was answered."""
+        """Return True if a fetch that began after the earlier observation got its response."""
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Return whether it got an error since an earlier check, and no watermark."""
+        """Return True if the follower got OFFSET_OUT_OF_RANGE since the earlier observation."""
         return self.is_truncating or self.truncation_count != before.truncation_count
 
 
@@ -67,13 +67,13 @@ class WatermarkRules:
     """Checks all followers periodically."""
 
     def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
-        """`broke` reports a violation with its rule, text and partition."""
+        """Create the rules; `broke` reports a violation by its rule, text and partition."""
         self._broke = broke
         self._nodes = nodes
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
     def check(self) -> None:
-        """Check HW-10 for followers that lagged at the last check, and note those that lag now."""
+        """Check HW-10 for followers that lagged at the last check; record those that lag now."""
         lags = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:
@@ -87,10 +87,10 @@ class WatermarkRules:
     def _lagging(
         self, fetcher: ReplicaFetcher, followed: Mapping[TopicPartition, Partition]
     ) -> Iterable[tuple[TopicPartition, Lag]]:
-        """Yield the followers of a fetcher whose high watermark is below what they could have.
+        """Yield the followers of a fetcher whose high watermark is lower than it could be.
 
-        That is the lower of their log end offset and the leader's high watermark. Partitions that
-        are backed off, and so left out of the next fetch, are skipped.
+        The limit is the lower of their log end offset and the leader's high watermark. Partitions
+        in a back-off, which are left out of the next fetch, are skipped.
         """
         leader = self._nodes[fetcher.leader_id].broker
         if leader is None:
@@ -101,7 +101,7 @@ class WatermarkRules:
             if own is None or theirs is None or not theirs.is_leader:
                 continue
             if not fetcher.is_in_session(key):
-                # After a back-off, a partition is in the session from the next full fetch on.
+                # After a back-off, a partition joins the session with the next full fetch.
                 continue
             if theirs.leader_epoch == state.leader_epoch and own.high_watermark < min(
                 own.log.log_end_offset, theirs.high_watermark
@@ -122,10 +122,10 @@ class WatermarkRules:
     def _judge(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
         """Check HW-10 for a follower that lagged before: two fetches must have caught it up.
 
-        Returns the observation to compare with next time.
+        Return the observation to compare with at the next check.
         """
         before = self._lags.get((broker_id, own.topic_partition))
-        if before is None or not lag.is_behind(before):
+        if before is None or not lag.is_later_than(before):
             return lag
         if own.high_watermark >= min(own.log.log_end_offset, before.leader_watermark):
             return lag

@@ -1,1 +1,1 @@
-"""Deadlines and delayed operations: pure, with the time from the owner of the loop."""
+"""Timers, delayed operations, meters and rates: pure; callers pass the time."""

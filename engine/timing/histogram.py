@@ -1,9 +1,9 @@
-"""Distribution of values: count, ends, mean and deviation, and quantiles of a sample.
+"""Distribution of values: count, extremes, mean, deviation, and quantiles of a sample.
 
-| figure | of |
+| figure | computed from |
 |---|---|
 | count, lowest, highest, mean, deviation | all values since the start |
-| 50th to 99.9th percentile | the sample, which is of the last minutes (`decaying_sample.py`) |
+| 50th to 99.9th percentile | the sample, which represents the last minutes (`decaying_sample.py`) |
 
 Source: Histogram, Timer and Snapshot of metrics-core 2.2.0, which Kafka's brokers use.
 """
@@ -18,12 +18,12 @@ from typing import Final, NamedTuple, TypeAlias
 from engine.timing.decaying_sample import DecayingSample
 from engine.timing.meter import MeterReading
 
-#: The quantiles of a reading, in its order.
+#: The quantiles of a reading, in the order of its fields.
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
 class HistogramReading(NamedTuple):
-    """Distribution of values at one time; zeros without any."""
+    """The distribution of values at one time; all 0 without values."""
 
     event_count: int
     lowest: float
@@ -36,7 +36,7 @@ class HistogramReading(NamedTuple):
     percentile_98: float
     percentile_99: float
     percentile_999: float
-    #: Of all values: the mean times the count may go back as more come.
+    #: Sum of all values; the product of mean and count could decrease by rounding.
     total: float
 
     @property
@@ -59,12 +59,12 @@ class TimerReading(NamedTuple):
     times: HistogramReading
 
 
-#: Of a gauge its attribute `Value`, of the others their counts, rates and figures.
+#: A reading of a metric: a gauge's `Value`, or the counts, rates and distribution of other metrics.
 MetricValue: TypeAlias = int | float | MeterReading | HistogramReading | TimerReading
 
 
 class Moments:
-    """Count, ends, sum and squares of whole numbers."""
+    """Count, extremes, sum and sum of squares of whole numbers."""
 
     __slots__ = ("count", "highest", "lowest", "squares", "total")
 
@@ -73,7 +73,7 @@ class Moments:
         self.lowest = self.highest = 0
 
     def add_all(self, values: Sequence[int]) -> None:
-        """Count values."""
+        """Add values."""
         if values:
             # Equal values are frequent, as those of one client's requests are.
             counts = Counter(values)
@@ -82,18 +82,18 @@ class Moments:
             self.squares += sum(value * value * count for value, count in counts.items())
 
     def add_zeros(self, count: int) -> None:
-        """Count 0 so many times."""
+        """Add the value 0 `count` times."""
         if count:
             self._add(count, 0, 0)
 
     def _add(self, count: int, lowest: int, highest: int) -> None:
-        """Count values between `lowest` and `highest`; the caller adds their sums."""
+        """Add `count` values between `lowest` and `highest`; the caller adds their sums."""
         self.lowest = min(self.lowest, lowest) if self.count else lowest
         self.highest = max(self.highest, highest) if self.count else highest
         self.count += count
 
     def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
-        """Return count, mean, deviation and quantiles of a sample, divided by `unit`."""
+        """Return the distribution, with quantiles of `sample`; all values are divided by `unit`."""
         if not self.count:
             return HistogramReading(0, *(0.0,) * 11)
         deviation = 0.0
@@ -113,7 +113,7 @@ class Moments:
 
 
 def quantile(ordered: Sequence[int], share: float) -> float:
-    """Return the value below which a share of the values lies, interpolated between two."""
+    """Return the value below which a share of the sorted values is; interpolated between two."""
     if not ordered:
         return 0.0
     position = share * (len(ordered) + 1)
@@ -126,24 +126,24 @@ def quantile(ordered: Sequence[int], share: float) -> float:
 
 
 class Histogram:
-    """Whole numbers that are noted one by one."""
+    """A histogram of whole numbers."""
 
     __slots__ = ("_sample", "moments")
 
     def __init__(self, now_s: int) -> None:
-        """Begin without values."""
+        """Create a histogram without values."""
         self.moments = Moments()
         self._sample: DecayingSample[int] = DecayingSample(now_s)
 
     def note(self, value: int, now_s: int) -> None:
-        """Note one value."""
+        """Add one value."""
         self.note_all((value,), now_s)
 
     def note_all(self, values: Sequence[int], now_s: int) -> None:
-        """Note values of one second."""
+        """Add values of one second."""
         self.moments.add_all(values)
         self._sample.offer_all(values, now_s)
 
     def reading(self, unit: int = 1) -> HistogramReading:
-        """Return the figures of now."""
+        """Return the present distribution; all values are divided by `unit`."""
         return self.moments.reading(self._sample.values, unit)

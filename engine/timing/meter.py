@@ -1,4 +1,4 @@
-"""Meter of an event: its count, and rates over the last one, five and fifteen minutes.
+"""A meter of an event: its count, and moving average rates over one, five and fifteen minutes.
 
 ```
  events since the last tick ──┐ every 5 s
@@ -7,8 +7,8 @@
  later ones   rate += α (events / 5 s − rate)        α = 1 − e^(−5 s / window)
 ```
 
-A rate stays as it is between two ticks. Ticks without an event may be made up for later, in one
-step: each of them multiplies the rates by 1 − α.
+Rates do not change between two ticks. Ticks without an event may be applied later, in one step:
+each of them multiplies the rates by 1 − α.
 
 Source: Meter and EWMA of Codahale's (Yammer's) metrics-core 2.2.0, which Kafka's brokers use.
 """
@@ -22,13 +22,13 @@ TICK_MS: Final = 5_000
 _TICK_S: Final = TICK_MS / 1000
 _MS_PER_S: Final = 1000
 _WINDOWS_S: Final = (60, 300, 900)
-#: What is left of the rates of one, five and fifteen minutes after a tick without events.
+#: Factors of the rates of one, five and fifteen minutes at a tick without events.
 _KEPT: Final = tuple(math.exp(-_TICK_S / window_s) for window_s in _WINDOWS_S)
 _NO_RATES: Final = (0.0, 0.0, 0.0)
 
 
 class MeterReading(NamedTuple):
-    """A count, and rates in events per second."""
+    """The count, and rates in events per second."""
 
     event_count: int
     mean_rate: float
@@ -38,22 +38,22 @@ class MeterReading(NamedTuple):
 
 
 class Meter:
-    """The rates of a count that is kept elsewhere; ticks are numbered by the owner."""
+    """The rates of a count that the owner keeps; the owner also numbers the ticks."""
 
     __slots__ = ("_began_ms", "_rates", "_ticked", "counted")
 
     def __init__(self, now_ms: int, tick: int) -> None:
-        """Start a meter without events; `tick` is the number of the latest five-second tick."""
+        """Create a meter without events; `tick` is the number of the latest five-second tick."""
         #: The count at the last tick.
         self.counted = 0
         self._began_ms = now_ms
-        #: Number of the last tick that was counted.
+        #: Number of the last tick that was applied.
         self._ticked = tick
         #: Averages over 1, 5 and 15 minutes; None before the first tick.
         self._rates: tuple[float, float, float] | None = None
 
     def tick(self, number: int, count: int) -> None:
-        """Note the count at a tick; it was the same at the ticks that were left out before."""
+        """Update the rates at tick `number` by the count; skipped ticks before it had no events."""
         self._make_up(number - 1)
         per_s = (count - self.counted) / _TICK_S
         rates = self._rates
@@ -67,7 +67,7 @@ class Meter:
         self._ticked, self.counted = number, count
 
     def _make_up(self, number: int) -> None:
-        """Note ticks without events, up to a number."""
+        """Apply ticks without events, up to tick `number`."""
         left_out = number - self._ticked
         if left_out <= 0:
             return

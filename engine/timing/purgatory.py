@@ -1,4 +1,4 @@
-"""Operations that wait for an event or their deadline, whichever comes first.
+"""Purgatories: operations that wait for an event or their deadline, whichever comes first.
 
 ```
  try ── can complete ──────────────────────────────> completed
@@ -8,23 +8,23 @@
  with its timer armed ── advance(now), past its deadline ┘ (expired)
 ```
 
-1. Try to complete; most operations can at once and cost nothing more.
-2. Watch under all keys, and arm the timer.
-3. Try again: an event between 1 and 2 found nobody watching, and may have been the last one.
+1. Try to complete; most operations complete at once.
+2. Watch under all keys, and start the timer.
+3. Try again: an event between 1 and 2 did not find the operation, and may have been the last one.
 
-An operation completes exactly once (P1): the first `force_complete` wins, and the one who got True
-owes the response. Purgatories only say which operations are complete; the responses, which read
-logs and write to sockets, are built by the caller from what the operation hands out.
+An operation completes exactly once (P1): the first `force_complete` returns True, and its caller
+must send the response. Purgatories only return which operations are complete; the caller builds the
+responses, which read logs and write to sockets.
 
-Completing through one key, or by the deadline, leaves dead entries under the others. They are not
-looked for at once; when there may be more than the purge interval of them, all lists are swept
-(PUR-3). A dead entry is small: the objects that its operation held were dropped when it completed.
+An operation that completes by one key, or by its deadline, leaves dead entries under its other
+keys. They are removed later: when there may be more than the purge interval of them, all lists are
+swept (PUR-3). A dead entry is small, since its operation drops its data when it completes.
 
 Source: PUR-1 ... PUR-3; Kafka's DelayedOperation and DelayedOperationPurgatory.
 Differs: the sweep is also started by watching and not only by a thread every 200 ms. Entries are
-counted and not operations, for a follower's fetch has one under each of a thousand keys: Kafka's
-count lets a million of them lie. Where more entries than the interval wait, as many may be dead,
-so that a sweep never costs more than the watching that led to it.
+counted, not operations, because a follower's fetch has one under each of a thousand keys: by
+Kafka's count a million dead entries may remain. If more entries than the interval are alive, as
+many may be dead, so that a sweep never costs more than the watching that led to it.
 """
 
 from __future__ import annotations
@@ -38,30 +38,33 @@ from engine.timing.wheel import Timer, TimingWheel
 
 
 class DelayedOperation(Timer, ABC):
-    """An operation that waits.
+    """An operation that waits in a purgatory.
 
-    Subclasses say when it can complete, and hold what its response is built from, until `drop`.
+    Subclasses implement the condition, and keep the data of the response until `drop`.
     """
 
     __slots__ = ("is_completed", "is_expired")
 
     def __init__(self, deadline_ms: int) -> None:
         super().__init__(deadline_ms)
-        #: Someone completed it; the response is out or on its way.
+        #: Whether the operation is complete; the caller that completed it sends the response.
         self.is_completed = False
-        #: It was completed by its deadline and not by an event.
+        #: Whether it was completed by its deadline instead of an event.
         self.is_expired = False
 
     @abstractmethod
     def can_complete(self) -> bool:
-        """Return whether what it waits for is there. Called any number of times until it is."""
+        """Return True if the condition is met; called repeatedly until then."""
 
     def can_complete_after(self, key: object) -> bool:
-        """Return whether it can complete after an event under one of its keys."""
+        """Return True if the operation can complete after an event of one of its keys."""
         return self.can_complete()
 
     def force_complete(self) -> bool:
-        """Complete, ready or not; True for exactly one caller, who must send the response."""
+        """Complete regardless of the condition.
+
+        True for only one caller, which sends the response.
+        """
         if self.is_completed:
             return False
         self.is_completed = True
@@ -77,9 +80,9 @@ class DelayedOperation(Timer, ABC):
         """
 
     def abandon(self) -> bool:
-        """Complete without a response, because nobody waits for one; False if completed already.
+        """Complete without a response, because its client is gone; False if it is complete already.
 
-        A response that is due by then is sent all the same.
+        If it is complete already, its response is sent anyway.
         """
         if not self.force_complete():
             return False
@@ -91,48 +94,51 @@ Op = TypeVar("Op", bound=DelayedOperation)
 
 
 class PurgatoryCount(NamedTuple):
-    """Counts of waiting operations, and of entries, dead ones included."""
+    """The number of waiting operations, and of entries, including dead ones."""
 
     delayed_count: int
     watched_count: int
 
 
-#: In place of an entry that is not there.
+#: Stands for a missing entry.
 _GONE = False
 
 
 class Purgatory(Generic[Op]):
-    """Waiting operations of one kind, found by the keys of the events they wait for."""
+    """Waiting operations of one kind, by the keys of the events they wait for."""
 
     __slots__ = ("_entry_count", "_purge_interval", "_sweep_above", "_watchers", "_wheel")
 
     def __init__(self, wheel: TimingWheel[Op], *, purge_interval: int) -> None:
-        """Entries of completed operations are removed when `purge_interval` more have come."""
+        """Create it empty.
+
+        `purge_interval` is how many dead entries there may be before a sweep.
+        """
         self._wheel = wheel
         self._purge_interval = purge_interval
-        #: Operations under each key, in the order in which they came.
+        #: Operations under each key, in insertion order.
         self._watchers: dict[Hashable, dict[Op, None]] = {}
-        #: Entries under all keys, and the number above which completed operations are removed.
+        #: Number of entries under all keys, and the number above which they are swept.
         self._entry_count = 0
         self._sweep_above = purge_interval
 
     @property
     def delayed_count(self) -> int:
-        """Count the operations that wait."""
+        """Return the number of waiting operations."""
         return self._wheel.pending_count
 
     @property
     def watched_count(self) -> int:
-        """Count the entries under all keys, dead ones among them."""
+        """Return the number of entries under all keys, including dead ones."""
         return sum(map(len, self._watchers.values()))
 
     @property
     def count(self) -> PurgatoryCount:
-        """Count what waits and what is listed."""
+        """Return the numbers of waiting operations and of entries."""
         return PurgatoryCount(self.delayed_count, self.watched_count)
 
     def counts_by(self, kind_of: Callable[[Hashable], str]) -> dict[str, PurgatoryCount]:
-        """Count waiting operations and watched entries, by the kind of their keys.
+        """Return the numbers of waiting operations and of entries, by the kind of their keys.
 
         Each operation must wait under one key.
         """
@@ -146,31 +152,33 @@ class Purgatory(Generic[Op]):
 
     @property
     def key_count(self) -> int:
-        """Count the keys that have entries."""
+        """Return the number of keys that have entries."""
         return len(self._watchers)
 
     @property
     def watched_keys(self) -> Mapping[Hashable, object]:
-        """Return the keys that have entries, as they are at any time."""
+        """Return a live view of the keys that have entries."""
         return self._watchers
 
     def try_complete_else_watch(self, operation: Op, keys: Iterable[Hashable]) -> bool:
-        """Complete an operation now, or let it wait; True if completed, and the response is owed.
+        """Complete an operation now, or let it wait.
 
-        False also if someone else completed it meanwhile: the response is theirs.
+        Return True if the caller must send the response.
+
+        False also if the operation was completed elsewhere meanwhile, which sends the response.
 
         Source: PUR-2.
         """
         if operation.can_complete():
             return operation.force_complete()
         self.watch(operation, keys)
-        # An event since the first try found nobody watching.
+        # An event since the first try did not find the operation.
         return operation.can_complete() and operation.force_complete()
 
     def watch(self, operation: Op, keys: Iterable[Hashable]) -> None:
-        """Let an operation wait that its owner has just checked: it cannot complete yet.
+        """Let an operation wait whose condition the caller has just checked and found not met.
 
-        The look must have led to no event; then nothing has happened since.
+        No event may have happened since that check.
         """
         count = 0
         for key in keys:
@@ -186,16 +194,17 @@ class Purgatory(Generic[Op]):
             self._sweep()
 
     def check(self, key: Hashable) -> list[Op]:
-        """Return the operations that an event of a key completed; the caller sends their responses.
+        """Complete operations after an event of a key.
 
-        A fault in one operation is raised with none of them completed: the next event can complete
-        them.
+        Return them, the caller sends their responses.
+
+        If one operation raises an error, none is completed: the next event can complete them.
         """
         watchers = self._watchers.get(key)
         if watchers is None:
             return []
         over: list[Op] = []
-        # A copy: a look may lead to watching, and to checks, of the same key.
+        # A copy: a check may lead to further watching and checks of the same key.
         for operation in tuple(watchers):
             if operation.is_completed or operation.can_complete_after(key):
                 over.append(operation)
@@ -207,7 +216,7 @@ class Purgatory(Generic[Op]):
         return [operation for operation in over if operation.force_complete()]
 
     def advance(self, now_ms: int) -> list[Op]:
-        """Complete the operations past their deadline, earliest first.
+        """Complete the operations past their deadline; return them, earliest first.
 
         The caller sends their responses.
         """
@@ -221,18 +230,18 @@ class Purgatory(Generic[Op]):
         return expired
 
     def next_deadline_ms(self) -> int | None:
-        """Return when to advance next, or None if nothing waits."""
+        """Return the time of the next necessary `advance`; None if no operation waits."""
         return self._wheel.next_deadline_ms()
 
     def drain(self) -> list[Op]:
-        """Complete everything that waits, for a stop; the responses are owed."""
+        """Complete all waiting operations, for a shutdown; return them for their responses."""
         self._watchers.clear()
         self._entry_count, self._sweep_above = 0, self._purge_interval
         return [operation for operation in self._wheel.drain() if operation.force_complete()]
 
     def _strike(self, watchers: dict[Op, None], operation: Op) -> None:
-        """Remove an operation from one list of watchers, and count it off once."""
-        # A nested check may have been here before.
+        """Remove an operation from a list of watchers, and from the count of entries."""
+        # A nested check may have removed it already.
         if watchers.pop(operation, _GONE) is None:
             self._entry_count -= 1
 
@@ -248,7 +257,7 @@ class Purgatory(Generic[Op]):
         self._sweep_above = left + max(left, self._purge_interval)
 
     def _drop_if_empty(self, key: Hashable, watchers: dict[Op, None]) -> None:
-        """Drop a list of watchers that is empty, if it is still the list of the key."""
-        # A nested check may have dropped this list and a watch begun another.
+        """Remove an empty list of watchers, if it is still the list of the key."""
+        # A nested check may have removed this list, and a watch created another.
         if not watchers and self._watchers.get(key) is watchers:
             del self._watchers[key]

@@ -1,12 +1,12 @@
-"""Rate over the last windows of time, and the throttle time that keeps it below a bound.
+"""A rate over the last time windows, and the throttle time that reduces it to a bound.
 
 ```
  windows of quota.window.size.seconds, quota.window.num of them; the last one is not full
  |  3 |  0 |  7 |  1 |      rate = 11 / (time since the oldest began, at least num − 1 windows)
 ```
 
-Until that many windows have gone by the rate counts as if they had been empty: a burst of as many
-events as fit into num − 1 windows passes at once.
+Before that many windows have passed, missing ones count as empty: a burst of as many events as the
+bound allows for num − 1 windows is not throttled.
 
 Source: org.apache.kafka.common.metrics.stats.Rate and SampledStat, QuotaUtils.boundedThrottleTime.
 """
@@ -25,16 +25,16 @@ class _Window:
 
 
 class SampledRate:
-    """Counts events in windows."""
+    """Counts events in time windows."""
 
     __slots__ = ("_current", "_window_count", "_window_ms", "_windows")
 
     def __init__(self, window_count: int, window_ms: int) -> None:
-        """Count in `window_count` windows of `window_ms`, and the one that is open."""
+        """Create it without events; it measures `window_count` windows of `window_ms`."""
         self._window_count = window_count
         self._window_ms = window_ms
         self._windows: list[_Window] = []
-        #: Index of the open window in `_windows`, which is used as a ring.
+        #: Index of the present window in `_windows`, which is a ring.
         self._current = 0
 
     def record(self, now_ms: int, count: float = 1) -> None:
@@ -48,24 +48,24 @@ class SampledRate:
         window.last_event_ms = now_ms
 
     def _next_window(self, now_ms: int) -> _Window:
-        """Replace the oldest window by a new one that begins now, and return the new window."""
-        # One more than is measured: the oldest overlaps with the time that is.
+        """Replace the oldest window by a new one that begins now; return the new window."""
+        # One window more than is measured: the oldest overlaps with the measured time.
         self._current = (self._current + 1) % (self._window_count + 1)
         fresh = _Window(now_ms, now_ms)
         self._windows[self._current : self._current + 1] = [fresh]
         return fresh
 
     def delay_ms(self, bound_per_s: float, now_ms: int) -> int:
-        """Return how long a client must be throttled until its rate is down at the bound.
+        """Return how long a client must be throttled until its rate is reduced to the bound.
 
-        At most one window; 0 while the rate is not above the bound.
+        At most one window; 0 if the rate is not above the bound.
         """
         return int(min(self.over_ms(bound_per_s, now_ms), self._window_ms))
 
     def over_ms(self, bound_per_s: float, now_ms: int) -> float:
-        """Return the same without a bound: infinite where nothing may happen.
+        """Return the throttle time without an upper limit; infinite for a bound of 0.
 
-        Quotas may be any float64. As in Java nothing is above a bound that is no number.
+        Quotas may be any float64. As in Java, no rate is above a bound of NaN.
         """
         rate = self.rate_per_s(now_ms)
         span_ms = self._span_ms(now_ms)
@@ -76,7 +76,7 @@ class SampledRate:
         over_ms = (rate - bound_per_s) / bound_per_s * span_ms
         if math.isnan(over_ms):
             return 0
-        # As Java rounds: halves upwards.
+        # Rounded as in Java: halves are rounded up.
         return math.floor(over_ms + 0.5) if math.isfinite(over_ms) else over_ms
 
     def rate_per_s(self, now_ms: int) -> float:
@@ -88,7 +88,7 @@ class SampledRate:
         return sum(window.count for window in self._windows) * 1000 / self._span_ms(now_ms)
 
     def _span_ms(self, now_ms: int) -> int:
-        """Return the time that the windows stand for."""
+        """Return the duration that the windows cover, at least `window_count` - 1 windows."""
         began_ms = min((window.began_ms for window in self._windows), default=now_ms)
         span_ms = now_ms - began_ms
         missing = self._window_count - 1 - span_ms // self._window_ms
@@ -98,7 +98,7 @@ class SampledRate:
 
 
 class SimpleRate(SampledRate):
-    """A `SampledRate` from the first event's window on: an early burst counts in full.
+    """A `SampledRate` that does not count missing windows, so an initial burst counts fully.
 
     Source: org.apache.kafka.common.metrics.stats.SimpleRate.
     """
@@ -106,6 +106,6 @@ class SimpleRate(SampledRate):
     __slots__ = ()
 
     def _span_ms(self, now_ms: int) -> int:
-        """Return the time since the oldest window began, one window at least."""
+        """Return the time since the oldest window began, at least one window."""
         began_ms = min((window.began_ms for window in self._windows), default=now_ms)
         return max(now_ms - began_ms, self._window_ms)

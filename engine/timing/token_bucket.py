@@ -1,12 +1,12 @@
-"""Token bucket: operations use up tokens, which come back at a rate.
+"""A token bucket: operations take tokens, which are added at a rate.
 
 ```
-tokens = min(burst, tokens + rate x seconds since the last look) − what is done now
+tokens = min(burst, tokens + rate x seconds since the last call) − tokens taken now
 burst  = windows x seconds of a window x rate
 ```
 
-An operation may take more tokens than there are: then they are below zero, and nothing more may be
-done until they are not.
+An operation may take more tokens than there are: then their number is negative, and no operation is
+allowed until it is not.
 
 Source: org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 
 class TokenBucket:
-    """The tokens of one client; full at first."""
+    """The tokens of one client; the bucket is full at first."""
 
     __slots__ = ("_last_ms", "_tokens", "_window_s")
 
@@ -25,7 +25,7 @@ class TokenBucket:
         self._last_ms = 0
 
     def tokens(self, rate_per_s: float, now_ms: int) -> float:
-        """Return the number of tokens now, after adding those since the last call."""
+        """Add the tokens since the last call; return their number."""
         burst = self._window_s * rate_per_s
         if self._tokens is None:
             self._tokens = burst
@@ -36,6 +36,9 @@ class TokenBucket:
         return self._tokens
 
     def take(self, count: float, rate_per_s: float, now_ms: int) -> float:
-        """Take tokens, also more than there are; returns how many are left."""
+        """Take tokens, even more than there are.
+
+        Return the remaining number, which may be negative.
+        """
         self._tokens = self.tokens(rate_per_s, now_ms) - count
         return self._tokens

@@ -1,1 +1,1 @@
-"""The coordinator of transactions and the ids of producers, for exactly-once writes."""
+"""The transaction coordinator and the producer ids that exactly-once writes need."""

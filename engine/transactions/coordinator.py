@@ -1,4 +1,4 @@
-"""The transaction coordinator: ids whose partition of `__transaction_state` this broker leads.
+"""The transaction coordinator of the `__transaction_state` partitions that this broker leads.
 
 ```
  Producers ─ InitProducerId ──────────────┐
@@ -27,14 +27,15 @@ from engine.transactions.transaction_store import TransactionStore
 
 
 class TransactionCoordinator:
-    """Coordinates transactions; its parts serve the requests."""
+    """The transaction coordinator of one broker; its parts serve the requests."""
 
     def __init__(
         self, settings: TransactionSettings, ports: TransactionPorts, turns: LoopTurns
     ) -> None:
-        """Create the parts.
+        """Create the coordinator without any transactions.
 
-        Transactions are loaded when a partition of their topic gets its leader here.
+        Transactions are loaded when this broker becomes the leader of a partition of
+        `__transaction_state`.
         """
         clock = ports.clock
         self.registry = TransactionRegistry(
@@ -49,14 +50,17 @@ class TransactionCoordinator:
         self._clock = clock
 
     def stop(self) -> None:
-        """Coordinate nothing any more; waiting requests get no response, as connections end."""
+        """Unload all transactions and send no more markers; pending requests get no response.
+
+        The caller closes the connections of these requests.
+        """
         self.registry.stop()
         self.markers.stop()
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Continue an end that another coordinator had prepared before."""
+        """Send the markers of a loaded transaction in PrepareCommit or PrepareAbort."""
         self.ends.resume(coordinator_epoch, transaction)
 
     def _unloaded(self, transactional_ids: Iterable[str]) -> None:
-        """Send no more markers for ids that another broker coordinates now."""
+        """Drop the unsent markers of ids that this broker coordinates no longer."""
         self.markers.forget(transactional_ids)

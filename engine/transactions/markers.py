@@ -1,15 +1,15 @@
-"""Markers: the end of a transaction goes to the leaders of all its partitions, then it is complete.
+"""Send the markers of a transaction to the leaders of its partitions, then write its completion.
 
 ```
- decided ── markers of a leader ──> queue ── one request under way ──> leader
-                                      ^                                 │ written, partition gone
+ decided ── markers of a leader ──> queue ── one request in flight ──> leader
+                                      ^                                 │ written, or deleted
               after a pause, to the   │                                 v
               leader of that time     └─── failed, lost, no leader     none left: completion
 ```
 
-1. Partitions are grouped by their leaders; one that is deleted needs no marker.
-2. A leader is sent all queued markers in one request, and nothing more until that is answered.
-3. A partition whose marker is written is taken out of its transaction. A marker that failed with a
+1. Partitions are grouped by their leaders; a deleted partition needs no marker.
+2. A leader gets all its queued markers in one request, and no second request before the response.
+3. A partition whose marker is written is removed from its transaction. A marker that failed with a
    retriable error is sent again after a pause, to the leader of that time. If producer or
    coordinator have a later epoch, the sending ends: another instance has taken over.
    All waiting markers are checked together: once for each partition, however many transactions wait
@@ -56,7 +56,7 @@ from engine.transactions.transaction_store import TransactionStore
 _log = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
 _NO_LEADER = -1
-#: The leader may write the marker yet, or another one.
+#: Codes after which the marker is sent again, to the leader of that time.
 _RETRIED = frozenset(
     (
         UNKNOWN_TOPIC_OR_PARTITION,
@@ -68,14 +68,15 @@ _RETRIED = frozenset(
     )
 )
 _FENCED = frozenset((INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED))
-#: The producer's records were refused there as well.
+#: Codes after which the partition needs no marker: it refused the producer's records too.
 _NOT_NEEDED = frozenset((UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION))
 
 
 class _PendingCompleteTxn(NamedTuple):
-    """A transaction whose end is decided; `completion` is written after all its markers.
+    """A transaction in PrepareCommit or PrepareAbort.
 
-    Source: PendingCompleteTxn of 3.9.1.
+    `completion` is the transition that is written once every partition has its marker. Source:
+    PendingCompleteTxn of 3.9.1.
     """
 
     coordinator_epoch: int
@@ -84,7 +85,7 @@ class _PendingCompleteTxn(NamedTuple):
     completion: Transition
 
     def marker(self, partitions: Iterable[TopicPartition]) -> Marker:
-        """Return the marker for some partitions."""
+        """Return the marker of this transaction for `partitions`, which have the same leader."""
         return Marker(
             self.completion.producer_id,
             self.completion.producer_epoch,
@@ -95,24 +96,26 @@ class _PendingCompleteTxn(NamedTuple):
 
 
 class _QueuedMarker(NamedTuple):
+    """A marker for partitions of one leader, and its transaction."""
+
     pending: _PendingCompleteTxn
     marker: Marker
 
 
 class _Unreached(NamedTuple):
-    """The back-off of a broker that was not reached: its length, and its end."""
+    """The back-off of a broker that the last request did not reach; times are monotonic."""
 
     pause_ms: int
     until_ms: int
 
 
 class TransactionMarkers:
-    """Sends markers, and completes the transactions that have all of theirs."""
+    """Sends WriteTxnMarkers, and completes the transactions whose partitions all have a marker."""
 
     def __init__(
         self, registry: TransactionRegistry, store: TransactionStore, ports: TransactionPorts
     ) -> None:
-        """Markers go to the leaders by the channels of `ports`."""
+        """Create an empty queue; `ports.channels` finds leaders and sends them markers."""
         self._registry = registry
         self._store = store
         self._channels: MarkerChannels = ports.channels
@@ -125,7 +128,7 @@ class TransactionMarkers:
         self._busy: set[int] = set()
         #: Transactions that wait for the leader of a partition, which is unknown.
         self._waiting: dict[TopicPartition, list[_PendingCompleteTxn]] = {}
-        #: Whether the next look-up of unknown leaders is scheduled.
+        #: Whether `_retry` is scheduled.
         self._is_retry_due = False
         #: Back-off of each broker that the last request did not reach.
         self._unreached: dict[int, _Unreached] = {}
@@ -136,7 +139,7 @@ class TransactionMarkers:
 
     @property
     def pending_ids(self) -> tuple[str, ...]:
-        """Return the transactional ids whose markers are not all written."""
+        """Return the ids of the transactions that have partitions without a marker."""
         return tuple(self._pending_txns)
 
     def send(
@@ -147,19 +150,23 @@ class TransactionMarkers:
         *,
         is_commit: bool,
     ) -> None:
-        """Send the markers of a transaction whose end is written, and complete it then."""
+        """Send the markers of a transaction in PrepareCommit or PrepareAbort.
+
+        Once every partition has its marker, `completion` (CompleteCommit or CompleteAbort) is
+        written to the log. Returns at once.
+        """
         pending = _PendingCompleteTxn(coordinator_epoch, is_commit, transaction, completion)
         self._pending_txns[transaction.transactional_id] = pending
         self._enqueue(pending, tuple(transaction.partitions))
         self._complete_if_done(pending)
 
     def forget(self, transactional_ids: Iterable[str]) -> None:
-        """Send no markers any more of ids that another broker coordinates."""
+        """Drop the unsent markers of ids that this broker coordinates no longer."""
         for transactional_id in transactional_ids:
             self._pending_txns.pop(transactional_id, None)
 
     def stop(self) -> None:
-        """Send nothing any more."""
+        """Drop all unsent markers and cancel the timers."""
         self._is_stopped = True
         self._pending_txns.clear()
         self._queues.clear()
@@ -169,12 +176,16 @@ class TransactionMarkers:
         self._cancels.clear()
 
     def _is_current(self, pending: _PendingCompleteTxn) -> bool:
-        """Return whether a transaction's end was not given up or replaced since."""
+        """Return whether `pending` was neither dropped nor replaced by a later end of its id."""
         return self._pending_txns.get(pending.transaction.transactional_id) is pending
 
     # 1
     def _enqueue(self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]) -> None:
-        """Queue a marker for the leader of each partition; deleted partitions need none."""
+        """Queue markers for the leaders of `partitions`, and send them.
+
+        A deleted partition is removed from the transaction; one without a reachable leader is
+        retried.
+        """
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             leader_id = self._reachable_leader_of(partition)
@@ -198,7 +209,7 @@ class TransactionMarkers:
 
     # 2
     def _send_next(self, broker_id: int) -> None:
-        """Send a broker its queued markers, one WriteTxnMarkers request at a time."""
+        """Send a broker its queued markers, unless a WriteTxnMarkers request to it is in flight."""
         if broker_id in self._busy or self._is_stopped:
             return
         entries = self._next_entries(broker_id)
@@ -209,7 +220,10 @@ class TransactionMarkers:
         answered.watch(lambda: self._answered(broker_id, entries, answered))
 
     def _next_entries(self, broker_id: int) -> list[_QueuedMarker]:
-        """Remove the markers of the next request from a leader's queue."""
+        """Remove the markers of the next request from a leader's queue and return them.
+
+        Markers of transactions that are not current any more are dropped.
+        """
         entries: list[_QueuedMarker] = []
         queue, count = self._queues.get(broker_id), 0
         while queue and count + len(queue[0].marker.partitions) <= MARKERS_PER_REQUEST_MAX:
@@ -224,7 +238,7 @@ class TransactionMarkers:
     def _answered(
         self, broker_id: int, entries: list[_QueuedMarker], answered: Promise[list[MarkerCodes]]
     ) -> None:
-        """Apply the responses of a broker; its markers wait for a retry after an error."""
+        """Apply a broker's response; if the request failed, back off and retry all its markers."""
         self._busy.discard(broker_id)
         if self._is_stopped:
             return
@@ -245,7 +259,11 @@ class TransactionMarkers:
     def _apply_response(
         self, pending: _PendingCompleteTxn, marker: Marker, codes: MarkerCodes
     ) -> None:
-        """Remove partitions that have the marker; retry failed ones; complete the transaction."""
+        """Remove the partitions that have the marker from the transaction, and retry failed ones.
+
+        Drops the transaction if the producer's or the coordinator's epoch is fenced. Completes it
+        if no partition is left.
+        """
         if not self._is_current(pending):
             return
         failed = []
@@ -267,14 +285,17 @@ class TransactionMarkers:
         self._complete_if_done(pending)
 
     def _back_off(self, broker_id: int) -> None:
-        """Send a broker nothing during a pause, which doubles with each failure in a row."""
+        """Send a broker no markers for a pause; the pause doubles with each failure in a row."""
         before = self._unreached.get(broker_id)
         pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
         until_ms = self._clock.monotonic_ms() + pause_ms
         self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
     def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 if none can be reached now; None if the partition is deleted."""
+        """Return the partition's leader; −1 if it has none or the leader is in back-off.
+
+        Returns None if the partition is deleted.
+        """
         leader_id = self._channels.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
         if unreached is not None and self._clock.monotonic_ms() < unreached.until_ms:
@@ -284,19 +305,22 @@ class TransactionMarkers:
     def _retry_later(
         self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Keep partitions whose markers failed, to send them again after a pause."""
+        """Queue the markers of `partitions` for the next `_retry`."""
         for partition in partitions:
             self._waiting.setdefault(partition, []).append(pending)
         self._arm_retry()
 
     def _arm_retry(self) -> None:
-        """Schedule `_retry` if partitions wait and none is scheduled."""
+        """Schedule `_retry` in MARKER_RETRY_MS if partitions wait for it and none is scheduled."""
         if self._waiting and not self._is_retry_due:
             self._is_retry_due = True
             self._later(self._retry, MARKER_RETRY_MS)
 
     def _retry(self) -> None:
-        """Queue the waiting markers again, of partitions that have a reachable leader now."""
+        """Queue the waiting markers again, except those of partitions without a reachable leader.
+
+        Those partitions wait for the next retry.
+        """
         self._is_retry_due = False
         waiting, self._waiting = self._waiting, {}
         ready: dict[str, tuple[_PendingCompleteTxn, list[TopicPartition]]] = {}
@@ -314,7 +338,7 @@ class TransactionMarkers:
             self._complete_if_done(pending)
 
     def _later(self, action: Callable[[], None], delay_ms: int) -> None:
-        """Run an action after `delay_ms`, unless the coordinator stops first."""
+        """Run `action` after `delay_ms`, unless the coordinator stops first."""
         self._timer_number += 1
         number = self._timer_number
 
@@ -327,13 +351,13 @@ class TransactionMarkers:
 
     # 4
     def _complete_if_done(self, pending: _PendingCompleteTxn) -> None:
-        """Write the completed state once all partitions have their markers."""
+        """Write the completion if no partition of the transaction is without its marker."""
         if self._is_current(pending) and not pending.transaction.partitions:
             del self._pending_txns[pending.transaction.transactional_id]
             drive(self._complete(pending))
 
     async def _complete(self, pending: _PendingCompleteTxn) -> None:
-        """Write the completed state; retry with a growing pause while replicas are missing."""
+        """Write the completion; retry on COORDINATOR_NOT_AVAILABLE with a growing pause."""
         transactional_id, pause_ms = pending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(
@@ -345,10 +369,10 @@ class TransactionMarkers:
             waited: Promise[None] = Promise()
             self._later(partial(waited.keep, None), pause_ms)
             await waited
-            # Ten thousand transactions may wait for the same replica.
+            # Many transactions may wait for the same replica.
             pause_ms = _longer(pause_ms)
 
 
 def _longer(pause_ms: int) -> int:
-    """Return the next pause in ms: twice the last one, up to the longest."""
+    """Return the next pause in ms: twice the last one, at most MARKER_RETRY_MS_MAX."""
     return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

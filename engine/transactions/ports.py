@@ -20,7 +20,7 @@ class TransactionLog(Protocol):
     def append(
         self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
     ) -> Promise[int]:
-        """Append records as one batch; promises 0 once the in-sync replicas have it, or a code."""
+        """Append records as one batch; promise 0 once the in-sync replicas have it, else a code."""
         ...
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
@@ -31,20 +31,22 @@ class TransactionLog(Protocol):
         ...
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 of a partition that is not on this broker."""
+        """Return the log end offset, 0 for a partition that is not on this broker."""
         ...
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached an offset (exclusive)."""
+        """Return whether the high watermark has reached `end_offset` (exclusive)."""
         ...
 
     def partition_count(self) -> int:
-        """Return the number of partitions that the topic has, or will have."""
+        """Return the partition count of the topic; before it exists, the count it will be created
+        with.
+        """
         ...
 
 
 class Marker(NamedTuple):
-    """The end of one producer's transaction, for some partitions of one leader."""
+    """A commit or abort marker of one producer, for partitions of one leader."""
 
     producer_id: int
     producer_epoch: int
@@ -54,7 +56,7 @@ class Marker(NamedTuple):
 
 
 class TransactionOwner(NamedTuple):
-    """Partitions of a producer, to verify that they are in its transaction."""
+    """A producer and partitions, for the check that they are in the producer's open transaction."""
 
     transactional_id: str
     producer_id: int
@@ -62,7 +64,7 @@ class TransactionOwner(NamedTuple):
     partitions: tuple[TopicPartition, ...]
 
 
-#: Error codes of a marker by partition; of a request, one for each marker in order.
+#: Error codes of one marker by partition; a response has one such dict for each marker, in order.
 MarkerCodes: TypeAlias = dict[TopicPartition, int]
 
 
@@ -70,16 +72,20 @@ class MarkerChannels(Protocol):
     """Finds the leaders of partitions, and sends them transaction markers to write."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader, −1 if no broker leads now; None if the partition is deleted."""
+        """Return the leader's broker id: −1 without a leader, None if the partition is deleted."""
         ...
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Send markers to a leader; fails with an EngineError if it was not reached or lost."""
+        """Send markers to a broker (WriteTxnMarkers) and promise the error codes of each marker.
+
+        The promise fails with an EngineError if the broker was not reached or the response was
+        lost.
+        """
         ...
 
 
 class TransactionSettings(NamedTuple):
-    """The broker's settings of transactions, by Kafka's names."""
+    """The broker's settings of transactions; field names are Kafka's keys with underscores."""
 
     transaction_max_timeout_ms: int
     transactional_id_expiration_ms: int
@@ -87,7 +93,7 @@ class TransactionSettings(NamedTuple):
 
 
 class TransactionPorts(NamedTuple):
-    """Everything that the coordinator needs from outside."""
+    """The clock, timers and functions of the broker that the transaction coordinator uses."""
 
     clock: Clock
     timers: Timers

@@ -1,11 +1,11 @@
-"""Producer ids: every one is given out once in the life of a cluster.
+"""Producer ids: each id is given out once in the life of a cluster.
 
 ```
-block   first id … first id + 999        from the controller, which stores its end
+block   first id … first id + 999        from the controller, which stores the block's end
         |---------- 90 % ---------|--|   at the mark the next block is requested
 ```
 
-While no id is there the response is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age
+While no id is available the response is COORDINATOR_LOAD_IN_PROGRESS, which all client versions
 retry. The ids left of a block when the broker stops are never used.
 
 Source: REPL-12; Kafka's RPCProducerIdManager; KIP-360, KIP-730.
@@ -28,46 +28,50 @@ _PREFETCH_PERCENT = 90
 
 
 class ProducerIdsNotReady(ApiError):
-    """The next block of producer ids is on its way."""
+    """The next block of producer ids has not arrived (COORDINATOR_LOAD_IN_PROGRESS)."""
 
     def __init__(self) -> None:
         super().__init__(COORDINATOR_LOAD_IN_PROGRESS, "waiting for the next producer ids")
 
 
 class ProducerIdBlock(NamedTuple):
-    """Ids from the first one on; one broker has them for itself."""
+    """A block of `size` producer ids from `first_id`, allocated to one broker only."""
 
     first_id: int
     size: int
 
     @property
     def end_id(self) -> int:
-        """Return the id after the last one."""
+        """Return the exclusive end of the block: its last id plus 1."""
         return self.first_id + self.size
 
 
-#: Requests a block from the controller and promises it, None if it is refused.
+#: Requests a block from the controller; the promise has None if the controller refuses it.
 AllocateBlock: TypeAlias = Callable[[], Promise[ProducerIdBlock | None]]
 
 
 class ProducerIds:
-    """Gives out ids of one broker."""
+    """Generates the producer ids of one broker from blocks of the controller."""
 
     def __init__(self, allocate: AllocateBlock, clock: Clock) -> None:
-        """`allocate` requests a block of ids from the controller."""
+        """Create a generator without a block; `allocate` requests a block from the controller."""
         self._allocate = allocate
         self._clock = clock
         #: The block in use, and the next id of it.
         self._block = ProducerIdBlock(0, 0)
         self._next_id = 0
-        #: Requested before the first block is used up; None until it came.
+        #: The block after the one in use, requested early. None until it arrives.
         self._next_block: ProducerIdBlock | None = None
         self._is_requesting = False
-        #: Monotonic time before which no block is requested after a failure. None without one.
+        #: Monotonic time before which no block is requested, after a failed request; otherwise
+        #: None.
         self._retry_at_ms: int | None = None
 
     def generate(self) -> int:
-        """Return a new id; raises ProducerIdsNotReady."""
+        """Return an unused producer id; request the next block at 90 % of the present one.
+
+        Raises ProducerIdsNotReady if the block is used up and the next one has not arrived.
+        """
         if self._next_id >= self._block.end_id:
             self.prefetch()
             if self._next_block is None:
@@ -82,7 +86,7 @@ class ProducerIds:
         return given
 
     def prefetch(self) -> None:
-        """Request the next block, unless it is there, requested, or was refused just now."""
+        """Request the next block, unless it is here, requested, or a request failed just now."""
         if self._next_block is not None or self._is_requesting:
             return
         if self._retry_at_ms is not None and self._clock.monotonic_ms() < self._retry_at_ms:
@@ -93,7 +97,7 @@ class ProducerIds:
         requested.watch(lambda: self._on_block(requested))
 
     def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
-        """Keep the allocated block for later; after a failure wait before the next request."""
+        """Keep the allocated block; after a failure set the time of the earliest next request."""
         self._is_requesting = False
         block = None if requested.error is not None else requested.result()
         if block is None or not self._is_usable(block):
@@ -102,6 +106,6 @@ class ProducerIds:
             self._next_block = block
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
-        """Return whether a block has ids, and only such as were not given out before."""
-        # Ids that were given out already would let two producers pass for one.
+        """Return whether the block is not empty and begins at or after the present block's end."""
+        # Two producers with the same id could not be distinguished.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

@@ -1,13 +1,13 @@
-"""InitProducerId of a transactional id: an instance gets an epoch, and fences all earlier ones.
+"""InitProducerId of a transactional id: a producer gets a new epoch, which fences all earlier ones.
 
 | state | result |
 |---|---|
 | the id is unused | a new producer id, epoch 0 |
-| Empty, CompleteCommit, CompleteAbort | the epoch rises; used up, a new producer id with epoch 0 |
-| Ongoing | the epoch rises, the transaction is aborted; CONCURRENT_TRANSACTIONS: retry |
+| Empty, CompleteCommit, CompleteAbort | epoch + 1; if exhausted, a new producer id with epoch 0 |
+| Ongoing | epoch + 1, the transaction is aborted; CONCURRENT_TRANSACTIONS: retry |
 | PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS |
 
-A producer that names its id and epoch (KIP-360) is fenced unless they are the latest ones, or
+A producer that sends its id and epoch (KIP-360) is fenced unless they are the latest ones, or
 those of a request that it repeats.
 
 Source: TransactionCoordinator.handleInitProducerId of 3.9.1; TXN-6; KIP-360.
@@ -53,7 +53,7 @@ class ProducerOfEpoch(NamedTuple):
 
 
 class InitResult(NamedTuple):
-    """An error code, or the producer's id and epoch."""
+    """The response of InitProducerId: an error code, or 0 with the producer's id and epoch."""
 
     error_code: int
     producer_id: int = NO_PRODUCER_ID
@@ -71,7 +71,7 @@ class Producers:
         settings: TransactionSettings,
         ports: TransactionPorts,
     ) -> None:
-        """`ports.new_producer_id` raises an ApiError while this broker has no block of ids."""
+        """Create the handler; `ports.new_producer_id` raises ApiError while no id is available."""
         self._registry = registry
         self._store = store
         self._ends = ends
@@ -82,13 +82,13 @@ class Producers:
     def init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Promise[InitResult]:
-        """Return a producer id and epoch for a transactional id (InitProducerId).
+        """Promise a producer id and epoch for a transactional id (InitProducerId).
 
-        Fence older producers. `expected` is the producer id and epoch that the client sent, if it
-        asks for the next epoch.
+        Earlier epochs are fenced. `expected` is the producer id and epoch that the client sent to
+        get the next epoch (KIP-360), None if it sent none.
 
-        Differs: an id that cannot be written is refused before it is known; Kafka fails at the
-        write, with the same error, and keeps the id for ever.
+        Differs: a transactional id that is too long for a record is refused before it is
+        registered; Kafka fails at the write, with the same error, and keeps the id for ever.
         """
         if not transactional_id:
             return Promise.of(InitResult(INVALID_REQUEST))
@@ -101,7 +101,10 @@ class Producers:
     async def _init(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> InitResult:
-        """Initialize a producer: abort its open transaction, or write the new epoch."""
+        """Write the new epoch of an id and return it; abort an open transaction first.
+
+        The abort is answered with CONCURRENT_TRANSACTIONS: the client retries.
+        """
         code, coordinator_epoch, transaction = self._registry.find(transactional_id)
         if code:
             return InitResult(code)
@@ -130,7 +133,10 @@ class Producers:
         return InitResult(0, transition.producer_id, transition.producer_epoch)
 
     def _begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
-        """Register a new transactional id with a new producer id; raise ApiError without one."""
+        """Register a new transactional id with a new producer id.
+
+        Raises ApiError if no producer id is available.
+        """
         now_ms = self._clock.wall_ms()
         transaction = Transaction(transactional_id, self._new_producer_id(), timeout_ms, now_ms)
         self._registry.add(transaction)
@@ -139,7 +145,10 @@ class Producers:
     def _transition(
         self, transaction: Transaction, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Transition | int:
-        """Return the transition of the id, or an error code."""
+        """Prepare and return the transition to the next epoch or producer id, or an error code.
+
+        For an open transaction it is PrepareEpochFence.
+        """
         if transaction.pending_state is not None:
             return CONCURRENT_TRANSACTIONS
         if expected is not None and not _is_known(transaction, expected):
@@ -160,7 +169,10 @@ class Producers:
 
 
 def _is_known(transaction: Transaction, expected: ProducerOfEpoch) -> bool:
-    """Return True if the client's producer id is current, or the one before an exhausted epoch."""
+    """Return True if the client's producer id is current.
+
+    Also True if the id has no epoch yet, or for the previous producer id with an exhausted epoch.
+    """
     return (
         transaction.producer_epoch == NO_EPOCH
         or expected.producer_id == transaction.producer_id

@@ -1,4 +1,4 @@
-"""Transactional ids as records of `__transaction_state`.
+"""Encode and decode transactional ids as records of `__transaction_state`.
 
 | record | key | value |
 |---|---|---|
@@ -12,7 +12,8 @@ value  int16 0 · int64 producer id · int16 epoch · int32 timeout · int8 stat
        int64 last update · int64 start
 ```
 
-They are written by hand, three for each transaction, and read by the table codec.
+Encoding is hand-written code, because each transaction writes three records; decoding uses the
+table codec.
 
 Source: TransactionLog of 3.9.1; `formats.md` §7.
 """
@@ -47,7 +48,7 @@ class TransactionRecord(NamedTuple):
 
 
 class UnknownTransactionRecord(EngineError):
-    """A record of `__transaction_state` is of a kind that this broker does not keep, or damaged."""
+    """A record of `__transaction_state` is damaged, or its version or state is unknown."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"a record of __transaction_state cannot be read: {reason}")
@@ -55,7 +56,7 @@ class UnknownTransactionRecord(EngineError):
 
 
 def transaction_record(transactional_id: str, transition: Transition) -> TransactionRecord:
-    """Return the record of a transition."""
+    """Return the record that `transition` of a transactional id appends to the log."""
     state, producer_id, epoch, _, timeout_ms, partitions, start_ms, last_update_ms = transition
     by_topic: dict[str, list[int]] = {}
     for topic, index in partitions:
@@ -72,19 +73,19 @@ def transaction_record(transactional_id: str, transition: Transition) -> Transac
 
 
 def _topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
-    """Yield the topics with their partitions, encoded as in the value of a record."""
+    """Yield the encoded topics with their partitions, in the format of a record's value."""
     for topic, indexes in by_topic:
         name, count = topic.encode(), len(indexes)
         yield pack(f">h{len(name)}si{count}i", len(name), name, count, *indexes)
 
 
 def transaction_tombstone(transactional_id: str) -> TransactionRecord:
-    """Return the record that ends a transactional id."""
+    """Return the tombstone that removes an expired transactional id."""
     return TransactionRecord(_key(transactional_id), None)
 
 
 def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transaction | None]:
-    """Return a transactional id and its state, None for a tombstone.
+    """Return the transactional id and its state; the state is None for a tombstone.
 
     Raises UnknownTransactionRecord.
     """
@@ -120,6 +121,6 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
 
 
 def _key(transactional_id: str) -> bytes:
-    """Return the key of a transactional id's records."""
+    """Return the encoded record key of a transactional id."""
     content = transactional_id.encode()
     return _KEY(_VERSION, len(content)) + content

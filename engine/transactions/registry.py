@@ -3,17 +3,17 @@
 ```
  leader of a partition ── loading: read it to its end ── owned: its ids are served
                               │ 14 LOAD_IN_PROGRESS         │
- leader no more ──────────────┴──────> 16 NOT_COORDINATOR <─┘
+ resigned ────────────────────┴──────> 16 NOT_COORDINATOR <─┘
 ```
 
-1. Read the log from its start: of each id the last record counts, a tombstone ends it.
+1. Read the log from its start: the last record of each id counts, a tombstone removes the id.
 2. Wait until the high watermark has reached the end of what was read: no other leader can truncate
    it then. A marker, or an answer without a write, would outlive a record that is truncated.
-3. Own the partition in its leader epoch, unless it was lost or is read for a later epoch meanwhile.
-4. Markers of ends that were decided are sent again.
+3. Own the partition in its leader epoch, unless the broker resigned or a later load began.
+4. Send the markers of the ids in PrepareCommit and PrepareAbort again.
 
-The leader epoch of the partition is the coordinator epoch of all later writes; a
-partition that is led on in a later epoch is loaded again, as in Kafka.
+The leader epoch of the partition is the coordinator epoch of all later writes. If the same broker
+leads the partition in a later epoch, it loads it again, as in Kafka.
 
 Source: TransactionStateManager.loadTransactionsForTxnTopicPartition of 3.9.1; D14, G3.
 Differs: Kafka serves what it has read before it is committed (step 2). Until then every write of a
@@ -52,7 +52,10 @@ _log = logging.getLogger("kafka.coordinator.transaction.TransactionStateManager"
 
 
 class Found(NamedTuple):
-    """The result of a look-up of a transactional id: an error code, or its coordinator epoch."""
+    """The result of `TransactionRegistry.find`: an error code, or the coordinator epoch.
+
+    `transaction` is None after an error and for an id without a record.
+    """
 
     error_code: int
     coordinator_epoch: int = -1
@@ -60,6 +63,8 @@ class Found(NamedTuple):
 
 
 class _Owned(NamedTuple):
+    """The transactions of one loaded partition, by transactional id."""
+
     coordinator_epoch: int
     transactions: dict[str, Transaction]
 
@@ -75,9 +80,10 @@ class TransactionRegistry:
         on_prepared: Callable[[int, Transaction], None],
         on_unloaded: Callable[[Iterable[str]], None],
     ) -> None:
-        """`on_prepared` gets the coordinator epoch and an id whose decided end has no markers yet.
+        """Create a registry without partitions.
 
-        `on_unloaded` gets ids that are not served here any more.
+        `on_prepared(coordinator_epoch, transaction)` is called for each loaded transaction in
+        PrepareCommit or PrepareAbort. `on_unloaded` gets the ids of a partition that is unloaded.
         """
         self._log = log
         self._turns = turns
@@ -89,21 +95,25 @@ class TransactionRegistry:
         self._is_stopped = False
 
     def partition_of(self, transactional_id: str) -> int:
-        """Return the partition of `__transaction_state` that has a transactional id."""
+        """Return the partition of `__transaction_state` to which a transactional id belongs."""
         return coordinator_partition(transactional_id, self._log.partition_count())
 
     @property
     def is_loading(self) -> bool:
-        """Return whether ids of some partition are being loaded."""
+        """Return whether at least one partition is being loaded."""
         return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether the broker has stopped coordinating."""
+        """Return whether `stop` was called."""
         return self._is_stopped
 
     def find(self, transactional_id: str) -> Found:
-        """Return the state of an id; its transaction is None if the id is unused."""
+        """Return the transaction of an id and its coordinator epoch, or an error code.
+
+        Codes: COORDINATOR_NOT_AVAILABLE after `stop`, COORDINATOR_LOAD_IN_PROGRESS,
+        NOT_COORDINATOR. An unused id has code 0 and the transaction None.
+        """
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
         partition = self.partition_of(transactional_id)
@@ -117,22 +127,22 @@ class TransactionRegistry:
         return new_tuple(Found, found)
 
     def add(self, transaction: Transaction) -> None:
-        """Add a new id; its partition must be owned."""
+        """Register a new transaction; the partition of its id must be loaded."""
         partition = self.partition_of(transaction.transactional_id)
         self._owned[partition].transactions[transaction.transactional_id] = transaction
 
     def remove(self, transaction: Transaction) -> None:
-        """Remove an id that has expired, unless it was loaded again meanwhile."""
+        """Remove an expired transaction, unless its partition was loaded again meanwhile."""
         if self.is_current(transaction):
             partition = self.partition_of(transaction.transactional_id)
             del self._owned[partition].transactions[transaction.transactional_id]
 
     def is_current(self, transaction: Transaction) -> bool:
-        """Return whether an id is served here, and by this state of it."""
+        """Return whether `transaction` is the object that is registered for its id."""
         return self.find(transaction.transactional_id).transaction is transaction
 
     def transactions(self) -> Iterator[Transaction]:
-        """Return all ids as they are now."""
+        """Yield all registered transactions; each partition is copied when its turn comes."""
         for owned in tuple(self._owned.values()):
             yield from tuple(owned.transactions.values())
 
@@ -145,7 +155,10 @@ class TransactionRegistry:
     # Partitions
 
     def elected(self, partition: int, leader_epoch: int) -> None:
-        """Load the ids of a partition that this broker leads now."""
+        """Load the ids of a partition of which this broker became the leader in `leader_epoch`.
+
+        Does nothing if the partition is loaded or being loaded in that epoch or a later one.
+        """
         owned = self._owned.get(partition)
         if self._is_stopped or (owned is not None and owned.coordinator_epoch >= leader_epoch):
             return
@@ -156,20 +169,23 @@ class TransactionRegistry:
         drive(self._load(self._loads.begin(partition, leader_epoch)))
 
     def resigned(self, partition: int) -> None:
-        """Unload the ids of a partition that this broker leads no more."""
+        """Unload the ids of a partition that this broker leads no longer."""
         self._loads.end(partition)
         owned = self._owned.pop(partition, None)
         if owned is not None:
             self._on_unloaded(owned.transactions)
 
     def stop(self) -> None:
-        """Coordinate nothing any more."""
+        """Unload all partitions; `find` returns COORDINATOR_NOT_AVAILABLE from now on."""
         self._is_stopped = True
         self._loads.end_all()
         self._owned.clear()
 
     async def _load(self, load: CoordinatorLoad) -> None:
-        """Load a partition's transactions and complete decided ones, unless it is resigned."""
+        """Load a partition's transactions and pass the prepared ones to `on_prepared`.
+
+        Stops when the load is replaced by a later epoch or the broker resigns.
+        """
         # 1
         loaded = await self._loads.read(load, _nothing, self._log.read, _apply_record)
         # 2
@@ -190,9 +206,9 @@ class TransactionRegistry:
         )
 
     def _prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
-        """Return the ids whose ends were decided: nothing else changes them before their markers.
+        """Yield the transactions in PrepareCommit or PrepareAbort while `owned` is current.
 
-        They end as the partition is lost, or loaded again.
+        No request changes their state before their markers are sent.
         """
         prepared = [one for one in owned.transactions.values() if one.state in PREPARED]
         for transaction in prepared:
@@ -202,12 +218,15 @@ class TransactionRegistry:
 
 
 def _nothing() -> dict[str, Transaction]:
-    """Return the transactions of a log of which nothing was read so far."""
+    """Return the empty state with which the reading of a log begins."""
     return {}
 
 
 def _apply_record(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
-    """Apply one record of the log; a tombstone removes its transactional id."""
+    """Apply one record of the log to `loaded`; skip and log a record that cannot be decoded.
+
+    A tombstone removes its transactional id.
+    """
     log_offset, record = entry
     try:
         transactional_id, transaction = decode_transaction_record(record)

@@ -21,7 +21,7 @@ from enum import Enum
 
 
 class TransactionState(Enum):
-    """A state by Kafka's name for it."""
+    """The states of a transactional id; values are Kafka's names."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -38,18 +38,18 @@ class TransactionState(Enum):
 
 _S = TransactionState
 
-#: The number of each state in `__transaction_state`.
+#: Number of each written state in `__transaction_state`; Dead is written as a tombstone.
 STATUSES = {state: number for number, state in enumerate(TransactionState)}
-#: Of the states that are ever written: an id is Dead by a tombstone.
+#: State of each number. Dead is missing: it is written as a tombstone.
 STATE_OF = {
     number: state
     for state, number in STATUSES.items()
     if state not in (_S.DEAD, _S.PREPARE_EPOCH_FENCE)
 }
 
-#: No transaction is open: an id may begin one, get a new epoch, or expire.
+#: States without an open transaction: the id may begin one, get a new epoch, or expire.
 IDLE = frozenset((_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT))
-#: The end is decided and written; markers are on their way.
+#: States in which the end is written to the log and markers are being sent.
 PREPARED = frozenset((_S.PREPARE_COMMIT, _S.PREPARE_ABORT))
 
 VALID_PREVIOUS_STATES = {

@@ -1,11 +1,11 @@
 """A transactional id: its producer, its state, the partitions of its transaction. Pure.
 
 ```
- prepare_x ─> Transition, and `pending_state` ─ written to the log ─> complete ─> the state itself
-                                              └ not written ────────> pending_state is taken back
+ prepare ─> Transition, and `pending_state` ─ written to the log ─> complete ─> `state`
+                                            └ write failed ───────> pending_state = None
 ```
 
-While a transition is pending nothing else may begin: clients are answered CONCURRENT_TRANSACTIONS.
+While a transition is pending, other requests for the id are answered CONCURRENT_TRANSACTIONS.
 
 Source: TransactionMetadata of 3.9.1; TXN-5, TXN-6.
 """
@@ -21,12 +21,12 @@ from engine.transactions.states import IDLE, VALID_PREVIOUS_STATES, TransactionS
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 NO_TIME = -1
-#: The last epoch that a client may get is one below: the coordinator keeps it to fence with.
+#: The highest epoch fences only; the highest epoch of a client is one lower.
 _EPOCH_MAX = (1 << 15) - 1
 
 
 class Transition(NamedTuple):
-    """The next state of a transactional id, and the fields that are written."""
+    """A prepared state of a transactional id, with all fields of its record."""
 
     state: TransactionState
     producer_id: int
@@ -39,12 +39,12 @@ class Transition(NamedTuple):
 
 
 def is_epoch_exhausted(epoch: int) -> bool:
-    """Return whether a producer with this epoch needs another id to go on."""
+    """Return whether `epoch` is the last one of a producer id: the next epoch needs a new id."""
     return epoch >= _EPOCH_MAX - 1
 
 
 class Transaction:
-    """One transactional id, as its coordinator knows it."""
+    """The state of one transactional id in its coordinator."""
 
     __slots__ = (
         "has_failed_epoch_fence",
@@ -64,35 +64,35 @@ class Transaction:
     def __init__(
         self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int
     ) -> None:
-        """A new id, Empty, whose producer has no epoch yet; `now_ms` is wall time."""
+        """Create the state of a new id: Empty, without a producer epoch. `now_ms` is wall time."""
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         #: Producer id before the last InitProducerId.
         self.previous_producer_id = NO_PRODUCER_ID
         self.producer_epoch = NO_EPOCH
-        #: Epoch before this one, if the producer itself requested the new one: a repeated request
-        #: still names it.
+        #: Previous epoch, if the producer itself requested the present one: a repeated
+        #: InitProducerId still sends the previous epoch.
         self.last_producer_epoch = NO_EPOCH
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
-        #: Partitions in the order in which they were added; once the end is decided, those that
-        #: have no marker yet.
+        #: Partitions in the order in which they were added; in PrepareCommit and PrepareAbort only
+        #: those whose marker is not written.
         self.partitions: dict[TopicPartition, None] = {}
-        #: When the transaction began (wall clock); NO_TIME while none is open.
+        #: Wall time at which the transaction began; NO_TIME if none is open.
         self.start_ms = NO_TIME
         self.last_update_ms = now_ms
-        #: State that is being written to the log. None: no write is under way.
+        #: State that is being written to the log. None: no write is pending.
         self.pending_state: TransactionState | None = None
         #: Whether a raised epoch could not be written: the next fence uses it again.
         self.has_failed_epoch_fence = False
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Return whether the producer needs another id to go on."""
+        """Return whether the next epoch needs a new producer id."""
         return is_epoch_exhausted(self.producer_epoch)
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Return whether a transaction is open for longer than its timeout."""
+        """Return whether the transaction is open for longer than its timeout."""
         return (
             self.pending_state is None
             and self.state is TransactionState.ONGOING
@@ -100,7 +100,7 @@ class Transaction:
         )
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Return whether the id is at rest, and was not updated for `expiration_ms`."""
+        """Return whether no transaction is open and no update is newer than `expiration_ms`."""
         return (
             self.pending_state is None
             and self.state in IDLE
@@ -110,10 +110,10 @@ class Transaction:
     def next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition | None:
-        """Prepare a higher epoch for an initializing producer; None if the producer is fenced.
+        """Prepare the next epoch for InitProducerId; return None if the producer is fenced.
 
-        `expected_epoch` is the epoch that the producer itself sent (KIP-360). A producer that
-        repeats its request gets the same epoch again.
+        `expected_epoch` is the epoch that the producer sent (KIP-360), None if it sent none. A
+        producer that repeats its request gets the same epoch again.
         """
         if expected_epoch is None:
             epoch, last_epoch = self._raised_epoch(), NO_EPOCH
@@ -136,7 +136,10 @@ class Transaction:
     def next_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> Transition:
-        """Prepare another producer id with epoch 0: the epochs of the old one are used up."""
+        """Prepare a new producer id with epoch 0, after the epochs of the old id are exhausted.
+
+        `keeps_last_epoch` keeps the old epoch, so that a repeated request is recognized.
+        """
         last_epoch = self.producer_epoch if keeps_last_epoch else NO_EPOCH
         return self._set_pending(
             Transition(
@@ -145,7 +148,7 @@ class Transaction:
         )
 
     def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
-        """Prepare a transaction with more partitions; the first ones begin it."""
+        """Prepare Ongoing with added partitions; without an open transaction this begins one."""
         all_partitions = tuple(dict.fromkeys((*self.partitions, *partitions)))
         start_ms = now_ms if self.state in IDLE else None
         return self._set_pending(
@@ -153,15 +156,15 @@ class Transaction:
         )
 
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
-        """Prepare the decision how the transaction ends."""
+        """Prepare PrepareCommit or PrepareAbort."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
         return self._set_pending(self._like(state, now_ms))
 
     def fence(self) -> Transition:
-        """Prepare an epoch that no producer has, for an abort that no producer requested.
+        """Prepare PrepareEpochFence, an epoch that no producer has, before a coordinator's abort.
 
-        Differs: the last epoch of all fences again, for no client ever gets it; Kafka fails then,
-        and the transaction stays open.
+        Differs: at the highest epoch the same epoch fences again, since no client ever gets it;
+        Kafka fails then, and the transaction stays open.
         """
         return self._set_pending(
             self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
@@ -170,24 +173,27 @@ class Transaction:
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Set the epoch of `fence` at once, before the abort."""
+        """Set the epoch that `fence` prepared, without a record; the abort is prepared next."""
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None
         self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH
 
     def finish(self, now_ms: int) -> Transition:
-        """Prepare the end: all markers are going to be there."""
+        """Prepare CompleteCommit or CompleteAbort, to be written once all markers are."""
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         self.has_failed_epoch_fence = False
         return self._set_pending(self._like(state, now_ms, ()))
 
     def expire(self) -> Transition:
-        """Prepare that the id is forgotten."""
+        """Prepare Dead: the id is removed once its tombstone is written."""
         return self._set_pending(self._like(TransactionState.DEAD, self.last_update_ms, ()))
 
     def complete(self, transition: Transition) -> None:
-        """Apply a transition after it is written; asserts that the transition was prepared."""
+        """Apply the pending transition after it is written.
+
+        Asserts that `transition` is the pending one and does not lower the epoch.
+        """
         assert self.pending_state is transition.state, f"{self.transactional_id}: {transition}"
         assert transition.producer_epoch >= self.producer_epoch or (
             transition.state is TransactionState.EMPTY
@@ -205,7 +211,7 @@ class Transaction:
         self.last_update_ms = transition.last_update_ms
 
     def _raised_epoch(self) -> int:
-        """Return the next producer epoch: the present one if its fence was not written."""
+        """Return epoch + 1, or the present epoch if an earlier fence with it was not written."""
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
     def _like(
@@ -215,7 +221,7 @@ class Transaction:
         partitions: tuple[TopicPartition, ...] | None = None,
         start_ms: int | None = None,
     ) -> Transition:
-        """Return a transition to `state` that keeps every field which is not given."""
+        """Return a transition to `state` that keeps the present value of each field not given."""
         fields = (
             state,
             self.producer_id,
@@ -229,7 +235,10 @@ class Transaction:
         return new_tuple(Transition, fields)
 
     def _set_pending(self, transition: Transition) -> Transition:
-        """Set the pending state; a transition that is not valid is a fault."""
+        """Set the pending state and return `transition`.
+
+        Asserts that no other transition is pending and that the present state may precede it.
+        """
         assert self.pending_state is None, f"{self.transactional_id}: {self.pending_state} pends"
         valid = VALID_PREVIOUS_STATES[transition.state]
         assert self.state in valid, f"{self.transactional_id}: {self.state}, {transition.state}"

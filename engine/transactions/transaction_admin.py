@@ -30,7 +30,7 @@ _STATE_NAMES = {state.value: state for state in TransactionState}
 
 
 class ListedTransaction(NamedTuple):
-    """A transactional id in a list."""
+    """One entry of ListTransactions."""
 
     transactional_id: str
     producer_id: int
@@ -38,9 +38,9 @@ class ListedTransaction(NamedTuple):
 
 
 class TransactionFilter(NamedTuple):
-    """The filter of listed ids; an empty part allows all.
+    """The filter of ListTransactions; an empty collection selects all.
 
-    `longer_than_ms` is the least time since the transaction began, exclusive; −1 for any.
+    `longer_than_ms`: only transactions that began more than this long ago (exclusive); −1: all.
     """
 
     states: Collection[str] = ()
@@ -49,7 +49,7 @@ class TransactionFilter(NamedTuple):
 
 
 class TransactionList(NamedTuple):
-    """An error code, the names in the filter that are no states, and the ids."""
+    """The response of ListTransactions; `unknown_states` are filter names that are no states."""
 
     error_code: int
     unknown_states: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class TransactionList(NamedTuple):
 
 
 class DescribedTransaction(NamedTuple):
-    """A transactional id, or an error code; partitions in the order of Kafka's hash set."""
+    """The response of DescribeTransactions for one id; partitions in Kafka's hash set order."""
 
     error_code: int
     state: str = ""
@@ -69,7 +69,7 @@ class DescribedTransaction(NamedTuple):
 
 
 class TransactionAdmin:
-    """Lists, describes and forgets transactional ids."""
+    """Lists, describes and expires transactional ids."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class TransactionAdmin:
         self._clock = clock
 
     def list(self, wanted: TransactionFilter) -> TransactionList:
-        """Return the ids that this broker coordinates."""
+        """Return the ids of this coordinator that `wanted` selects (ListTransactions)."""
         if self._registry.is_stopped:
             return TransactionList(COORDINATOR_NOT_AVAILABLE)
         if self._registry.is_loading:
@@ -103,7 +103,7 @@ class TransactionAdmin:
         )
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
-        """Return the description of an id."""
+        """Return the state of an id, or an error code (DescribeTransactions)."""
         if self._registry.is_stopped:
             return DescribedTransaction(COORDINATOR_NOT_AVAILABLE)
         if not transactional_id:
@@ -124,10 +124,13 @@ class TransactionAdmin:
         )
 
     def expire(self) -> Iterator[None]:
-        """Remove ids unused for transactional.id.expiration.ms. Work in steps, one for each id."""
+        """Append tombstones for ids unused for transactional.id.expiration.ms.
+
+        A generator that checks one id for each step.
+        """
         for transaction in self._registry.transactions():
             now_ms = self._clock.wall_ms()
-            # Its partition may have been loaded again meanwhile, and the id be in use there.
+            # If the partition was loaded again meanwhile, the id may be in use there.
             if transaction.is_expired(
                 now_ms, self._settings.transactional_id_expiration_ms
             ) and self._registry.is_current(transaction):
@@ -135,7 +138,7 @@ class TransactionAdmin:
             yield
 
     def _expire_one(self, transaction: Transaction) -> None:
-        """Append the tombstone of an unused transactional id."""
+        """Append the tombstone of an unused id, and remove the id once it is written."""
         transaction.expire()
         written = self._log.append(
             self._registry.partition_of(transaction.transactional_id),
@@ -145,7 +148,9 @@ class TransactionAdmin:
         written.watch(lambda: self._remove_if_written(transaction, written))
 
     def _remove_if_written(self, transaction: Transaction, written: Promise[int]) -> None:
-        """Remove an id whose tombstone is written; otherwise a later `expire` tries again."""
+        """Remove an id whose tombstone is written; otherwise end the pending state for a later
+        attempt.
+        """
         if written.error is None and written.result() == 0:
             self._registry.remove(transaction)
         else:
@@ -153,7 +158,7 @@ class TransactionAdmin:
 
 
 def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int) -> bool:
-    """Return True if a transaction passes all filters; empty or negative filters pass all."""
+    """Return True if a transaction passes all filters."""
     return (
         (not wanted.producer_ids or transaction.producer_id in wanted.producer_ids)
         and (not wanted.states or transaction.state.value in wanted.states)

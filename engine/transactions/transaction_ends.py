@@ -1,18 +1,18 @@
-"""Ends of transactions: by their producer's request, by timeout, or as another producer begins.
+"""End transactions: by EndTxn, by timeout, or by InitProducerId of another producer.
 
-| state | EndTxn as the state has it | the opposite |
+| state | EndTxn with the result of the state | EndTxn with the opposite result |
 |---|---|---|
-| Ongoing | decided, written | decided, written |
+| Ongoing | written | written |
 | PrepareCommit, PrepareAbort | CONCURRENT_TRANSACTIONS | INVALID_TXN_STATE |
-| CompleteCommit, CompleteAbort | answered again | INVALID_TXN_STATE |
+| CompleteCommit, CompleteAbort | 0 | INVALID_TXN_STATE |
 | Empty | INVALID_TXN_STATE | INVALID_TXN_STATE |
 
-1. The decision is written: PrepareCommit or PrepareAbort. From here on it cannot change.
+1. PrepareCommit or PrepareAbort is written. From here on the end cannot change.
 2. The client is answered; in the next turn of the loop markers go to all partitions. Leaders in
    this process have written them before the client can send its next request.
 3. The completion is written (`TransactionMarkers`).
 
-An end that no producer requested first takes an epoch that no producer has.
+An abort by the coordinator first sets an epoch that no producer has.
 
 Source: TransactionCoordinator.endTransaction, abortTimedOutTransactions of 3.9.1; TXN-5, TXN-7.
 """
@@ -65,11 +65,10 @@ class TransactionEnds:
     def end(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
     ) -> Promise[int]:
-        """Commit or abort a transaction (EndTxn); promise an error code, 0 once it is decided.
+        """Commit or abort a transaction (EndTxn); promise 0 once PrepareCommit or PrepareAbort is
+        written.
 
-        The decision is a record of the transaction log. The markers are written after the response.
-
-        Markers for its partitions are written after the response, as in Kafka.
+        Any other result is an error code. The markers are written after the response, as in Kafka.
         """
         if not transactional_id:
             return Promise.of(INVALID_REQUEST)
@@ -88,7 +87,8 @@ class TransactionEnds:
         return drive(self._decide(coordinator_epoch, transaction, decision))
 
     async def abort_fenced(self, transaction: Transaction, fence: Transition) -> int:
-        """Abort a transaction without its producer's request; return an error code.
+        """Abort a transaction on the coordinator's decision; return an error code, 0 once it is
+        written.
 
         `fence` is the transition that `Transaction.fence` prepared.
         """
@@ -107,9 +107,9 @@ class TransactionEnds:
         return code
 
     def abort_timed_out(self) -> Iterator[None]:
-        """Abort the transactions that are open for too long (TXN-7).
+        """Abort the transactions that are open for longer than their timeout (TXN-7).
 
-        Work in steps, one for each id.
+        A generator that checks one id for each step.
         """
         for transaction in self._registry.transactions():
             if transaction.is_timed_out(self._clock.wall_ms()):
@@ -123,14 +123,14 @@ class TransactionEnds:
             yield
 
     def resume(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Continue an end that was decided before this broker coordinated the id."""
+        """Send the markers of a transaction that was loaded in PrepareCommit or PrepareAbort."""
         assert transaction.state in PREPARED, transaction.state
         self._send_markers(coordinator_epoch, transaction)
 
     async def _decide(
         self, coordinator_epoch: int, transaction: Transaction, decision: Transition
     ) -> int:
-        """Write the decision to the log, then send the markers; return the error code."""
+        """Write PrepareCommit or PrepareAbort, and schedule the markers; return the error code."""
         # 1
         transactional_id = transaction.transactional_id
         code = await self._store.write(transactional_id, coordinator_epoch, decision)
@@ -141,20 +141,20 @@ class TransactionEnds:
         return 0
 
     def _begin_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Send the markers of an end that was decided, unless the id was lost since."""
+        """Send the markers, unless the id was unloaded since the write."""
         found = self._registry.find(transaction.transactional_id)
         if found.transaction is transaction and found.coordinator_epoch == coordinator_epoch:
             self._send_markers(coordinator_epoch, transaction)
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Prepare the completed state, and send markers to all partitions' leaders."""
+        """Prepare CompleteCommit or CompleteAbort, and send markers to all partitions' leaders."""
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT
         completion = transaction.finish(self._clock.wall_ms())
         self._markers.send(coordinator_epoch, transaction, completion, is_commit=is_commit)
 
 
 def _code_without_transaction(transaction: Transaction, *, is_commit: bool) -> int:
-    """Return the code of an EndTxn outside ONGOING; 0 if that end is already complete."""
+    """Return the code of EndTxn in a state other than Ongoing; 0 if the same end is complete."""
     if transaction.state is TransactionState.EMPTY:
         return INVALID_TXN_STATE
     if (transaction.state in _COMMITTED) is not is_commit:

@@ -1,9 +1,9 @@
-"""Add partitions to a transaction, and verify for leaders that a partition is in it.
+"""AddPartitionsToTxn: add partitions to a transaction, or verify that it has them.
 
 | state | AddPartitionsToTxn |
 |---|---|
 | Empty, CompleteCommit, CompleteAbort | the transaction begins |
-| Ongoing | more partitions; nothing is written if all are there |
+| Ongoing | partitions are added; without a new one nothing is written |
 | PrepareCommit, PrepareAbort, anything pending | CONCURRENT_TRANSACTIONS |
 
 Source: TransactionCoordinator.handleAddPartitionsToTransaction, handleVerifyPartitionsInTransaction
@@ -30,7 +30,7 @@ from engine.transactions.transaction_store import TransactionStore
 
 
 class TransactionPartitions:
-    """The partitions of transactions."""
+    """Adds partitions to transactions and verifies them."""
 
     def __init__(
         self, registry: TransactionRegistry, store: TransactionStore, clock: Clock
@@ -46,7 +46,7 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> Promise[int]:
-        """Add partitions; promises an error code, 0 once they are written."""
+        """Add partitions; promise 0 once they are written, else an error code."""
         found = self._found(transactional_id, producer_id, producer_epoch)
         code, coordinator_epoch, transaction = found
         if code or transaction is None:
@@ -66,12 +66,10 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> dict[TopicPartition, int]:
-        """Return 0 for each partition of the open transaction, and an error code for any other.
+        """Return 0 for each partition of the open transaction, an error code for each other one.
 
-        Leaders ask before the first record of a transaction: a late record may open no transaction
-        that
-
-        nobody ends.
+        A leader calls this before it appends the first record of a transaction: a late record must
+        not open a transaction that no EndTxn will end.
         """
         code, _, transaction = self._found(transactional_id, producer_id, producer_epoch)
         if code or transaction is None:
@@ -84,7 +82,7 @@ class TransactionPartitions:
         }
 
     def _found(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
-        """Return the transaction, or Kafka's error if the producer's id or epoch differs."""
+        """Return an id's transaction if the producer's id and epoch are current, else an error."""
         if not transactional_id:
             return Found(INVALID_REQUEST)
         found = self._registry.find(transactional_id)

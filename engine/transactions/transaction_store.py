@@ -2,7 +2,7 @@
 
 | append failed with | error |
 |---|---|
-| unknown topic, too few replicas, time is over | COORDINATOR_NOT_AVAILABLE |
+| unknown topic, too few replicas, timeout | COORDINATOR_NOT_AVAILABLE |
 | not leader, storage | NOT_COORDINATOR |
 | too large | UNKNOWN_SERVER_ERROR |
 
@@ -47,7 +47,7 @@ _CODES = {
 
 
 class TransactionStore:
-    """Writes transitions, and applies those that are written."""
+    """Appends transitions to the log, and applies them once they are written."""
 
     def __init__(self, registry: TransactionRegistry, log: TransactionLog) -> None:
         self._registry = registry
@@ -61,10 +61,10 @@ class TransactionStore:
         *,
         is_retried: bool = False,
     ) -> Promise[int]:
-        """Write a prepared transition; promises 0 once it is written and applied, or a code.
+        """Append a prepared transition; promise 0 once it is written and applied, else a code.
 
-        A transition that was not written is pending no more, unless the caller `is_retried` and it
-        may be written yet (COORDINATOR_NOT_AVAILABLE).
+        After a failure the transition is not pending any more. Exception: with `is_retried` it
+        stays pending on COORDINATOR_NOT_AVAILABLE, because the record may still become committed.
         """
         found = self._registry.find(transactional_id)
         if found.error_code or found.transaction is None:

@@ -12,9 +12,9 @@ from engine.model import TopicPartition
 
 
 class BrokerShare(NamedTuple):
-    """The share of one broker; bytes and rate are None where it does not return them.
+    """The share of one broker; bytes and rates are None if its broker did not return them.
 
-    The rate is of what producers write to the partitions that it leads.
+    The rates are those of producers' writes to the partitions that it leads.
     """
 
     broker_id: int
@@ -33,7 +33,7 @@ class BrokerShare(NamedTuple):
 def broker_shares(
     sample: ClusterSample, rates: Mapping[TopicPartition, PartitionRate]
 ) -> list[BrokerShare]:
-    """Return the shares of all live brokers, by id."""
+    """Return the shares of all live brokers, by broker id."""
     leaders, replicas, lacking = Counter[int](), Counter[int](), Counter[int]()
     written, records = Counter[int](), Counter[int]()
     for name, topic in sample.view.topics.items():

@@ -1,8 +1,8 @@
-"""Lags of groups, and verdicts about them, by samples of a cluster. Pure.
+"""Lags of groups, and verdicts about them, from samples of a cluster. Pure.
 
-Members commit each `auto.commit.interval.ms`, 5 s by default: within that time the offset of a
-group that keeps up stands still, and its lag grows. A partition with a member is judged STALL or
-WARN by samples of WATCH_JUDGED_MS only.
+Members commit every `auto.commit.interval.ms`, 5 s by default: between two commits the offset of a
+group that keeps up does not change, and its lag grows. A partition with a member gets the verdicts
+STALL and WARN only if the samples cover WATCH_JUDGED_MS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.watching.timed_sample import TimedSample
 
 _MS_PER_S = 1000
-#: From the best to the worst.
+#: Verdicts, from the best to the worst.
 VERDICTS: Final = (
     LagVerdict.OK,
     LagVerdict.WARN,
@@ -28,14 +28,14 @@ VERDICTS: Final = (
 )
 
 
-#: Verdicts that look the same between two commits.
+#: Verdicts that a group that keeps up could get between two commits.
 _TAKES_TIME: Final = (LagVerdict.STALL, LagVerdict.WARN)
-#: Samples that know a group, with what they know of it.
+#: The samples that contain a group, each with the group's data.
 _History = list[tuple[TimedSample, GroupSample]]
 
 
 class PartitionLag(NamedTuple):
-    """A partition of a group; offsets and lag are None where they are not known."""
+    """The lag of a group in one partition; offsets and lag are None if unknown."""
 
     topic: str
     partition: int
@@ -50,9 +50,10 @@ class PartitionLag(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """A group: the lag of all its partitions, how fast that grows, and the worst verdict.
+    """A group with the lag of all its partitions, the growth of the lag, and the worst verdict.
 
-    `lag_per_s` is None with one sample. `member_count` is None where its coordinator does not say.
+    `lag_per_s` is None with one sample. `member_count` is None if the coordinator did not return
+    it.
     """
 
     group: str
@@ -67,7 +68,7 @@ class GroupLag(NamedTuple):
 
 
 def group_lags(samples: Sequence[TimedSample]) -> list[GroupLag]:
-    """Return the groups of the last sample by name, judged by all samples."""
+    """Return the groups of the last sample by name, with verdicts from all samples."""
     histories: dict[str, _History] = {}
     for timed in samples:
         for group in timed.sample.groups:
@@ -98,7 +99,7 @@ def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> Grou
 
 
 def _badness(one: PartitionLag) -> tuple[int, int]:
-    """Sort partitions by verdict, from good to bad, then by lag in records."""
+    """Return the sort key of a partition: its verdict, from good to bad, then its lag."""
     return VERDICTS.index(LagVerdict(one.verdict)), one.lag or 0
 
 
@@ -107,7 +108,7 @@ def _partition_lags(
 ) -> Iterator[PartitionLag]:
     """Yield the lag of each partition that is committed or assigned.
 
-    Some verdicts are withheld until members have been observed for two commit intervals.
+    Some verdicts are not given before members have been observed for two commit intervals.
     """
     owners: dict[TopicPartition, MemberView] = {}
     if group.description is not None:
@@ -135,7 +136,7 @@ def _partition_lags(
 
 
 def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
-    """Return commit and high watermark (exclusive) of each sample that has both."""
+    """Return the committed offset and high watermark of each sample that has both."""
     return [
         LagSample(group.commits[key].offset, timed.sample.high_watermarks[key])
         for timed, group in history
@@ -144,7 +145,10 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return the growth of the lag, over the partitions in both the first and the last sample."""
+    """Return the growth of the lag per second, over the partitions known in both samples.
+
+    These are the first sample with known partitions and the last one; None if there are no two.
+    """
     known = ((timed, group, _known(timed, group)) for timed, group in history)
     first, before, old = next((one for one in known if one[2]), (None, None, set()))
     last, after = history[-1]
@@ -162,6 +166,6 @@ def _known(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
 
 
 def _lag_sum(timed: TimedSample, group: GroupSample, keys: Iterable[TopicPartition]) -> int:
-    """Return the lag in records over partitions; a commit above the end counts as 0."""
+    """Return the total lag of partitions; a committed offset above the end counts as 0."""
     ends = timed.sample.high_watermarks
     return sum(max(ends[key] - group.commits[key].offset, 0) for key in keys)

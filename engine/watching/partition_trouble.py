@@ -1,4 +1,4 @@
-"""The worst that is true of a partition's replicas, by metadata and min.insync.replicas. Pure."""
+"""The worst trouble of a partition's replicas, from metadata and min.insync.replicas. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from typing import Final
 
 from engine.client.metadata import PartitionView
 
-#: From the worst to the least.
+#: Troubles, from the worst to the mildest.
 TROUBLES: Final = ("offline", "under-min-isr", "at-min-isr", "under-replicated")
 
 
 def partition_trouble(
     row: PartitionView, min_isr: int | None, adding: tuple[int, ...] = ()
 ) -> str | None:
-    """Return one of TROUBLES, or None; `adding` are the replicas that a reassignment adds."""
+    """Return one of TROUBLES, None if there is none.
+
+    `adding` are replicas that a reassignment adds.
+    """
     if not row.has_leader:
         return "offline"
     in_sync = len(row.isr)

@@ -1,4 +1,4 @@
-"""Selection and order of the shown rows. Pure."""
+"""Filtering and sorting of the displayed rows. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _USAGE_EXIT = 2
 
 
 class NoSuchSort(EngineError):
-    """Rows were to be sorted by a column that they do not have."""
+    """Raised if rows should be sorted by a column that they do not have."""
 
     exit_code = _USAGE_EXIT
 
@@ -23,7 +23,7 @@ class NoSuchSort(EngineError):
 def matching(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
-    """Return the rows in which each word of a text occurs in one of the fields, in any case."""
+    """Return the rows in which each word of a text occurs in a field, ignoring case."""
     terms, shown = text.lower().split(), list(keys)
     return [
         row
@@ -35,14 +35,14 @@ def matching(
 def ordered(
     rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
 ) -> list[Mapping[str, Any]]:
-    """Return rows sorted by a field; rows without a value are last, equal ones keep their order.
+    """Return rows sorted by a field; rows with None are last, equal ones keep their order.
 
     Values in `rank` come before others, in its order.
     """
     places = {value: place for place, value in enumerate(rank)}
 
     def sort_key(row: Mapping[str, Any]) -> tuple[int, Any]:
-        """Return a row's rank by its value, then the value itself."""
+        """Return the position of a row's value in `rank`, then the value itself."""
         value = row[key]
         if rank and value in places:
             return places[value], ""

@@ -1,4 +1,4 @@
-"""Samples of a cluster one after another, by a pace that brokers do not feel."""
+"""Periodic samples of a cluster, at a request rate that does not load the brokers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from engine.limits import (
 from engine.watching.timed_sample import TimedSample, take_sample
 
 _WINDOW_MS = 1000
-#: So often a pause looks whether it is over.
+#: Polling interval of pauses.
 _PAUSE_MS = 100
 
 
 class WatchStopped(EngineError):
-    """A pause between requests was ended: nobody wants the sample any more."""
+    """Raised in a pause between requests when the watch is stopped."""
 
     def __init__(self) -> None:
         super().__init__("stopped")
 
 
 class Sampler:
-    """Takes samples, each `every_ms` after the one before began, or when that has ended."""
+    """Takes samples periodically.
+
+    The next one begins `every_ms` after the start of the last one.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class Sampler:
         with_groups: bool = True,
         is_stopped: Callable[[], bool] | None = None,
     ) -> None:
-        """`is_stopped` is polled during pauses; without it only the caller ends them."""
+        """Create a sampler; `is_stopped` is polled during pauses, None if the caller stops it."""
         self._client = client
         self._every_ms = every_ms
         self._with_groups = with_groups
@@ -49,15 +52,15 @@ class Sampler:
             window_ms=_WINDOW_MS,
             response_wait_ms=WATCH_RESPONSE_WAIT_MS,
         )
-        #: When the last sample began (monotonic); None before.
+        #: Start of the last sample (monotonic); None before the first.
         self._began_ms: int | None = None
-        #: How many samples come before topics' settings are read again.
+        #: Number of samples before topics' settings are read again.
         self._until_settings = 0
 
     def next(self) -> TimedSample:
         """Wait until a sample is due, and request it.
 
-        Errors: those of requesting metadata; WatchStopped.
+        Raises the errors of metadata requests, and WatchStopped.
         """
         if self._began_ms is not None:
             due_ms = self._began_ms + self._every_ms
@@ -71,7 +74,7 @@ class Sampler:
             with_policies=with_policies,
             pace=self._pace,
         )
-        # What was not answered is asked for again.
+        # Settings without a response are requested again.
         is_known = bool(timed.sample.min_isr) or not timed.sample.view.topics
         self._until_settings -= 1
         if with_policies:
@@ -79,7 +82,7 @@ class Sampler:
         return timed
 
     def _pause(self, duration_ms: int) -> None:
-        """Wait `duration_ms`; raises WatchStopped once the watch is to stop."""
+        """Wait `duration_ms`; raises WatchStopped once the watch is stopped."""
         clock = self._client.clock
         until_ms = clock.monotonic_ms() + duration_ms
         while (left_ms := until_ms - clock.monotonic_ms()) > 0:

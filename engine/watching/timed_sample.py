@@ -1,6 +1,6 @@
-"""A sample of a cluster with the time it was taken at, and the rates of writes between two.
+"""A sample of a cluster with its time, and write rates between two samples.
 
-A log whose leader changed between the samples has no rate: replicas are not of the same size.
+A partition whose leader changed between the samples has no rate, because replicas differ in size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MS_PER_S = 1000
 
 
 class TimedSample(NamedTuple):
-    """A sample and when its requests began, by both clocks."""
+    """A sample and the start of its requests, by the monotonic and the wall clock."""
 
     sample: ClusterSample
     at_ms: int
@@ -28,7 +28,7 @@ class TimedSample(NamedTuple):
 
 
 class RateSum(NamedTuple):
-    """Write rates of several partitions, added up; None where no rate of any is known."""
+    """The total write rates of several partitions; None if none of them has a rate."""
 
     bytes_per_s: int | None
     records_per_s: float | None
@@ -42,7 +42,7 @@ def take_sample(
     with_policies: bool = True,
     pace: RequestPace | None = None,
 ) -> TimedSample:
-    """Request a sample of a cluster; errors are those of `gather_sample`."""
+    """Request a sample of a cluster; raises the errors of `gather_sample`."""
     at_ms, wall_ms = client.clock.monotonic_ms(), client.clock.wall_ms()
     sample = gather_sample(
         client, timeout_ms, with_policies=with_policies, with_groups=with_groups, pace=pace
@@ -51,7 +51,7 @@ def take_sample(
 
 
 def sample_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, PartitionRate]:
-    """Return the rates of the partitions that both samples know under the same leader."""
+    """Return the rates of the partitions that have the same leader in both samples."""
     first, second = _log_samples(before), _log_samples(after)
     return {
         key: rate_between(log_sample, second[key])
@@ -76,7 +76,7 @@ def move_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, 
 def rate_sum(
     rates: Mapping[TopicPartition, PartitionRate], keys: Iterable[TopicPartition]
 ) -> RateSum:
-    """Return the write rates of some partitions together."""
+    """Return the total write rates of some partitions."""
     found = [rates[key] for key in keys if key in rates]
     if not found:
         return RateSum(None, None)
@@ -85,7 +85,7 @@ def rate_sum(
 
 
 def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
-    """Return the bytes of each partition's leader, where its broker reports them."""
+    """Return the bytes of each partition's leader replica, if its broker reports them."""
     sizes = {}
     for broker_id, log_dirs in sample.log_dirs.items():
         for log_dir in log_dirs:
@@ -97,7 +97,7 @@ def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
 
 
 def _log_samples(timed: TimedSample) -> dict[TopicPartition, LogSample]:
-    """Return each leader's log start, high watermark and bytes, where all are known."""
+    """Return each leader's log start, high watermark and bytes, if all are known."""
     sample = timed.sample
     log_samples = {}
     for key, size_bytes in leader_sizes(sample).items():

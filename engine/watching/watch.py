@@ -1,13 +1,13 @@
-"""A watched cluster: the last samples, and the rows that they make. Pure.
+"""A watched cluster: the last samples, and the rows computed from them. Pure.
 
-| figure | by which samples |
+| figure | computed from |
 |---|---|
-| rates | the last one and the first within WATCH_RATE_WINDOW_MS |
-| verdict and trend of a group | the last WATCH_SAMPLES_KEPT |
-| lag in seconds | the ends of all samples (`lag_times`) |
-| copied bytes a second | the last two |
+| rates | the last sample and the first one within WATCH_RATE_WINDOW_MS |
+| verdict and trend of a group | the last WATCH_SAMPLES_KEPT samples |
+| lag in seconds | the end offsets of all samples (`lag_times`) |
+| copied bytes per second | the last two samples |
 
-Brokers that were seen once are kept: one that is registered no more is gone.
+Brokers that were in any sample are kept: one that is no longer registered is shown as gone.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ SILENT_LEADER = "silent-leader"
 
 
 class Watch:
-    """State of a cluster over samples; a sample must be taken before rows are requested."""
+    """The state of a watched cluster; `take` must be called before rows are requested."""
 
     def __init__(self) -> None:
-        """Begin without samples."""
+        """Create it without samples."""
         #: The last samples, from which rates are computed.
         self._samples: deque[TimedSample] = deque(maxlen=WATCH_SAMPLES_KEPT)
         #: Log end offsets of the past, from which lags in seconds are computed.
         self._history = EndHistory()
-        #: All brokers seen so far: one that is down keeps its row.
+        #: All brokers in any sample: one that is down keeps its row.
         self._brokers: dict[int, BrokerView] = {}
-        #: min.insync.replicas by topic, as of the last sample that read settings.
+        #: min.insync.replicas by topic, from the last sample with settings.
         self._min_isr: Mapping[str, int] = {}
         self._lags: dict[str, GroupLag] = {}
         self._rates: Mapping[TopicPartition, PartitionRate] = {}
@@ -101,12 +101,12 @@ class Watch:
         return [self._replica(key, row, broker_id) for broker_id in ids]
 
     def lags_of(self, group: str) -> list[WatchedLag]:
-        """Return the partitions of a group; none of one that is gone."""
+        """Return the partitions of a group with their lag; empty for a deleted group."""
         lag = self._lags.get(group)
         return [] if lag is None else [self._lag(one) for one in lag.partitions]
 
     def readers_of(self, key: TopicPartition) -> list[tuple[str, int | None]]:
-        """Return the groups that have a partition, with their lag."""
+        """Return (group, lag) of each group that reads a partition."""
         return [
             (name, one.lag)
             for name, group in sorted(self._lags.items())
@@ -125,19 +125,19 @@ class Watch:
             if timed is not last and last.at_ms - timed.at_ms <= WATCH_RATE_WINDOW_MS
         ]
         if not earlier and len(self._samples) > 1:
-            # The cluster was away for longer.
+            # No sample succeeded within the window.
             earlier = [self._samples[-2]]
         return sample_rates(earlier[0], last) if earlier else {}
 
     def _state(self, broker_id: int) -> str:
-        """Return whether a broker is up, silent, or gone from the metadata."""
+        """Return whether a broker is up, silent, or no longer in the metadata."""
         sample = self._samples[-1].sample
         if broker_id not in sample.view.brokers:
             return GONE
         return SILENT if broker_id in sample.silent else UP
 
     def _broker_rows(self) -> Iterator[WatchedBroker]:
-        """Yield a row for each broker seen so far, also for one that has left."""
+        """Yield a row for each broker in any sample, including removed ones."""
         shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
         for broker_id, broker in sorted(self._brokers.items()):
             state, share = self._state(broker_id), shares.get(broker_id)
@@ -172,7 +172,7 @@ class Watch:
                 )
 
     def _trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
-        """Return the trouble of a partition's replicas or leader, None if there is none."""
+        """Return the trouble of a partition's replicas or leader; None if there is none."""
         sample = self._samples[-1].sample
         move = (sample.moves or {}).get(key)
         adding = () if move is None else move.adding
@@ -241,7 +241,10 @@ class Watch:
                 yield WatchedMove(*key, *ids, *amounts, figures.bytes_per_s, figures.left_s)
 
     def _replica(self, key: TopicPartition, row: PartitionView, broker_id: int) -> WatchedReplica:
-        """Return the row of one replica; size and lag are None if its broker did not give them."""
+        """Return the row of one replica.
+
+        Size and lag are None if its broker did not return them.
+        """
         role = "leader" if broker_id == row.leader else "follower"
         found = next(
             (

@@ -1,4 +1,4 @@
-"""The rows of a watched cluster: values alone, one kind of row for each view."""
+"""The rows of a watched cluster, as plain values; each view has its type of row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class WatchedBroker(NamedTuple):
-    """A broker: `state` is up, silent (registered, and does not answer) or gone."""
+    """A broker; `state` is up, silent (registered, but does not respond) or gone."""
 
     broker_id: int
     state: str
@@ -23,7 +23,10 @@ class WatchedBroker(NamedTuple):
 
 
 class WatchedPartition(NamedTuple):
-    """A partition at its leader; `trouble` is one of TROUBLES, silent-leader, or None."""
+    """A partition; sizes and offsets are the leader's. `trouble`.
+
+    TROUBLES, silent-leader or None.
+    """
 
     topic: str
     partition: int
@@ -39,7 +42,7 @@ class WatchedPartition(NamedTuple):
 
 
 class WatchedTopic(NamedTuple):
-    """A topic with its size at the leaders and its write rates."""
+    """A topic with the total size of its leader replicas, and its write rates."""
 
     topic: str
     partition_count: int
@@ -51,7 +54,7 @@ class WatchedTopic(NamedTuple):
 
 
 class WatchedGroup(NamedTuple):
-    """A group: unread records, how fast they become more, and for how long the oldest waits."""
+    """A group: its lag in records, the growth of the lag, and the lag in seconds."""
 
     group: str
     state: str
@@ -64,7 +67,7 @@ class WatchedGroup(NamedTuple):
 
 
 class WatchedLag(NamedTuple):
-    """A partition that a group reads or has read."""
+    """The lag of a group in a partition that it reads or has read."""
 
     topic: str
     partition: int
@@ -79,7 +82,7 @@ class WatchedLag(NamedTuple):
 
 
 class WatchedMove(NamedTuple):
-    """A reassignment under way; bytes are those of the replicas that it adds."""
+    """A reassignment in progress; bytes are those of the replicas that it adds."""
 
     topic: str
     partition: int
@@ -92,7 +95,7 @@ class WatchedMove(NamedTuple):
 
 
 class WatchedReplica(NamedTuple):
-    """A replica of a partition; `path` and sizes are None where its broker does not say them."""
+    """A replica of a partition; `path` and sizes are None if its broker did not return them."""
 
     broker_id: int
     state: str
@@ -104,11 +107,10 @@ class WatchedReplica(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A cluster as the last sample has it; `partitions` are all of them.
+    """The state of a cluster in the last sample; `partitions` has all of them.
 
     `sampled_at_ms` is by the wall clock. `controller_id` is None with KRaft, whose brokers do not
-    say it, and -1 without a controller. `failures` are requests without a usable response, in
-    words.
+    return it, and -1 without a controller. `failures` describes requests without a usable response.
     """
 
     sampled_at_ms: int
@@ -123,5 +125,5 @@ class Frame(NamedTuple):
 
     @property
     def troubled(self) -> list[WatchedPartition]:
-        """Return the partitions in trouble."""
+        """Return the partitions that have a trouble."""
         return [row for row in self.partitions if row.trouble is not None]

@@ -171,7 +171,7 @@ def test_a_follower_should_know_a_watermark_unless_it_got_an_error(
     fetcher, leader = cast(ReplicaFetcher, object()), cast(Partition, object())
     before = Lag(fetcher, leader, 1, 7, 32, 31, False, 4)
     later = Lag(fetcher, leader, 1, 7, 32 + epochs, 40, is_truncating, 4 + cuts)
-    assert later.is_behind(before)
+    assert later.is_later_than(before)
     assert is_owed is (later.is_answered(before) and not later.is_out_of_range(before))
 
 
@@ -189,8 +189,8 @@ def test_a_follower_of_another_leader_epoch_or_session_is_not_the_same_later(
     changed: dict[str, Any],
 ) -> None:
     before = Lag(cast(ReplicaFetcher, object()), cast(Partition, object()), 1, 7, 32, 31, False, 4)
-    assert before.is_behind(before)
-    assert not before._replace(**changed).is_behind(before)
+    assert before.is_later_than(before)
+    assert not before._replace(**changed).is_later_than(before)
 
 
 @pytest.mark.parametrize(

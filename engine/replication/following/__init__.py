@@ -1,4 +1,4 @@
-"""A broker's followers: their fetches from leaders, and the changes of their logs.
+"""The follower side of a broker: fetches from leaders, and the changes of the follower logs.
 
 Source: PART-8 … PART-11.
 """

@@ -1,16 +1,16 @@
-"""The fast path of a fetch cycle: records of one partition come, and the next fetch follows them.
+"""The fast path of a fetch cycle: append one partition's records, and fetch that partition again.
 
 ```
  response ─ read ─┬─ records of one partition, as it was requested ─ take ─ appended ─┬─> request
     ^             │                                                                   │
-    │             └─ all else: decoded as any response, a cycle of `ReplicaFetcher`    └─> that too
+    │             └─ any other response: a general cycle of `ReplicaFetcher` <─────────┘
     └──────────────────────────────── the leader waits <─────────────────────────────────┘
 ```
 
-A request of a session names the moved partitions. Where that is the one partition whose records
-were just appended, and nothing else has changed since the last whole cycle, it is written without
-a check of the others. The leader's wait is the time of all such cycles together: then a whole one
-is requested again, and with it partitions that had a back-off, were throttled or were added.
+A session's request has the partitions whose position changed. If only the partition changed whose
+records were just appended, the request is encoded without a check of the other partitions. After
+the maximal wait time of a fetch a general cycle follows, which includes partitions that had a
+back-off, were throttled or were added.
 
 Source: REPL-5, PART-9; D21.
 """
@@ -29,14 +29,14 @@ from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE
 
 
 class _Fetched(NamedTuple):
-    """Records of one partition, which is followed from where they begin; a view of their frame."""
+    """Records of one partition that continue its log; a view of their frame."""
 
     topic_partition: TopicPartition
     answer: PartitionResponse
 
 
 class FastFetchCycle:
-    """Rounds of one fetcher, see `engine.client.connection.FastExchange`."""
+    """The fast cycles of one fetcher; implements `engine.client.connection.FastExchange`."""
 
     def __init__(
         self,
@@ -45,24 +45,24 @@ class FastFetchCycle:
         session: FetchSessionHandler,
         clock: Clock,
     ) -> None:
-        """Belongs to one fetcher; nothing is exchanged before `begin`."""
+        """Create the fast path of one fetcher; nothing is sent before `begin`."""
         self._client_id = client_id.encode()
         self._followed = followed
         self._session = session
         self._clock = clock
-        #: Monotonic time at which the general way must send a request again: partitions may be due.
+        #: Monotonic time at which a general cycle has to follow: other partitions may be due.
         self._until_ms = 0
-        #: Version of Fetch that the general way has negotiated.
+        #: Version of Fetch that the general cycle negotiated.
         self._version = 0
         #: The partition that got records in the last response; None before the first one.
         self._moved: TopicPartition | None = None
 
     def begin(self) -> None:
-        """Continue from a whole cycle that is requested now."""
+        """Allow fast cycles from now on, after the request of a general cycle."""
         self._until_ms = self._clock.monotonic_ms() + self._followed.config.max_wait_ms
 
     def read(self, frame: memoryview, version: int) -> _Fetched | None:
-        """Return the fields of a response of this version, None for one off the fast path."""
+        """Return the fields of a response, None if it is not one for the fast path."""
         if not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION:
             return None
         fetched = read_replica_response_fast(frame)
@@ -77,7 +77,7 @@ class FastFetchCycle:
         return new_tuple(_Fetched, (topic_partition, answer))
 
     def take(self, fetched: _Fetched) -> bool:
-        """Append the records; returns whether the next fetch cycle takes the fast path."""
+        """Append the records; return whether the next cycle may be a fast one."""
         topic_partition, answer = fetched
         followed = self._followed
         goes_on = followed.take_given(topic_partition, answer)
@@ -88,10 +88,10 @@ class FastFetchCycle:
         return followed.is_as_requested and self._clock.monotonic_ms() < self._until_ms
 
     def request(self, correlation_id: int) -> bytes:
-        """Return the frame of the next request."""
+        """Return the frame of the next request, and count its partition as requested."""
         moved = self._moved
         assert moved is not None
-        # Only now: a request that is not sent changes nothing at the leader.
+        # Done here and not in `take`: a request that is not sent changes nothing at the leader.
         spec = self._followed.request_on(moved)
         return self._session.encode_fast(
             self._client_id, correlation_id, self._version, moved, spec

@@ -7,12 +7,12 @@ A follower has one fetch session with each leader, for each of its fetchers (KIP
 | the first, and after any failure | 0, 0 | all |
 | the next ones | the leader's id, 1, 2, … | the changes, and the partitions to forget |
 
-A leader without room for a session answers with id 0: each request is then a first one. Topics go
-by id where all of them have one. The handler knows which partitions the leader holds, and no
-position: `FollowedPartitions` owns those, and returns which have moved.
+A leader without room for a session answers with id 0: each request is then a first one. Topics are
+sent by id if all of them have one. The handler knows which partitions are in the leader's session,
+but no positions: `FollowedPartitions` owns those, and returns which have changed.
 
 Source: REPL-4, REPL-5, FET-1; Kafka's FetchSessionHandler.
-Differs: a leader that does not know version 12, which is one before Kafka 2.7, is not followed.
+Differs: a leader that does not support version 12 (older than Kafka 2.7) is not followed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from engine.wire.fetch_bytes import (
     FIRST_WITH_TOPIC_IDS,
 )
 
-#: Before it a leader cannot return where logs diverge.
+#: The first version in which a leader returns the diverging epoch.
 _LOWEST_FETCH: Final = 12
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
@@ -59,17 +59,17 @@ class FetchSessionHandler:
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
         self._config = config
-        #: The session and the epoch of the next request; without a session that is a full one.
+        #: Session id, and epoch of the next request; without a session that is a full request.
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
         #: Partitions that the leader has in the session, each with its topic id (None: by name).
         self._held: dict[TopicPartition, bytes | None] = {}
-        #: The same partitions by topic id and index. None until a response of a remote leader needs
+        #: The same partitions by topic id and index. Built when a response of a remote leader needs
         #: it.
         self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
-        #: Whether the session names topics by id: it ends when one partition has none.
+        #: Whether the session has topic ids: it ends when a partition has none.
         self._uses_ids = False
-        #: The session at a leader in the same process, in place of the fields above. None with a
+        #: The session at a leader in the same process, which replaces the fields above. None with a
         #: remote leader.
         self._local: LocalSession | None = None
         self._local_params = FetchParams(
@@ -78,21 +78,21 @@ class FetchSessionHandler:
 
     @property
     def is_first(self) -> bool:
-        """Return whether the next request, or the one on its way, names all partitions."""
+        """Return whether the next request, or the one in flight, has all partitions."""
         return self._epoch == _FIRST_EPOCH
 
     @property
     def place(self) -> tuple[int, int]:
-        """Return the id of the session and the epoch of the next request, or the one on its way."""
+        """Return the session id and the epoch of the next request, or of the one in flight."""
         return self._session_id, self._epoch
 
     @property
     def holds_partitions(self) -> bool:
-        """Return whether the leader holds partitions for this follower."""
+        """Return whether the leader's session has any partition."""
         return bool(self._held)
 
     def holds(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the leader holds a partition for this follower."""
+        """Return whether the leader's session has the partition."""
         return topic_partition in self._held
 
     def call(
@@ -103,14 +103,14 @@ class FetchSessionHandler:
         give: Give | None = None,
         fast: FastExchange | None = None,
     ) -> Call:
-        """Return the Fetch request of one fetch cycle, with the changes to the fetch session.
+        """Return the Fetch request of one cycle, with the changes to the session.
 
-        `moved` has the partitions whose fetch offset changed since the last request. `give`
-        receives a local leader's response for one partition while the fetch is parked; `fast`
-        receives the responses of a remote leader that continue the session on the fast path. A
-        local leader gets the partitions as values, without the session.
+        `moved` has the partitions whose position changed since the last request. `give` receives a
+        local leader's response for one partition while the fetch is parked. `fast` receives the
+        responses of a remote leader that continue the session on the fast path. A local leader gets
+        the partitions as values, without the session.
         """
-        # Partitions that are only forgotten are named as they were requested.
+        # Partitions to forget are sent in the form in which they were requested.
         uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
@@ -132,7 +132,7 @@ class FetchSessionHandler:
         moved: Set[TopicPartition],
         topic_ids: Mapping[TopicPartition, bytes] | None,
     ) -> messages.FetchRequest:
-        """Return the next Fetch of the session: changed partitions, and those to forget."""
+        """Return the next Fetch of the session: changed partitions, and partitions to forget."""
         uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
@@ -159,7 +159,7 @@ class FetchSessionHandler:
         return request
 
     def _request(self, version: int) -> messages.FetchRequest:
-        """Return a Fetch request with the limits and replica id, without partitions."""
+        """Return a Fetch request with limits and replica id, without partitions."""
         config = self._config
         request = messages.FetchRequest(
             max_wait_ms=config.max_wait_ms,
@@ -177,9 +177,9 @@ class FetchSessionHandler:
     def answers(
         self, response: messages.FetchResponse
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
-        """Return the partitions of a response, and advance the session.
+        """Return the partitions of a response, and advance the session epoch.
 
-        An error of the response as a whole leaves none: the next request is a first one.
+        An error of the complete response resets the session and returns an empty list.
         """
         if response.error_code != NONE:
             self.reset()
@@ -205,23 +205,23 @@ class FetchSessionHandler:
     def local_answers(
         self, fetched: LocalFetched
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
-        """Return the response of a leader of the same process, and advance its session."""
+        """Return the partitions of a local leader's response, and store its session."""
         self._local = fetched.session
         return fetched.answers
 
     def _advance_epoch(self) -> None:
-        """Move to the session epoch of the next request; it wraps to 1."""
+        """Increment the session epoch; after the highest one it wraps to 1."""
         self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
-        """Restart with the next request: the leader's partitions are unknown."""
+        """Forget the session: the next request starts a new one with all partitions."""
         self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
         self._by_id = self._local = None
 
     # The fast path of a fetch cycle
 
     def find(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
-        """Return the session's partition with a topic id and index, None if there is none."""
+        """Return the partition of the session with a topic id and index, None if there is none."""
         if session_id != self._session_id or session_id == _NO_SESSION:
             return None
         by_id = self._by_id
@@ -232,7 +232,7 @@ class FetchSessionHandler:
         return by_id.get((topic_id, index))
 
     def took_fast(self) -> None:
-        """Move on by a response that was `find`'s."""
+        """Advance the session epoch after a response on the fast path."""
         self._advance_epoch()
 
     def encode_fast(
@@ -243,7 +243,7 @@ class FetchSessionHandler:
         topic_partition: TopicPartition,
         spec: FetchSpec,
     ) -> bytes:
-        """Return the frame of the next request, of one partition that has moved to `spec`."""
+        """Return the frame of the next request, with one partition at the position `spec`."""
         topic_id = self._held[topic_partition]
         assert topic_id is not None
         config = self._config
@@ -261,7 +261,7 @@ class FetchSessionHandler:
 
 
 def _answer_of(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
-    """Return a partition's row; its diverging epoch is None if the logs agree."""
+    """Return a partition's response; its diverging epoch is None if the logs agree."""
     diverging = row.diverging_epoch
     parted = None
     if diverging.epoch != _NO_EPOCH:

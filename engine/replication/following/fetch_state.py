@@ -1,30 +1,32 @@
-"""One followed partition: its state, and the effect of a leader's response on it. Pure.
+"""The fetch state of one followed partition, and the effect of a leader's response on it. Pure.
 
-| phase | comes after | meanwhile |
+| phase | previous phases | action |
 |---|---|---|
-| FETCHING | the start, all three | it is fetched, except while it is delayed |
-| TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are requested |
-| FETCHING_EPOCH | FETCHING | the end of an epoch is requested from its leader |
+| FETCHING | the start, all three | Fetch, except during a back-off |
+| TRUNCATING | FETCHING, TRUNCATING | request the leader's log start and end offsets |
+| FETCHING_EPOCH | FETCHING | request the end offset of an epoch from the leader |
 
 1. Following begins at the end of the local log, in the epoch of its last record (R10). A log
-   without epochs cannot show where it diverges from the leader's: it is truncated to its watermark
-   first.
-2. A response counts for the offset and the epoch that were requested; any other is late.
-3. Records are appended, and the next fetch follows them: by it the leader learns the end (HW-5).
-4. Where the leader's log diverges, the local one is truncated; if it lacks the epoch that
-   the leader names, one of its epochs is removed, and the leader is requested again (REPL-2).
-5. Out of range: the leader's end and start decide. (B1) its end is below ours: truncate to it. (A)
-   its start is above our end: restart the empty log there. (B2) else: continue from our end.
-6. A fenced epoch: the partition is dropped, for the controller's next order has the new leader.
-   Every other error: a back-off of replica.fetch.backoff.ms, while the others continue.
-7. Records of a new epoch that do not follow the end of the log: its leader has cleaned away those
-   between, and is requested for the end of the epoch before. Only then does the next fetch confirm
-   the records: no replica leads, or is in sync, that has the start of an epoch wrong.
+   without epochs cannot detect a divergence from the leader's: it is first truncated to its
+   high watermark.
+2. A response is applied only if the partition still has the requested offset and epoch.
+3. Records are appended, and the next fetch is from their end: it reports the log end offset to the
+   leader (HW-5).
+4. If the leader's log diverges, the local log is truncated; if it lacks the epoch that the
+   leader returned, its latest epoch is removed, and the next fetch checks again (REPL-2).
+5. OFFSET_OUT_OF_RANGE: the leader's end and start decide. (B1) its end is below ours: truncate to
+   it. (A) its start is above our end: restart the empty log there. (B2) else: continue at our end.
+6. FENCED_LEADER_EPOCH: the partition is removed; the controller's next LeaderAndIsr has the new
+   leader. Any other error: a back-off of replica.fetch.backoff.ms for this partition only.
+7. Records of a new epoch that do not continue the log: the leader has compacted away the records
+   between, and is requested for the end of the epoch before. Only after that the next fetch
+   confirms the records: no replica with a wrong epoch start becomes leader or joins the ISR.
 
 Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.
-Differs: rule 7. Kafka's takes the first batch that is left for the start of the epoch. As leaders
-they have a replica that led the epoch before keep its unreplicated records below that batch.
+Differs: rule 7. A follower of Kafka takes the first remaining batch for the start of the epoch. As
+the leader it then lets a replica that led the epoch before keep its unreplicated records below that
+batch.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class FetchPhase(Enum):
     FETCHING_EPOCH = "fetching epoch"
 
 
-#: From which phases each is reached; None is the start.
+#: The phases that may precede each phase; None is the start.
 PREVIOUS_PHASES: Final = {
     FetchPhase.FETCHING: (None, *FetchPhase),
     FetchPhase.TRUNCATING: (FetchPhase.FETCHING, FetchPhase.TRUNCATING),
@@ -56,7 +58,7 @@ PREVIOUS_PHASES: Final = {
 
 
 class LocalLogEnds(NamedTuple):
-    """A follower's log: its ends (the second exclusive), and the epoch of its last record."""
+    """The log start offset, log end offset (exclusive) and latest epoch of a follower's log."""
 
     log_start_offset: int
     log_end_offset: int
@@ -64,10 +66,10 @@ class LocalLogEnds(NamedTuple):
 
 
 class FetchState(NamedTuple):
-    """A followed partition: its position, in the first four fields, and its phase.
+    """A followed partition: its position (the first four fields) and its phase.
 
-    Requests and fetch sessions read the position here, and keep no copy of it. `lag` counts
-    offsets below the leader's watermark, None if unknown.
+    Requests and fetch sessions read the position here, and keep no copy of it. `delayed_until_ms`
+    is monotonic. `lag` is the distance to the leader's high watermark, None if unknown.
     """
 
     leader_epoch: int
@@ -80,36 +82,39 @@ class FetchState(NamedTuple):
 
     @classmethod
     def start(cls, leader_epoch: int, ends: LocalLogEnds) -> FetchState:
-        """Return the state at the begin of an epoch (rule 1)."""
+        """Return the state at the begin of a leader epoch (rule 1)."""
         return cls(leader_epoch, ends.log_end_offset, ends.latest_epoch, ends.log_start_offset)
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether it may be fetched: it is not delayed, or no longer."""
+        """Return whether the partition has no back-off at `now_ms` (monotonic)."""
         return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
 
     @property
     def is_caught_up(self) -> bool:
-        """Return whether it had all of the leader's watermark when it fetched last."""
+        """Return whether the last fetch reached the leader's high watermark."""
         return self.lag == 0
 
     def entering(self, phase: FetchPhase) -> FetchState:
-        """Return the state in a phase that may follow on this one's, without a delay."""
+        """Return the state in another phase, without a back-off.
+
+        Asserts that the phase may follow.
+        """
         assert self.phase in PREVIOUS_PHASES[phase]
         return self._replace(phase=phase, delayed_until_ms=None)
 
     def fetching_from(self, ends: LocalLogEnds, lag: int | None = None) -> FetchState:
-        """Return the state that fetches from the end of the local log, as it is now (rule 3)."""
+        """Return the state that fetches from the end of the local log (rule 3)."""
         assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
         start, end, epoch = ends
         position = (self.leader_epoch, end, epoch, start, FetchPhase.FETCHING, None, lag)
         return new_tuple(FetchState, position)
 
     def starting_at(self, log_start_offset: int) -> FetchState:
-        """Return the state of a log whose start has risen."""
+        """Return the state with a new log start offset."""
         return self._replace(log_start_offset=log_start_offset)
 
     def has_position_of(self, other: FetchState) -> bool:
-        """Return whether both fetch from the same position."""
+        """Return whether both states have the same position."""
         return (
             self.fetch_offset == other.fetch_offset
             and self.leader_epoch == other.leader_epoch
@@ -118,7 +123,7 @@ class FetchState(NamedTuple):
         )
 
     def delayed(self, until_ms: int) -> FetchState:
-        """Return the state that is not fetched until a time (monotonic)."""
+        """Return the state with a back-off until `until_ms` (monotonic)."""
         return self._replace(delayed_until_ms=until_ms)
 
 
@@ -133,7 +138,7 @@ class PartitionResponse(NamedTuple):
 
 
 class AppendFetched(NamedTuple):
-    """Append records, follow the leader's watermark and its log's start."""
+    """Append records, and apply the leader's high watermark and log start offset."""
 
     records: Buffer
     leader_watermark: int
@@ -141,7 +146,7 @@ class AppendFetched(NamedTuple):
 
 
 class TruncateToDivergence(NamedTuple):
-    """Truncate the log where it diverges from the leader's, or nearer to there (rule 4)."""
+    """Truncate the log towards the point where it diverges from the leader's (rule 4)."""
 
     diverging_epoch: EpochEnd
 
@@ -153,46 +158,46 @@ class TruncateTo(NamedTuple):
 
 
 class RestartAt(NamedTuple):
-    """Remove all, and go on at an offset."""
+    """Remove all records, and continue with an empty log at an offset."""
 
     offset: int
 
 
 class CloseGap(NamedTuple):
-    """Set an epoch's start to the leader's end of the epoch before it, if the leader has that."""
+    """Set the start of the epoch after a gap to the leader's end of the epoch before it."""
 
     gap: EpochGap
     end_before: EpochEnd
 
 
 class FetchFromEnd(NamedTuple):
-    """Leave the log as it is, and fetch from its end."""
+    """Do not change the log; fetch from its end."""
 
 
 class FetchLeaderOffsets(NamedTuple):
-    """Request the leader's log start and end (rule 5)."""
+    """Request the leader's log start and end offsets (rule 5)."""
 
 
 class BackOff(NamedTuple):
-    """Back off from the partition for a while, because of an error."""
+    """Do not fetch the partition during the back-off, because of an error."""
 
     error_code: int
 
 
 class Drop(NamedTuple):
-    """Follow no more in this epoch (rule 6)."""
+    """Stop following in this leader epoch (rule 6)."""
 
 
 #: A change of the local log.
 LogStep: TypeAlias = (
     "AppendFetched | TruncateToDivergence | TruncateTo | RestartAt | CloseGap | FetchFromEnd"
 )
-#: The step that a response leads to.
+#: The step after a response.
 FetchStep: TypeAlias = "LogStep | FetchLeaderOffsets | BackOff | Drop"
 
 
 def step_after_response(answer: PartitionResponse) -> FetchStep:
-    """Return the step that the leader's response to the latest fetch leads to."""
+    """Return the step for the leader's response to the latest fetch."""
     if answer.error_code == NONE:
         if answer.diverging_epoch is not None:
             return TruncateToDivergence(answer.diverging_epoch)
@@ -201,17 +206,17 @@ def step_after_response(answer: PartitionResponse) -> FetchStep:
 
 
 def after_error(answer: PartitionResponse) -> FetchStep:
-    """Return the step that an error other than an offset out of range leads to (rule 6)."""
+    """Return the step for an error other than OFFSET_OUT_OF_RANGE (rule 6)."""
     return Drop() if answer.error_code == FENCED_LEADER_EPOCH else BackOff(answer.error_code)
 
 
 def step_out_of_range(
     ends: LocalLogEnds, leader_start_offset: int, leader_end_offset: int
 ) -> LogStep:
-    """Return the step for a log out of its leader's range (rule 5, PART-10).
+    """Return the step for a log outside of its leader's range (rule 5, PART-10).
 
-    Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka's have not
-    since 2.0, nor does this one.
+    Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka has not done
+    this since 2.0, nor does this broker.
     """
     if leader_end_offset < ends.log_end_offset:
         return TruncateTo(leader_end_offset)
@@ -221,10 +226,11 @@ def step_out_of_range(
 
 
 def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
-    """Return where the epoch after a gap starts: the leader's end of the epoch before (rule 7).
+    """Return the start offset of the epoch after a gap.
 
-    A leader that does not know the epoch before the gap gives no better bound than the local log's
-    lowest possible start offset, which is then returned.
+    The leader's end of the epoch before (rule 7).
+
+    If the leader does not know that epoch, the lowest possible start in the local log is returned.
     """
     is_known = end_before.leader_epoch == gap.epoch_before
     return end_before.end_offset if is_known else gap.lowest_start_offset
@@ -241,6 +247,6 @@ def truncation_offset(
     offset = diverging.end_offset
     if own_epoch_end is not None:
         epoch, end = own_epoch_end
-        # Without the epoch itself only the records after the one before are known to be wrong.
+        # If the log lacks the epoch, only the records after the epoch before are known to be wrong.
         offset = min(end, offset) if epoch == diverging.leader_epoch else end
     return min(offset, local_log_end_offset)

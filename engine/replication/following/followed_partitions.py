@@ -1,15 +1,15 @@
-"""The partitions that are fetched from one leader over one connection: no I/O, no waiting.
+"""The partitions that one fetcher follows from one leader; does no I/O except to local logs.
 
 ```
-add ─> requested ─ one request for all that are due ──> taken ── each by its answer ─> local logs
+add ─> requested ─ one request for all due partitions ─> taken ── by each response ──> local logs
         ^                                                  │ out of range      a new epoch │
         ├── next cycle <── ends_taken <── leader's ends <──┴─ truncating        after a gap│
         └── next cycle <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
-One cycle at a time: the fetcher sends the leader the result of `requested`, and passes responses
-to `taken`. A response counts while the partition has the requested position; any other is
-passed over. A failure of one partition never holds up the others.
+The fetcher runs one cycle at a time: it sends the result of `requested` to the leader, and passes
+the responses to `taken`. A response is applied only if the partition still has the requested
+position. A failure of one partition never delays the other partitions.
 
 Source: PART-9, REPL-17, D27; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
 Differs: a `replica.fetch.backoff.ms` of 0 is 1.
@@ -62,7 +62,7 @@ class ReplicaFetcherConfig(NamedTuple):
 
 
 class LeaderEnds(NamedTuple):
-    """The start and end of a leader's log, or the error of its response."""
+    """The start and end offsets of a leader's log, or the error code of its response."""
 
     error_code: int
     start_offset: int = -1
@@ -70,14 +70,17 @@ class LeaderEnds(NamedTuple):
 
 
 class EpochRequest(NamedTuple):
-    """The leader's epoch before a gap, whose end is requested, and the present `leader_epoch`."""
+    """A request for the end of the leader's epoch before `gap`, with the present leader epoch."""
 
     leader_epoch: int
     gap: EpochGap
 
 
 class EpochAnswer(NamedTuple):
-    """A leader's largest epoch up to the requested one and its end, −1 if unknown, or an error."""
+    """The leader's largest epoch up to the requested one and its end offset, or an error code.
+
+    Epoch and offset are −1 if the leader knows no such epoch.
+    """
 
     error_code: int
     leader_epoch: int = -1
@@ -85,7 +88,7 @@ class EpochAnswer(NamedTuple):
 
 
 class FollowedPartitions:
-    """Followed partitions of one leader, each with its state (PART-9).
+    """The partitions that one fetcher follows, each with its fetch state (PART-9).
 
     The only owner of their positions: sessions and requests read them here.
     """
@@ -97,35 +100,32 @@ class FollowedPartitions:
         quota: ReplicationQuota,
         config: ReplicaFetcherConfig | None = None,
     ) -> None:
-        """`quota` throttles partitions that their topics list."""
+        """Create it without partitions; `quota` is the follower's replication throttle."""
         self._logs = logs
         self._quota = quota
         #: Partitions that the last request left out because the quota was exceeded.
         self._throttled: set[TopicPartition] = set()
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
-        # Never 0: a partition that is due in the same turn would be fetched before others continue.
+        # Never 0: a failed partition would be fetched again in the same turn, before other work.
         self._backoff_ms = max(1, self.config.backoff_ms)
         #: Position and state of each followed partition.
         self._states: dict[TopicPartition, FetchState] = {}
-        #: Partitions whose position is as in the request in flight, or in the last one.
+        #: Partitions whose position is unchanged since the request in flight, or the last one.
         self._requested: set[TopicPartition] = set()
         #: Partitions of the last request whose position had changed since the request before it.
         self.moved: set[TopicPartition] = set()
-        #: Whether all requested partitions continue after the last response: since it, records were
-        #: appended and nothing else has changed.
+        #: Whether the next request may differ from the last one only by appended records: since the
+        #: last response nothing else has changed.
         self.is_as_requested = False
 
     @property
     def states(self) -> Mapping[TopicPartition, FetchState]:
-        """Return the followed partitions, in the order that the next request has them."""
+        """Return the followed partitions in the order of the next request."""
         return self._states
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Start to follow a partition in a leader epoch.
-
-        A partition in this epoch already is untouched.
-        """
+        """Start to follow a partition in a leader epoch, unless it is followed in that epoch."""
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
@@ -140,22 +140,22 @@ class FollowedPartitions:
             self._put(topic_partition, self._before_fetching(topic_partition, start))
 
     def remove(self, topic_partition: TopicPartition) -> None:
-        """Follow a partition no more; it may not have been followed."""
+        """Stop following a partition; does nothing if it is not followed."""
         if self._states.pop(topic_partition, None) is not None:
             self._requested.discard(topic_partition)
             self.is_as_requested = False
 
     def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """Set the next state of a partition, whose position may have moved."""
+        """Set the state of a partition; a changed position must be requested again."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_position_of(before):
             self._requested.discard(topic_partition)
         self._states[topic_partition] = state
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[TopicPartition, bytes]:
-        """Return the topic ids in the local logs; some logs may have none."""
+        """Return the topic ids in the local logs; partitions of logs without an id are left out."""
         ids = {}
-        # Many logs are of one topic.
+        # Many logs belong to the same topic.
         bytes_of: dict[str, bytes] = {}
         for key in topic_partitions:
             text = self._logs.topic_id(key)
@@ -170,9 +170,10 @@ class FollowedPartitions:
     # Requests
 
     def requested(self) -> dict[TopicPartition, FetchSpec]:
-        """Return what to fetch next: the partitions in phase FETCHING whose back-off is over.
+        """Return the partitions to fetch next: those in phase FETCHING without a back-off.
 
-        A lagging partition is left out while the replication quota is used up (REPL-17).
+        Sets `moved`. A lagging partition is left out while the replication quota is exceeded
+        (REPL-17).
         """
         specs = {}
         self._throttled.clear()
@@ -193,11 +194,11 @@ class FollowedPartitions:
         return specs
 
     def _should_throttle(self, topic_partition: TopicPartition, state: FetchState) -> bool:
-        """Return whether the follower throttle applies: the partition lags (REPL-17)."""
+        """Return whether the follower throttle leaves a lagging partition out (REPL-17)."""
         return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
     def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Return fetch offset, size limit and epochs of a partition for the next Fetch request."""
+        """Return fetch offset, size limit and epochs of a partition for a Fetch request."""
         leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
             topic_partition
         ]
@@ -206,20 +207,19 @@ class FollowedPartitions:
         return new_tuple(FetchSpec, found)
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Return the next fetch of a partition for which `take_given` has returned True."""
+        """Mark a partition as requested after `take_given` returned True; return its next fetch."""
         self._requested.add(topic_partition)
         return self._spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
-        """Return the partitions whose leader's start and end are wanted, with their epochs."""
+        """Return the due partitions in phase TRUNCATING, with their leader epochs."""
         due = self._due(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
-        """Return the partitions whose leader must be asked for an epoch's end offset (rule 7).
+        """Return the partitions that need an epoch's end offset from the leader (rule 7).
 
-        A partition whose log was truncated below the gap needs no such offset any more, and returns
-        to phase FETCHING.
+        A partition whose log was truncated below the gap needs none, and returns to phase FETCHING.
         """
         epoch_requests = {}
         for topic_partition, state in self._due(FetchPhase.FETCHING_EPOCH).items():
@@ -231,7 +231,7 @@ class FollowedPartitions:
         return epoch_requests
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
-        """Return the partitions in a phase whose back-off is over."""
+        """Return the partitions in a phase without a back-off."""
         now_ms = self._clock.monotonic_ms()
         return {
             topic_partition: state
@@ -257,11 +257,11 @@ class FollowedPartitions:
     # Taking
 
     def taken(self, answers: Iterable[tuple[TopicPartition, PartitionResponse]]) -> bool:
-        """Apply a leader's responses of a cycle; responses that were not requested are passed over.
+        """Apply the responses of a cycle; skip those of partitions that changed since the request.
 
-        False if the response of a followed partition was not applied whole: passed over, or its log
-        truncated first. Its values, the leader's watermark for one, are unknown here then; an error
-        has no values.
+        Returns False if a followed partition's response was skipped, or was a divergence: its
+        values, such as the high watermark, are not known here then. A response with an error has no
+        values.
         """
         is_all_known = True
         for topic_partition, answer in answers:
@@ -274,7 +274,7 @@ class FollowedPartitions:
         return is_all_known
 
     def awaits(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a partition has been requested, and has not moved since."""
+        """Return whether the partition is requested and has the requested position."""
         return (
             topic_partition in self._requested
             and self._states[topic_partition].phase is FetchPhase.FETCHING
@@ -286,11 +286,11 @@ class FollowedPartitions:
         answer: PartitionResponse,
         spec: FetchSpec | None = None,
     ) -> bool:
-        """Append a leader's records of one partition during a cycle, if it is awaited.
+        """Append a leader's records of a partition during a cycle, if its position is unchanged.
 
-        `spec` is the request that they answer, if the leader has it. True if the partition is to be
-        fetched with `request_on`; False if a new cycle decides that: a response passed over, or
-        the partition has a back-off.
+        `spec` is the request that they answer, None if unknown. Returns True if the partition may
+        be fetched on by `request_on`; False if the response was skipped or the partition has a
+        back-off.
         """
         state = self._states.get(topic_partition)
         if (
@@ -317,10 +317,10 @@ class FollowedPartitions:
     def ends_taken(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
-        """Move logs that were out of the leader's range to that range, by the leader's offsets.
+        """Apply the leader's start and end offsets to logs in phase TRUNCATING.
 
-        Completes phase TRUNCATING (OFFSET_OUT_OF_RANGE). A partition without offsets in the
-        response backs off.
+        They were outside of the leader's range (OFFSET_OUT_OF_RANGE). A partition without offsets
+        in the response gets a back-off.
         """
         for topic_partition, leader_epoch in requested.items():
             state = self._states.get(topic_partition)
@@ -354,7 +354,10 @@ class FollowedPartitions:
         requested: Mapping[TopicPartition, EpochRequest],
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
-        """Set the starts of epochs to their leader's (rule 7); one left out gets a back-off."""
+        """Set epoch starts by the leader's responses (rule 7).
+
+        A missing response gives a back-off.
+        """
         for topic_partition, (leader_epoch, gap) in requested.items():
             state = self._states.get(topic_partition)
             if (
@@ -374,7 +377,7 @@ class FollowedPartitions:
                 self._perform(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Back off from partitions whose leader did not respond."""
+        """Set a back-off for partitions whose leader did not respond."""
         for topic_partition in topic_partitions:
             if topic_partition in self._states:
                 self._back_off(topic_partition)
@@ -385,7 +388,7 @@ class FollowedPartitions:
         step: FetchStep,
         answer: PartitionResponse | None = None,
     ) -> None:
-        """Perform one step of a partition: truncation, back-off, removal, or a log change."""
+        """Perform the step of a partition after a response."""
         state = self._states[topic_partition]
         self.is_as_requested = False
         match step:
@@ -412,7 +415,7 @@ class FollowedPartitions:
     def _change_log(
         self, topic_partition: TopicPartition, step: LogStep, leader_watermark: int | None
     ) -> LocalLogEnds | None:
-        """Perform a step on a partition's log and fetch on from the log's end; return its offsets.
+        """Perform a step on a partition's log and set its next state; return the log's offsets.
 
         Returns None if the step failed, or if the partition was removed or restarted by the step.
         """
@@ -423,7 +426,7 @@ class FollowedPartitions:
             self._failed(topic_partition, failure)
             return None
         if self._states.get(topic_partition) is not state:
-            # The step that the change led to has moved it.
+            # An effect of the change has set another state.
             return None
         if own is None:
             self.remove(topic_partition)
@@ -445,14 +448,17 @@ class FollowedPartitions:
     def _before_fetching(
         self, topic_partition: TopicPartition, following: FetchState
     ) -> FetchState:
-        """Return the state that requests an epoch first, if the start of one is not known."""
+        """Return `following`, or phase FETCHING_EPOCH if the log has an epoch gap."""
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
         self.is_as_requested = False
         return following.entering(FetchPhase.FETCHING_EPOCH)
 
     def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
-        """Rest after records that the local log refuses; drop a partition whose log is broken."""
+        """Back off after records that the local log refuses.
+
+        Remove a partition with a failed log.
+        """
         error = self._logs.failed(topic_partition, failure)
         if isinstance(failure, StorageError):
             _log.error("%s is fetched no more in this epoch: %s", topic_partition, failure)
@@ -463,7 +469,7 @@ class FollowedPartitions:
             self._back_off(topic_partition)
 
     def _back_off(self, topic_partition: TopicPartition) -> None:
-        """Request a partition no more until its back-off has passed."""
+        """Do not request a partition until the back-off has passed."""
         until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
         self._put(topic_partition, self._states[topic_partition].delayed(until_ms))

@@ -1,7 +1,7 @@
-"""The logs of a broker's followers, as its fetchers read and change them.
+"""Read and change the logs of the replicas that follow on this broker, for its fetchers.
 
-All changes go through partitions, and their effects through the replica manager: the log's end, the
-watermark and the operations that wait for them stay in step.
+All changes are made by partitions, and their effects by the replica manager, so that log end
+offset, high watermark and delayed operations stay consistent.
 
 Source: PART-9, D1; Kafka's ReplicaFetcherThread.
 """
@@ -35,7 +35,7 @@ _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 
 class FollowerLogs:
-    """Followers of one broker by partition and leader epoch."""
+    """The follower replicas of one broker, by partition and leader epoch."""
 
     def __init__(self, replicas: ReplicaManager) -> None:
         self._replicas = replicas
@@ -43,25 +43,25 @@ class FollowerLogs:
     def local_replica_log(
         self, topic_partition: TopicPartition, leader_epoch: int
     ) -> LocalLogEnds | None:
-        """Return a follower's log, None if it is not here or not in this epoch."""
+        """Return the offsets of a log; None if it does not follow here in this leader epoch."""
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else _local_replica_log(partition)
 
     def topic_id(self, topic_partition: TopicPartition) -> str | None:
-        """Return the id of a log's topic, None if it has none or is not here."""
+        """Return the topic id of a log, None if it has none or is not on this broker."""
         partition = self._replicas.partitions.get(topic_partition)
         return None if partition is None else partition.log.topic_id
 
     def epoch_gap(self, topic_partition: TopicPartition, leader_epoch: int) -> EpochGap | None:
-        """Return an epoch of a follower's log whose start only the leader knows, None without."""
+        """Return the gap before an epoch whose start only the leader knows, None without a gap."""
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else partition.log.epochs.gap
 
     def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> LocalLogEnds | None:
-        """Return the offsets of a log that a fetcher starts to follow; truncate it if needed.
+        """Return the offsets of a log that a fetcher starts to follow.
 
-        A log without leader epochs cannot ask the leader where it diverges: it is truncated to its
-        high watermark. Returns None if the partition is no follower in this leader epoch.
+        A log without leader epochs cannot detect a divergence from the leader's: it is truncated to
+        its high watermark first. Returns None if it does not follow here in this leader epoch.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
@@ -73,10 +73,10 @@ class FollowerLogs:
     def perform(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> LocalLogEnds | None:
-        """Perform the step that a leader's response led to; return the log's new offsets.
+        """Perform a step on a log and return its new offsets.
 
-        Returns None if the partition is no follower in this leader epoch any more. Raises the
-        errors of the log, with nothing written.
+        Returns None if it does not follow here in this leader epoch. Raises the errors of the log,
+        with nothing written.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
@@ -110,11 +110,14 @@ class FollowerLogs:
         return _local_replica_log(partition)
 
     def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
-        """Return the error of a log's failure for others; a directory's is reported, too."""
+        """Return Kafka's error for a failure of a log.
+
+        Report a failed log directory to the broker.
+        """
         return self._replicas.answer_to(topic_partition, failure)
 
     def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
-        """Return the partition if it still follows in that leader epoch, else None."""
+        """Return the partition if it follows in that leader epoch, else None."""
         partition = self._replicas.partitions.get(topic_partition)
         if (
             partition is None
@@ -126,7 +129,7 @@ class FollowerLogs:
 
     @staticmethod
     def _truncate(partition: Partition, offset: int) -> None:
-        """Truncate a follower's log to an offset (exclusive end), with Kafka's log line."""
+        """Truncate a follower's log to `offset` (exclusive end), with Kafka's log line."""
         end, watermark = partition.log.log_end_offset, partition.high_watermark
         if offset < watermark:
             _log.warning(
@@ -137,7 +140,8 @@ class FollowerLogs:
             )
         elif offset < end:
             _log.info("Truncating %s from %d to %d", partition.topic_partition, end, offset)
-        # Even if no record follows: an epoch without records may, unknown to the leader.
+        # Even without records after `offset`: an epoch without records may follow, unknown to the
+        # leader.
         partition.truncate_to(offset)
 
 

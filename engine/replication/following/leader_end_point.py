@@ -1,13 +1,12 @@
-"""One leader of a fetcher: the encoders of its requests, and the channel that sends them.
+"""Send a fetcher's requests to its leader.
 
 | request | API |
 |---|---|
-| records, and where logs diverge | Fetch, in a session (`FetchSessionHandler`) |
-| where a log ends, where it starts | ListOffsets |
-| where the epoch before a gap ended | OffsetForLeaderEpoch |
+| records, or the diverging epoch | Fetch, in a session (`FetchSessionHandler`) |
+| log end offset, log start offset | ListOffsets |
+| end offset of the epoch before a gap | OffsetForLeaderEpoch |
 
-A leader of the same process is called, any other gets frames: only the channel knows the
-difference.
+The channel calls a leader in the same process, and sends frames to a remote leader.
 
 Source: Kafka's LeaderEndPoint, LocalLeaderEndPoint and RemoteLeaderEndPoint.
 """
@@ -35,18 +34,18 @@ from engine.replication.partition_types import FetchSpec
 from engine.wire import messages
 from engine.wire.structs import Message
 
-#: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
+#: First version with a single offset for each partition and the leader epoch in the request.
 _LOWEST_LIST_OFFSETS: Final = 4
-#: The leader's epoch in the request, and the one that an end belongs to in the response.
+#: First version with the leader epoch in the request and the epoch of the end in the response.
 _LOWEST_EPOCH_ENDS: Final = 2
 
 
 class LeaderChannel(Protocol):
-    """The way to one leader; see `engine.broker.peers`."""
+    """The channel to one leader; see `engine.broker.peers`."""
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader runs in this process, in the life of the last request."""
+        """Return whether the leader is in this process, not restarted since the last request."""
         ...
 
     def send(self, call: Call) -> Promise[Message]:
@@ -54,15 +53,15 @@ class LeaderChannel(Protocol):
         ...
 
     def close(self) -> None:
-        """Close it; open requests fail."""
+        """Close the channel; open requests fail."""
         ...
 
 
 class FetcherPorts(NamedTuple):
-    """The parts of a broker that its fetchers need.
+    """The parts of a broker that its fetchers use.
 
-    `epoch` is the broker's. `channel` opens a channel to a leader for a client id; it returns None
-    if the leader cannot be reached.
+    `epoch` returns the broker epoch. `channel` opens a channel to a leader for a client id; it
+    returns None if the leader cannot be reached.
     """
 
     broker_id: int
@@ -74,17 +73,20 @@ class FetcherPorts(NamedTuple):
 
 
 class LeaderEndPoint:
-    """The leader of one fetcher; a request fails if the leader is not reached, or lost."""
+    """The requests of one fetcher to its leader; they fail if the connection fails or is lost."""
 
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
     ) -> None:
-        """`number` tells the fetchers of one leader (num.replica.fetchers) apart."""
+        """Create it without a channel.
+
+        `number` distinguishes the fetchers of one leader (num.replica.fetchers).
+        """
         self._leader_id = leader_id
         self._followed = followed
         self._ports = ports
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
-        #: The fetch session with the leader; reset when the channel is lost.
+        #: The fetch session with the leader; reset when the channel is closed.
         self.session = FetchSessionHandler(ports.broker_id, ports.epoch, followed.config)
         #: Fast path of a fetch cycle in which one partition gets records.
         self._fast = FastFetchCycle(self._client_id, followed, self.session, ports.clock)
@@ -93,13 +95,13 @@ class LeaderEndPoint:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader runs in this process, in its life of the last request."""
+        """Return whether the leader is in this process, not restarted since the last request."""
         return self._channel is not None and self._channel.is_same
 
     def reach(self) -> bool:
         """Open a channel to the leader unless it is open; return whether it is open now.
 
-        Without a channel the fetch session is reset: the leader may have lost it by the next cycle.
+        If it cannot be opened, the fetch session is reset.
         """
         if self._channel is None:
             leader = self._ports.metadata_cache.brokers.get(self._leader_id)
@@ -109,7 +111,7 @@ class LeaderEndPoint:
         return self._channel is not None
 
     def let_go(self) -> None:
-        """Close the channel; the next request uses another, in another session."""
+        """Close the channel and reset the fetch session; the next request opens a new channel."""
         channel, self._channel = self._channel, None
         self.session.reset()
         if channel is not None:
@@ -118,7 +120,7 @@ class LeaderEndPoint:
     def fetch(self, specs: Mapping[TopicPartition, FetchSpec], give: Give) -> Promise[Message]:
         """Fetch the partitions that `FollowedPartitions.requested` has just returned.
 
-        `give` takes the records of one partition from a leader of this process while it waits.
+        `give` receives the records of one partition from a local leader while the fetch is parked.
         """
         self._fast.begin()
         topic_ids = self._topic_ids(specs)
@@ -128,11 +130,13 @@ class LeaderEndPoint:
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
     ) -> Mapping[TopicPartition, bytes]:
-        """Return the topic ids to request partitions by; some partitions may have none.
+        """Return the topic ids to request partitions by.
+
+        Partitions without a known id are left out.
 
         The id in the replica's own log (partition.metadata) takes precedence: the metadata cache
-        may hold a deleted or a recreated topic of the same name. The cache is used only for logs
-        that have no id yet.
+        may have a deleted or a recreated topic of the same name. The cache is used only for logs
+        without an id.
         """
         own = self._followed.topic_ids(specs)
         if len(own) == len(specs):
@@ -156,17 +160,17 @@ class LeaderEndPoint:
     def epoch_ends(
         self, requested: Mapping[TopicPartition, EpochRequest]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
-        """Request the ends of the epochs before gaps."""
+        """Request the end offsets of the epochs before gaps."""
         return self._send(_epoch_ends(self._ports.broker_id, requested))
 
     def _send(self, call: Call) -> Promise[Message]:
-        """Send a call over the channel that is open to the leader."""
+        """Send a call over the open channel."""
         assert self._channel is not None
         return self._channel.send(call)
 
 
 def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
-    """Return a ListOffsets request for one timestamp of all partitions."""
+    """Return a ListOffsets request for one timestamp in all partitions."""
     request = messages.ListOffsetsRequest
     topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
     for (name, index), leader_epoch in requested.items():

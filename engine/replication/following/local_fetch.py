@@ -1,7 +1,7 @@
-"""A follower's fetch at a local leader: the values of Fetch, without its bytes.
+"""A follower's fetch at a local leader: Fetch request and response as values, without encoding.
 
-A request names all partitions, for nothing is saved by leaving something out of a call; an answer
-has those that have changed. Records are read once, into the bytes that the follower appends.
+A request has all partitions, since leaving some out saves nothing in a call; a response has the
+partitions that have changed. Records are read once, into the bytes that the follower appends.
 
 Source: D8, D12, D27; Kafka's LocalLeaderEndPoint does the same for a broker that follows itself.
 """
@@ -19,10 +19,10 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 
 
 class LocalFetch(NamedTuple):
-    """A follower's fetch at its leader; logs without an id are left out of `topic_ids`.
+    """A follower's request; partitions of logs without an id are not in `topic_ids`.
 
-    `session` is that of the last response, None for a first request. `give` takes records of one
-    partition while the fetch waits; without it that ends the wait.
+    `session` is the session of the last response, None in a first request. `give` receives records
+    of one partition while the fetch is parked; without it records end the fetch.
     """
 
     params: FetchParams
@@ -33,7 +33,7 @@ class LocalFetch(NamedTuple):
 
 
 class LocalFetched(NamedTuple):
-    """The leader's response for the partitions that have changed, and the session after that."""
+    """The response: the partitions that have changed, and the session."""
 
     answers: list[tuple[TopicPartition, PartitionResponse]]
     session: LocalSession

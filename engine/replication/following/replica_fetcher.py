@@ -1,21 +1,21 @@
-"""One replica fetcher: fetch cycles with one leader, one after the other, on the loop.
+"""A replica fetcher: runs fetch cycles with one leader, one at a time, on the loop.
 
 ```
         ┌── nothing due: until the first back-off ends ──┐
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
-        ├── an epoch after a gap: end of the one before ─┤
+        ├── epoch after a gap: end of the epoch before ──┤
         └── Fetch, the leader waits for records ─────────┘
               └── no leader, connection lost: back-off of all requested, then a new connection
 ```
 
-A response is processed on a separate turn: a local leader responds in the middle of its work.
-The fetch at a local leader may be parked, and return one partition's records after the other
-(`ParkedFetch`). With a remote leader a fetch cycle continues by itself while the responses take the
-fast path (`FastFetchCycle`).
+A response is processed on a separate turn, since a local leader responds within its own work. A
+fetch at a local leader may be parked, and sends records partition by partition (`ParkedFetch`).
+With a remote leader the cycle repeats in the connection while responses are on the fast path
+(`FastFetchCycle`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
-Differs: a cycle that finds no partition due, and none to forget, waits until one is due; Kafka's
-thread sleeps and polls.
+Differs: without a due partition, and without one to forget, the fetcher waits until one is due;
+Kafka's thread sleeps and polls.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
 
 class ReplicaFetcher:
-    """Fetches its partitions from one leader, until it is closed (PART-9)."""
+    """Fetches its partitions from one leader until it is closed (PART-9)."""
 
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int = 0
     ) -> None:
-        """`number` is that among the fetchers of the leader."""
+        """Create an idle fetcher; `number` is its number among the fetchers of the leader."""
         self.leader_id = leader_id
         self.followed = followed
         self._timers = ports.timers
@@ -63,41 +63,41 @@ class ReplicaFetcher:
         #: Whether a fetch cycle runs or is scheduled.
         self._is_busy = False
         self._is_closed = False
-        #: Cancels the timer of the next cycle, which waits for the end of a back-off. None without
-        #: one.
+        #: Cancels the timer of the next cycle during a back-off. None without a timer.
         self._cancel: Callable[[], None] | None = None
-        #: The last failure that was logged: a repeated one is not. None after a success.
+        #: The last failure that was logged; the same reason is not logged again. None after a
+        #: success.
         self._logged_reason: str | None = None
 
     @property
     def session_place(self) -> tuple[int, int]:
-        """Return the id of the fetch session and the epoch in it; 0, 0 without one."""
+        """Return the id of the fetch session and its epoch; 0, 0 without a session."""
         return self._leader.session.place
 
     def is_in_session(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a partition is in the fetch session; one with a back-off is not."""
+        """Return whether the leader's session has the partition."""
         return self._leader.session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
-        """Add a partition to the next fetch cycle."""
+        """Follow a partition from the next fetch cycle on."""
         self.followed.add(topic_partition, leader_epoch)
         self._next_soon()
 
     def close(self) -> None:
-        """Stop fetching; a response that is still in flight is dropped when it arrives."""
+        """Stop fetching; the response of a request in flight is dropped."""
         self._is_closed = True
         self._cancel_back_off()
         self._leader.let_go()
 
     def _next_soon(self) -> None:
-        """Start the next fetch cycle on a later turn of the loop, unless one is running."""
+        """Schedule the next fetch cycle for a later turn, unless one runs or is scheduled."""
         if not self._is_busy:
             self._is_busy = True
             self._cancel_back_off()
             self._timers.call_soon(self._next)
 
     def _cancel_back_off(self) -> None:
-        """Cancel the timer of the next back-off, if one is set."""
+        """Cancel the timer of the next cycle, if one is set."""
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
@@ -128,14 +128,14 @@ class ReplicaFetcher:
             self._on_response(response, lambda: self._fetched(response, specs))
 
     def _await_back_off(self) -> None:
-        """Stop fetching until the first back-off is over; without any, until `add`."""
+        """Become idle until the first back-off is over; without a back-off, until `add`."""
         self._is_busy = False
         due_ms = self.followed.next_due_ms()
         if due_ms is not None:
             self._cancel = self._timers.call_at(due_ms, self._next_soon)
 
     def _on_response(self, promise: Promise[Any], action: Callable[[], None]) -> None:
-        """Run `action` in a turn of its own once the promise is kept, unless closed by then."""
+        """Run `action` in a separate turn after the promise is kept, unless closed meanwhile."""
 
         def on_its_turn() -> None:
             if not self._is_closed:
@@ -152,11 +152,11 @@ class ReplicaFetcher:
         spec: FetchSpec,
         answer: PartitionResponse,
     ) -> None:
-        """Apply a response that a local leader passes during a parked fetch, in its own turn."""
+        """Append records from a local leader's parked fetch, in a separate turn."""
 
         def on_its_turn() -> None:
-            """Append the records, then report whether the partition is fetched further."""
-            # A replaced fetcher is not notified: its fetch went with it.
+            """Append the records, then pass the partition's next fetch, or None, to the leader."""
+            # A closed fetcher, or one of a restarted leader, has no fetch at the leader any more.
             if self._is_closed or not self._leader.is_same:
                 return
             followed, following = self.followed, None
@@ -179,7 +179,7 @@ class ReplicaFetcher:
         self._reached()
         response = promise.result()
         if response is None:
-            # Fast fetch cycles took all records that came.
+            # The fast fetch cycles have appended all records.
             self._next()
             return
         session = self._leader.session
@@ -196,7 +196,8 @@ class ReplicaFetcher:
                     self.followed.unreached(specs)
             answers = session.answers(response)
         if not self.followed.taken(answers):
-            # A session sends a watermark once: one passed over is only sent in a new session.
+            # A session sends each watermark once: only a new session repeats one that was not
+            # applied.
             session.reset()
         self._next()
 
@@ -205,7 +206,7 @@ class ReplicaFetcher:
         promise: Promise[messages.ListOffsetsResponse],
         requested: Mapping[TopicPartition, int],
     ) -> None:
-        """Keep the leader's end offsets, and request its log starts next."""
+        """Keep the leader's log end offsets, and request its log start offsets."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -222,7 +223,7 @@ class ReplicaFetcher:
         requested: Mapping[TopicPartition, int],
         ends: dict[TopicPartition, LeaderEnds],
     ) -> None:
-        """Add the leader's log start offsets to its log ends, and apply both."""
+        """Apply the leader's log start and log end offsets, and start the next cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -241,7 +242,7 @@ class ReplicaFetcher:
         promise: Promise[messages.OffsetForLeaderEpochResponse],
         requested: Mapping[TopicPartition, EpochRequest],
     ) -> None:
-        """Truncate by the leader's epoch ends, and start the next fetch cycle."""
+        """Apply the leader's epoch ends, and start the next cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -252,16 +253,16 @@ class ReplicaFetcher:
     # A leader that is not reached
 
     def _reached(self) -> None:
-        """Log the next reason for a back-off again: the leader has responded since."""
+        """Allow the next failure to be logged: the leader has responded."""
         self._logged_reason = None
 
     def _lost(self, requested: Mapping[TopicPartition, object], error: EngineError) -> None:
-        """Give up the connection to the leader, and back off what was requested over it."""
+        """Close the channel to the leader, and set a back-off for the requested partitions."""
         self._leader.let_go()
         self._unreached(requested, str(error))
 
     def _unreached(self, requested: Mapping[TopicPartition, object], reason: str) -> None:
-        """Put the partitions into back-off; log a reason once until it changes."""
+        """Set a back-off for the partitions, log a new reason, and start the next cycle."""
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("broker %d is not fetched from: %s", self.leader_id, reason)

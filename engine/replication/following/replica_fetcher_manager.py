@@ -2,11 +2,10 @@
 
 ```
 fetch_from ── fetcher of (leader, number) ── created if absent ──> add
-stop       ── removed from its fetcher ── its last one? ───────> the fetcher is closed
+stop       ── removed from its fetcher ── no partition left ───> the fetcher is closed
 ```
 
-The number of a partition is that of Kafka's, so that an operator finds it at the same fetcher
-in both.
+A partition has the same fetcher number as in Kafka.
 
 Source: PART-8; Kafka's ReplicaFetcherManager.
 """
@@ -30,16 +29,16 @@ from engine.replication.replication_quota import ReplicationQuota
 
 
 def fetcher_number(topic_partition: TopicPartition, fetcher_count: int) -> int:
-    """Return which of the fetchers of its leader follows a partition, from 0 on (PART-8)."""
+    """Return the number of the leader's fetcher that follows a partition, from 0 (PART-8)."""
     topic, partition = topic_partition
     hashed = (31 * java_string_hash(topic) + partition) & 0xFFFF_FFFF
     signed = (hashed ^ 0x8000_0000) - 0x8000_0000
-    # Java's least int has no positive twin: Kafka takes 0.
+    # Java's smallest int has no positive counterpart: Kafka uses 0.
     return (0 if signed == -0x8000_0000 else abs(signed)) % fetcher_count
 
 
 class ReplicaFetcherManager:
-    """The fetchers of one broker; see `engine.replication.ports.ReplicaFetching`."""
+    """The fetchers of one broker; implements `engine.replication.ports.ReplicaFetching`."""
 
     def __init__(
         self,
@@ -50,7 +49,10 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """Begin; `fetcher_count` is the most per leader; `logs` is called for each new fetcher."""
+        """Create it without fetchers; a leader gets at most `fetcher_count` of them.
+
+        `logs` is called for each new fetcher.
+        """
         self._ports = ports
         self._config = config
         self._fetcher_count = fetcher_count
@@ -59,20 +61,20 @@ class ReplicaFetcherManager:
         #: Fetchers by leader id and number below `fetcher_count`.
         self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
         self._is_stopped = False
-        #: Whether partitions may still be followed: not once the broker stops.
+        #: Whether new partitions may be followed; False after `begin_no_more`.
         self._begins = True
 
     @property
     def fetchers(self) -> dict[tuple[int, int], ReplicaFetcher]:
-        """Return the fetchers by leader and number."""
+        """Return the fetchers by leader id and number."""
         return dict(self._fetchers)
 
     def followed(self) -> dict[tuple[int, int], Mapping[TopicPartition, FetchState]]:
-        """Return what each fetcher follows, by leader and number."""
+        """Return the fetch states of each fetcher's partitions, by leader id and number."""
         return {key: fetcher.followed.states for key, fetcher in self._fetchers.items()}
 
     def fetch_from(self, order: FetchFrom) -> None:
-        """Fetch a partition from its leader from now on, in place of an earlier one."""
+        """Fetch a partition from a leader, in place of its former leader or epoch."""
         topic_partition, leader_id, leader_epoch = order
         if self._is_stopped or not self._begins:
             self._remove(topic_partition, spared=None)
@@ -89,11 +91,11 @@ class ReplicaFetcherManager:
         self._remove(topic_partition, spared=fetcher)
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Fetch a partition no more; it may not have been fetched."""
+        """Stop fetching a partition; does nothing if it is not fetched."""
         self._remove(topic_partition, spared=None)
 
     def resize(self, fetcher_count: int) -> None:
-        """Share the partitions out among another number of fetchers, if it is another."""
+        """Distribute the partitions over another number of fetchers for each leader."""
         if fetcher_count == self._fetcher_count or self._is_stopped:
             return
         self._fetcher_count = fetcher_count
@@ -104,21 +106,24 @@ class ReplicaFetcherManager:
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
-        """Continue the present fetches, and begin none that is ordered from now on.
+        """Continue the present fetches, but ignore new leaders from now on.
 
-        Differs: a broker of Kafka's that is about to stop follows the new leaders.
+        Differs: a broker of Kafka in controlled shutdown follows new leaders.
         """
         self._begins = False
 
     def close(self) -> None:
-        """Stop all fetches."""
+        """Close all fetchers; `fetch_from` is ignored from now on."""
         self._is_stopped = True
         fetchers, self._fetchers = self._fetchers, {}
         for fetcher in fetchers.values():
             fetcher.close()
 
     def _remove(self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None) -> None:
-        """Remove a partition from all fetchers but one; fetchers without partitions are closed."""
+        """Remove a partition from all fetchers except `spared`.
+
+        Close fetchers without partitions.
+        """
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
                 fetcher.followed.remove(topic_partition)
