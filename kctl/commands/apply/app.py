@@ -27,13 +27,17 @@ def apply(
     allow_delete: Annotated[
         bool,
         typer.Option(
-            "--allow-delete", help="With --prune: topics, users, access rules, quotas go, for good."
+            "--allow-delete",
+            help="With --prune: allow the deletion of topics, users, access rules and quotas.",
         ),
     ] = False,
     max_deletions: Annotated[
         int,
         typer.Option(
-            "--max-deletions", min=0, metavar="N", help="Do nothing if more would be deleted."
+            "--max-deletions",
+            min=0,
+            metavar="N",
+            help="Refuse all steps if more than N would be deleted.",
         ),
     ] = 10,
     schema: Annotated[
