@@ -151,7 +151,10 @@ def _access_checks(
     wanted: Sequence[NeededRule],
     host: str | None,
 ) -> list[AccessCheck]:
-    """Return a check for the given host, else for each host that ACLs name and for any other."""
+    """Return a check per permission and host.
+
+    `host` None stands for `*` and each host that an ACL of the principal and resource names.
+    """
     checks = []
     for needed in wanted:
         named = hosts_named(rules, (principal, WILDCARD_PRINCIPAL), needed.resource)
@@ -228,7 +231,7 @@ def _why(check: AccessCheck, decision: AclDecision) -> str:
 def _propose(
     principal: str, refused: Sequence[AccessCheck], decisions: dict[AccessCheck, AclDecision]
 ) -> None:
-    """Print the command that adds the missing rules, unless a rule denies."""
+    """Print the commands that create missing rules, not for checks that a DENY rule refuses."""
     missing = [
         rule_that_allows(principal, check.host, check.needed.operation, check.needed.resource)
         for check in refused

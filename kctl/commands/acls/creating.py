@@ -71,10 +71,10 @@ def create_rules(
 
 
 def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
-    """Make a cluster's ACLs those of a file, and print a row for each; returns the exit code.
+    """Create a file's missing ACLs and, if requested, delete surplus ones; returns the exit code.
 
-    ACLs are created before others are deleted, so that no client lacks both in between; if one
-    cannot be created, none is deleted.
+    Prints a row for each rule. ACLs are created before any is deleted, so that no client loses
+    access in between; if one cannot be created, none is deleted.
     """
     check_format(request.output)
     wanted = rules_in(read_input(request.path), request.path)
@@ -101,7 +101,7 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
 
 
 def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
-    """Note rules of the cluster that the file lacks and that stay, or that nothing differs."""
+    """Print the number of surplus rules that are kept, or that nothing differs."""
     if diff.surplus and not request.prune:
         count = counted(len(diff.surplus), "rule")
         notify(f"note: {count} of the cluster not in {request.path}; --prune deletes them")

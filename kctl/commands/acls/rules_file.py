@@ -139,7 +139,7 @@ def _texts(entry: Mapping[object, object], key: str) -> list[str]:
 
 
 def _text(entry: Mapping[object, object], key: str) -> str | None:
-    """Return a text, None if the key is missing; raises RulesNotClear for all else."""
+    """Return a text, None if the key is missing; raises RulesNotClear for another type."""
     value = entry.get(key)
     if value is not None and not isinstance(value, str):
         raise RulesNotClear(f"{key} is a text")

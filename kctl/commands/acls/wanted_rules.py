@@ -103,7 +103,7 @@ def wanted_rules(request: RulesRequest) -> list[AclBinding]:
 
 
 def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
-    """Return the rules of `--for`; raises RulesNotClear if operations are named as well."""
+    """Return the rules of `--for`; raises RulesNotClear with `--deny` or `--operation`."""
     if request.deny or request.operations:
         raise RulesNotClear("--for says what is allowed: leave out --deny and --operation")
     return [
@@ -177,7 +177,7 @@ def named_resources(options: ResourceOptions, pattern_type: PatternType) -> list
 
 
 def _check_name(name: str) -> str:
-    """Return a name that can be sent; raises UnreadableArgument for an empty one or no UTF-8."""
+    """Return the name; raises UnreadableArgument if it is empty or not encodable as UTF-8."""
     if not name or not is_utf8(name):
         raise UnreadableArgument("a name", name, "a text of UTF-8 that is not empty")
     return name

@@ -46,9 +46,9 @@ def apply(
 ) -> int:
     """Change a cluster to the state that files declare: topics, users, ACLs, quotas, brokers.
 
-    Shows the steps in their order and asks. What is not declared stays, unless --prune. A step that
-    fails is told and the others go on; run again, the same command does what is left. Replicas
-    move by a plan and a journal, as by `kctl reassign`.
+    Shows the steps in order and asks for confirmation. Resources that are not declared are kept,
+    unless --prune. If a step fails, the error is printed and the remaining steps continue; the same
+    command, run again, does the rest. Replicas move by a plan and a journal, as in `kctl reassign`.
     """
     from kctl.commands.apply.applying import ApplyStateRequest, apply_state, print_state_schema
 

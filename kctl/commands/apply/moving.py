@@ -130,7 +130,7 @@ def move(
 
 
 def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
-    """Return True if a topic has the wanted replicas; partitions beyond the placement are free."""
+    """Return True if a topic has the wanted replicas; surplus partitions are ignored."""
     if topic is None:
         return False
     if wanted.placement:

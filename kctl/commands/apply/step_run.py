@@ -89,7 +89,7 @@ class StepRun:
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
 
     def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
-        """Perform a group of steps and record each result; an error of the request fails all."""
+        """Perform a group of steps and record the results; a raised error fails each step."""
         steps = [step for _, step in wanted]
         try:
             errors = self._perform(steps)

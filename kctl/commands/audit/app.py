@@ -20,7 +20,7 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="[LOG]...",
-            help="Brokers' logs, plain or gzip; - means stdin; default: logs of the embedded cluster.",
+            help="Brokers' logs, plain or gzip, - for stdin; default: the embedded cluster's.",
         ),
     ] = None,
     data: Annotated[

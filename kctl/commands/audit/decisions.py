@@ -105,7 +105,7 @@ class AuditFilter(NamedTuple):
         )
 
     def wants(self, line: AuditLine) -> bool:
-        """Return True if a decision matches the filters; one without a time is in no time range."""
+        """Return True if a decision matches; one without a time is outside any time range."""
         if self.is_denied_alone and line.is_allowed:
             return False
         if self.principals and line.principal not in self.principals:
