@@ -13,7 +13,7 @@ from kctl.commands.cluster.start_arguments import read_start
 
 
 def run(args: list[str]) -> int:
-    """Run one of the noun's commands; returns the exit code."""
+    """Run one command of `kctl cluster`; returns the exit code."""
     requested = read_start(args[1:]) if args[:1] == ["start"] else None
     if requested is None:
         from kctl.__main__ import run_typer
@@ -29,7 +29,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return the Typer application at the first access."""
+    """Import and return the Typer application on the first access of `app`."""
     if name == "app":
         from kctl.commands.cluster.typer_app import app
 

@@ -1,4 +1,4 @@
-"""`kctl compact`: dirty parts of compacted logs, gains of a cleaning; clean them now."""
+"""`kctl compact`: dirty ranges of compacted logs, what a cleaning frees, and cleaning now."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _Topics = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[TOPIC]...",
-        help="Topics; else all compacted ones, of --dir those that a cleaner has noted.",
+        help="Topics; default: all compacted topics, of --dir those in the cleaner's checkpoint.",
     ),
 ]
 _Match = Annotated[
-    str | None, typer.Option("--match", metavar="REGEX", help="And topics whose whole name fits.")
+    str | None,
+    typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
 ]
 _Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="As if topics had this; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Assume this topic setting; may be repeated."),
 ]
 
 
@@ -40,21 +41,25 @@ def plan(
     match: _Match = None,
     dirs: Annotated[
         list[str] | None,
-        typer.Option("--dir", metavar="DIR", help="Log directories, not a cluster; repeatable."),
+        typer.Option(
+            "--dir",
+            metavar="DIR",
+            help="Log directory to read instead of a cluster; may be repeated.",
+        ),
     ] = None,
     settings: _Settings = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Read all records, and show what a cleaning frees."),
+        typer.Option("--exact", help="Read all records, to show exactly what a cleaning frees."),
     ] = False,
     buffer: Annotated[
         str | None,
         typer.Option(
-            "--buffer", metavar="BYTES", help="With --exact: memory for keys, else 128MiB."
+            "--buffer", metavar="BYTES", help="With --exact: memory for keys; default 128MiB."
         ),
     ] = None,
     chart: Annotated[
-        bool, typer.Option("--chart", help="Tables with a bar: what goes of what there is.")
+        bool, typer.Option("--chart", help="Add a bar to tables: freed share of the log.")
     ] = False,
     output: Output = "table",
 ) -> int:
@@ -90,7 +95,7 @@ def run_compaction(
     topics: _Topics = None,
     match: _Match = None,
     directory: Annotated[
-        str | None, typer.Option("--dir", metavar="DIR", help="A log directory no broker uses.")
+        str | None, typer.Option("--dir", metavar="DIR", help="Log directory that no broker uses.")
     ] = None,
     settings: _Settings = None,
     in_place: Annotated[
@@ -98,14 +103,14 @@ def run_compaction(
     ] = False,
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="With --dir: clean a copy, which goes here."),
+        typer.Option("--out", metavar="DIR", help="With --dir: clean a copy, written to DIR."),
     ] = None,
     buffer: Annotated[
         str | None,
         typer.Option(
             "--buffer",
             metavar="BYTES",
-            help="With --dir: memory for keys, else 128MiB; more passes where it is too small.",
+            help="With --dir: memory for keys, default 128MiB; less needs more passes.",
         ),
     ] = None,
     yes: Yes = False,
@@ -139,7 +144,7 @@ def status(
     match: _Match = None,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="A row again whenever it changed, until nothing is due."),
+        typer.Option("--watch", help="Print each row again when it changes, until no log is due."),
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Exit code 4 if a log cannot be cleaned.")

@@ -68,7 +68,7 @@ class _KnownLog(NamedTuple):
 
     @property
     def trial_range(self) -> TrialRange:
-        """Return the offsets that a cleaning would read; its ends are exclusive."""
+        """Return the offset ranges that a cleaning would read; ends are exclusive."""
         start, end = self.history.log_start_offset, self.history.high_watermark
         if self.state is not None:
             return TrialRange(start, self.state.first_uncleanable_offset, end)
@@ -106,7 +106,7 @@ class _KnownLog(NamedTuple):
         return row
 
     def _reported_row(self, state: LogCompaction) -> dict[str, object]:
-        """Return the row of a log whose compaction state the broker itself reports."""
+        """Return the output row of a log whose broker reports its compaction state."""
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,
@@ -149,9 +149,9 @@ def _exact_rows(
     settings: CleaningSettings,
     now_ms: int,
 ) -> tuple[list[dict[str, object]], int]:
-    """Read all records; returns the rows, and of how many partitions something is missing."""
+    """Read all records; return the rows, and the number of partitions with an incomplete result."""
     rows, failures = [], 0
-    # Once for keys, once for the rest.
+    # All records are read twice: for the keys, then for the result.
     total = 2 * sum(log.history.size_bytes for log in logs.values())
     with Progress(total, "reading") as progress:
         for key, log in logs.items():
@@ -178,7 +178,7 @@ def _exact_rows(
 def _read(
     client: KafkaClient, key: TopicPartition, progress: Progress, start: int, end: int
 ) -> Iterator[StoredBatches]:
-    """Yield the batches of [start, end), and show the progress."""
+    """Yield the batches of the offsets [start, end), advancing the progress bar."""
     for stored in stored_batches(client, key, start, end):
         progress.advance(sum(batch.size_bytes for batch in stored.batches))
         yield stored
