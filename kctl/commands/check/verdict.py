@@ -1,4 +1,4 @@
-"""Implementation of `kctl check`: collect facts, derive findings, print rows; repeat on --wait."""
+"""Implementation of `kctl check`: collect facts, derive findings, print rows."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check until no problem is waited for, or the time is up; returns the last result."""
+    """Check periodically until no awaited problem is left or time is up; return the last result."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
@@ -224,7 +224,7 @@ def _of_store(
 
 
 def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object]:
-    """Return the row of a finding; `since` is when its ISR was last changed, if it has one."""
+    """Return the output row of a finding; `since` is the time of the last ISR change."""
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,

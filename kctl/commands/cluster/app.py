@@ -1,8 +1,8 @@
-"""`kctl cluster`: a cluster on this machine, for rehearsals and for work without one.
+"""`kctl cluster`: a cluster on this machine, for rehearsals and development.
 
-A plain `start` is read here, without importing Typer: that is a fifth of the time until clients can
-connect. All else, with every error, is left to `cluster_app.py`, and a test holds the two to the
-same meaning.
+A plain `start` is parsed here, without importing Typer: the import takes a fifth of the time until
+clients can connect. Every other command, and every error, is left to `typer_app.py`; a test
+compares the two parsers.
 """
 
 from __future__ import annotations

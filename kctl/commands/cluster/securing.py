@@ -152,7 +152,7 @@ def secure_settings(
 
 
 def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str]:
-    """Return the settings that protect the store's nodes; none where the cluster has a login."""
+    """Return the settings that protect the store; empty if the cluster has another login."""
     plan = data.plan()
     stored = secured.store_login if plan is None else plan.settings.get(JAAS_FILE)
     if stored not in (None, secured.store_login):

@@ -134,11 +134,13 @@ def start(
     timeout: _StopTimeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Start the cluster, made the first time; return when clients can connect.
+    """Start the cluster, created on the first start; return once clients can connect.
 
-    A later start needs none of the options: they are kept with the data; status -o wide shows them.
-    --from-logs serves log directories of another cluster: read-only, all partitions by one broker,
-    the fullest copy of each.
+    The options are stored with the data, and later starts need none of them; `kctl cluster status
+    -o wide` shows them.
+
+    --from-logs serves log directories of another cluster read-only: one broker leads all
+    partitions, with the longest copy of each.
     """
     from kctl.commands.cluster.lifecycle import StartRequest, start_cluster
 
@@ -290,10 +292,10 @@ def slow(
     data: _Data = None,
     timeout: _StopTimeout = 60.0,
 ) -> int:
-    """Delay and lose packets between a broker and the others and the store, until heal.
+    """Delay and drop packets between a broker and the other brokers and the store, until heal.
 
-    TCP sends a lost packet again after a time-out, 200 ms and the round trip, twice that the next
-    time: that is what a loss costs. Clients are not slower. --delay 0ms takes it back.
+    A lost packet costs the time until TCP retransmits it: 200 ms and the round trip, doubled with
+    each further loss. Clients are not affected. --delay 0ms removes the delay.
     """
     from kctl.commands.cluster import network as cluster_network
 

@@ -63,12 +63,13 @@ def plan(
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show how dirty logs are, what they wait for, and what a cleaning would free.
+    """Show how dirty compacted logs are, when they are cleaned, and what that frees.
 
-    Of a directory, and of the embedded cluster, offsets are those that a cleaner goes by; of any
-    other cluster they are estimated. --exact counts by the cleaner's own rules: a directory's logs
-    are read beside it, also while a broker has them; a cluster's are fetched, twice. Settings of
-    topics are in no log directory: they are Kafka's defaults but for --set.
+    Offsets of a directory or of the embedded cluster are those that the cleaner uses; of another
+    cluster they are estimates. --exact applies the cleaner's rules to the records: it reads a
+    directory's logs, even while a broker uses them, or fetches a cluster's records twice. A log
+    directory does not contain settings of topics: Kafka's defaults are assumed, unless --set is
+    given.
     """
     from kctl.commands.compact.requests import CompactPlanRequest
 
@@ -116,11 +117,11 @@ def run_compaction(
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Clean logs now, however dirty they are: the last value of each key stays.
+    """Clean logs now, whatever their dirty ratio: the last value of each key is kept.
 
-    On the embedded cluster, all replicas, and waits for them; or in a log directory, as a broker's
-    cleaner does it, byte for byte. Never the active segment, no open transaction, tombstones until
-    delete.retention.ms is over. Kafka's brokers cannot be told to.
+    Cleans all replicas on the embedded cluster, and waits; or a log directory, with the same bytes
+    as a broker's cleaner. The active segment and open transactions are never cleaned, and
+    tombstones are kept for delete.retention.ms. Kafka's brokers have no request for this.
     """
     from kctl.commands.compact.requests import CompactRunRequest
 
@@ -151,10 +152,10 @@ def status(
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show how far the cleaners of the embedded cluster's brokers are, and what they did last.
+    """Show the progress and the last run of the log cleaners of the embedded cluster's brokers.
 
-    A row for each replica: up to where it is clean, what it waits for, why it cannot be cleaned,
-    and of a cleaning under way how much is read of what is to be read. Not for Kafka's brokers.
+    A row for each replica: the cleaned offset, what a cleaning waits for, why it is impossible, and
+    the progress of a running one. Not for Kafka's brokers.
     """
     from kctl.commands.compact.on_embedded import CleanStatusRequest, show_status
 

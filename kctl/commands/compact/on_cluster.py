@@ -31,7 +31,7 @@ from kctl.render import check_format
 
 
 def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
-    """Print the bytes that compaction may free, or with --exact frees; returns the exit code."""
+    """Print the bytes that compaction may free or, with --exact, frees; returns the exit code."""
     check_format(request.output)
     overrides = overrides_of(request.settings)
     settings = request.cleaning_settings()
@@ -59,7 +59,7 @@ def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int
 
 
 class _KnownLog(NamedTuple):
-    """A partition's log by estimate, with its cleaner's state if the leader reports it."""
+    """The estimated history of a log, and its cleaner's state if the leader reports it."""
 
     history: LogHistory
     config: LogConfig
@@ -76,7 +76,7 @@ class _KnownLog(NamedTuple):
         return TrialRange(start, part.first_uncleanable_offset, end)
 
     def row(self, trial: RecordTrial | None) -> dict[str, object]:
-        """Return the row of the log: the cleaner's report, or an estimate, and the trial."""
+        """Return the output row: the cleaner's report, else an estimate with the trial."""
         if self.state is not None:
             return self._reported_row(self.state)
         part = closed_segments(self.history, self.config, self.now_ms)
@@ -124,7 +124,7 @@ class _KnownLog(NamedTuple):
 def _logs(
     client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
-    """Return the logs of topics; `is_reported` requests the state of embedded cleaners."""
+    """Fetch the logs' histories and, with `is_reported`, the state of their cleaners."""
     if not chosen.configs:
         return {}
     cuts = {
