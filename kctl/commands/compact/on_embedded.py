@@ -1,4 +1,4 @@
-"""Implementation of `kctl compact status` and `run` on a cluster: query cleaners, print rows."""
+"""Implementation of `kctl compact status` and `run`: requests to embedded brokers' cleaners."""
 
 from __future__ import annotations
 

@@ -78,8 +78,7 @@ def consume(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc, "
-            "FILE.proto:Message.",
+            help="Directory of ID.avsc, ID.proto, ID.json to decode by; or one schema for values.",
         ),
     ] = None,
     key_schema: Annotated[

@@ -287,7 +287,7 @@ class PrintRun:
         self._read_bytes = 0
         #: Records left to print by --max-messages; None without a limit.
         self._left = max_messages
-        #: Offset of the last printed record, None before the first; a group member commits up to it.
+        #: Offset of the last printed record or None; a group member commits up to it.
         self._last_offset: int | None = None
         self._bulk = BulkReading()
         #: End offset (exclusive) of each partition; empty if the run has no end.

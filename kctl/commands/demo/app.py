@@ -74,7 +74,7 @@ def exactly_once(
         typer.Option(
             "--prefix",
             metavar="NAME",
-            help="Prefix of the topics NAME-input and NAME-output, the group and transactional ids.",
+            help="Prefix of topics (NAME-input, NAME-output), group and transactional ids.",
         ),
     ] = "kctl-demo-exactly-once",
     yes: Yes = False,

@@ -1,4 +1,4 @@
-"""`kctl explain`: all that is known of one thing, and the effects of failures on it."""
+"""`kctl explain`: the complete state of a partition, and the effects of failures on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = noun("Show all of a partition, and what would happen to it.")
 
 @app.callback()
 def explain() -> None:
-    """Show all of a partition, and what would happen to it."""
+    """Show the complete state of a partition, and the effects of failures on it."""
 
 
 @app.command(
@@ -29,12 +29,12 @@ def explain() -> None:
 def partition(
     cluster: ClusterOptions,
     text: Annotated[
-        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3 or, as in logs, clicks-3.")
     ],
     zookeeper: Annotated[
         str | None,
         typer.Option(
-            "-z", "--zookeeper", metavar="HOST:PORT", help="Where the partition's state is kept."
+            "-z", "--zookeeper", metavar="HOST:PORT", help="ZooKeeper with the partition's state."
         ),
     ] = None,
     output: Output = "table",
