@@ -123,7 +123,7 @@ def _needed(request: CheckRequest) -> list[NeededRule]:
         if request.operation is not None:
             raise RulesNotClear("--for says what is done: leave out OPERATION and RESOURCE")
         return [
-            need._replace(resource=_every(need.resource)) for need in rules_for_job(request.job)
+            need._replace(resource=_as_prefix(need.resource)) for need in rules_for_job(request.job)
         ]
     if request.operation is None or request.resource is None:
         raise RulesNotClear(
@@ -134,11 +134,12 @@ def _needed(request: CheckRequest) -> list[NeededRule]:
         raise RulesNotClear("names of topics, groups and ids go with --for")
     resource = resource_of(request.resource, pattern_type_of(request.job.pattern))
     return [
-        NeededRule(_every(resource), operation) for operation in operations_of([request.operation])
+        NeededRule(_as_prefix(resource), operation)
+        for operation in operations_of([request.operation])
     ]
 
 
-def _every(resource: AclPattern) -> AclPattern:
+def _as_prefix(resource: AclPattern) -> AclPattern:
     """Return the resource `*` as the empty prefix, which every name matches; others unchanged."""
     if resource.name == WILDCARD_NAME:
         return AclPattern(resource.kind, "", PatternType.PREFIXED)

@@ -105,7 +105,7 @@ def copy_topics(request: CopyRequest) -> int:
         identity = request.identity(*cluster_ids(source, destination, request))
         path = request.journal_path(identity)
         if request.dry_run:
-            return _try(source, destination, request, identity, path)
+            return _print_plan(source, destination, request, identity, path)
         with _journal(path) as (journal, state):
             job = _job(source, destination, request, identity, state, path)
             ended = _copy(source, destination, request, job, journal, interrupts)
@@ -154,7 +154,7 @@ def _job(
 # -- dry run
 
 
-def _try(
+def _print_plan(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
     """Print the plan of a copy for a dry run; writes neither records nor a journal."""
@@ -303,7 +303,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
         and hint_for(error.cause)
     ):
         notify(f"hint: {hint_for(error.cause)}")
-    if _is_of_rights(cause) and plan.delivery == EXACTLY_ONCE:
+    if _denies_transactions(cause) and plan.delivery == EXACTLY_ONCE:
         notify(
             f"hint: exactly once needs WRITE on the transactional id {plan.name}, READ on the "
             "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
@@ -313,7 +313,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
         notify(f"what is committed stays: the same command goes on behind it, by {path}")
 
 
-def _is_of_rights(error: EngineError) -> bool:
+def _denies_transactions(error: EngineError) -> bool:
     """Return True if the destination refuses a permission that only transactions need."""
     if isinstance(error, TransactionalIdDenied):
         return True

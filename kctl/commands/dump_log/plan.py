@@ -61,7 +61,7 @@ class DumpPlan:
             return self._text(paths, options)
 
     def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
-        """Show the progress of a dump to a file on a terminal."""
+        """Return a progress line if only stderr is a terminal, else a context without effect."""
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
         from kctl.commands.logs.progress import Progress
@@ -130,7 +130,10 @@ class DumpPlan:
         return self._exit_code(dump.problem_count, options)
 
     def _exit_code(self, problem_count: int, options: DumpOptions) -> int:
-        """Return FAILED after failures or undecodable records, PROBLEMS_FOUND with --check."""
+        """Return FAILED after failures or undecodable records, else 0.
+
+        With --check, problems that the dump found return PROBLEMS_FOUND.
+        """
         if self._failures or options.decoder.undecodable_count:
             return exits.FAILED
         if problem_count and self._given["check"]:
@@ -141,14 +144,14 @@ class DumpPlan:
         """Return the paths of the files to dump; raises WrongUsage if none is given."""
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
-            # As in Kafka's tool, trailing empty names are dropped and arguments without option ignored.
+            # As in Kafka's tool: drop trailing empty names, and ignore arguments without an option.
             return java_split(files, ",")
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
         return [segment for path in paths for segment in self._segments(path)]
 
     def _segments(self, path: str) -> list[str]:
-        """Return the file, or a directory's segments that may have records of the filters."""
+        """Return a file's path, or a directory's segments whose offsets match the filters."""
         if not self._files.is_dir(path):
             if not self._files.exists(path):
                 raise FileMissing(path)

@@ -151,7 +151,7 @@ def _row(
     partition: PartitionView,
     failures: Failures,
 ) -> dict[str, object]:
-    """Return a partition's state, and each replica's offsets and the effect of its failure."""
+    """Return a partition's state, with each replica's offsets and the effect of its failure."""
     min_isr, is_unclean_allowed = _settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}

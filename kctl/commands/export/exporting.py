@@ -87,7 +87,7 @@ def _read(
         try:
             found[field] = read(client)
         except (ApiError, NoCommonVersion) as error:
-            if wanted or not _is_not_there(error):
+            if wanted or not _is_unsupported(error):
                 raise
             notify(f"note: {kind.value} are left out: {error}")
             continue
@@ -95,7 +95,7 @@ def _read(
     return CurrentState(**found), kinds
 
 
-def _is_not_there(error: EngineError) -> bool:
+def _is_unsupported(error: EngineError) -> bool:
     """Return True if the error means that the cluster lacks an authorizer or the API."""
     return isinstance(error, NoCommonVersion) or (
         isinstance(error, ApiError) and error.code == SECURITY_DISABLED

@@ -45,9 +45,9 @@ def list_(
     partitions with a committed offset; `kctl groups lag` shows each partition, also those without
     one.
     """
-    from kctl.commands.groups.listing import list_all
+    from kctl.commands.groups.listing import print_groups
 
-    return list_all(cluster, state or [], output, with_lag=lag)
+    return print_groups(cluster, state or [], output, with_lag=lag)
 
 
 @app.command("members", epilog="Example: kctl groups members billing -o wide")

@@ -84,7 +84,7 @@ _STATES = (
 )
 
 
-def list_all(
+def print_groups(
     options: ClusterOptions, states: list[str], output: str, *, with_lag: bool = False
 ) -> int:
     """Print a row for each group in `states` (empty: any state); returns the exit code.

@@ -52,9 +52,9 @@ def list_(
     output: Output = "table",
 ) -> int:
     """List the transactional ids of all coordinators with their states."""
-    from kctl.commands.transactions.listing import list_all
+    from kctl.commands.transactions.listing import print_transactions
 
-    return list_all(cluster, state or [], longer_than, output)
+    return print_transactions(cluster, state or [], longer_than, output)
 
 
 @app.command("describe", epilog="Example: kctl transactions describe payments-1")

@@ -52,7 +52,7 @@ _ONGOING = "Ongoing"
 _NONE = -1
 
 
-def list_all(
+def print_transactions(
     options: ClusterOptions, states: list[str], longer_than: str | None, output: str
 ) -> int:
     """Print a row for each transactional id; returns the exit code."""
