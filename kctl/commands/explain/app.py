@@ -39,13 +39,13 @@ def partition(
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
+    """Show a partition's leader, epochs, offsets and replicas, and the effect of losing a broker.
 
-    Transactions that are open there are shown, too: the first of them holds the last stable offset,
-    where groups of read_committed wait that have read up to it.
+    Shows open transactions, too: the first one limits the last stable offset, and read_committed
+    groups that have read up to it wait for its end.
 
-    The state's version, its controller's epoch and its time stand in the metadata store: that of an
-    embedded cluster is asked without being told, any other with --zookeeper.
+    The state's version, time and controller epoch are in the metadata store: the store of an
+    embedded cluster is read automatically, another is given by --zookeeper.
     """
     from kctl.commands.explain.partition import explain_partition
 

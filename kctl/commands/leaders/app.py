@@ -128,9 +128,10 @@ def demote(
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Have a broker lead nothing, for maintenance: it becomes the last replica of its partitions.
+    """Move all leadership off a broker, for maintenance.
 
-    It stays a replica and in sync. --back brings everything back to where it was.
+    It becomes the last replica of its partitions, and stays in sync. --back restores the former
+    order of replicas.
     """
     from kctl.commands.leaders.jobs import demote_broker
 

@@ -151,7 +151,7 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, obje
 
 
 def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, object]]:
-    """Return each broker's leaders and preferred leaderships; `away` as the controller counts."""
+    """Return a row per broker: leaders, preferred leaderships, and how many of these it lacks."""
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()
     away: Counter[int] = Counter()

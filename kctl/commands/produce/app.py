@@ -34,7 +34,7 @@ def produce(
             "-k",
             "--key-delimiter",
             metavar="TEXT",
-            help="What stands between key and value (\\t \\n \\r \\0 \\\\ \\xNN are read); a line "
+            help="Text between key and value (\\t \\n \\r \\0 \\\\ \\xNN are read); a line "
             "without it has no key.",
         ),
     ] = None,
