@@ -146,7 +146,7 @@ class _Lines:
     """Makes a record of each line: key and value around a delimiter, or only a value."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Read the delimiter and the fixed key, headers and partition of `request`."""
+        """Create a source with the delimiter, null marker, key and other options of `request`."""
         #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         delimiter = request.key_delimiter
