@@ -169,7 +169,7 @@ class ProduceReport:
     # -- the end
 
     def close(self) -> None:
-        """Complete the rows; report where to continue, and how many records were stored."""
+        """Print buffered rows, where to continue after a failure, and the number of records."""
         self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)

@@ -91,7 +91,7 @@ def _show(changes: Sequence[PartitionChange], output: str) -> int:
 
 
 def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
-    """Wait until no partition of a plan moves any more."""
+    """Wait until no changed partition is being reassigned, up to the client's time-out."""
     keys = {change.name for change in changes}
     deadline_s = time.monotonic() + client.timeout_ms / 1000
     while time.monotonic() < deadline_s and keys & list_reassignments(client).keys():

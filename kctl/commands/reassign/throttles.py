@@ -81,7 +81,7 @@ def show_throttles(
 
 
 def still_idle(listed: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
-    """Return the throttles that have not changed since the confirmation was requested."""
+    """Return the throttles that are unchanged since they were listed for confirmation."""
     return [one for one in found if one in listed]
 
 

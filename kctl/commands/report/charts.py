@@ -130,7 +130,7 @@ def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
 
 
 def _drawn(name: str) -> str:
-    """Return a name without the characters that XML has not, at which the library aborts."""
+    """Replace the characters of a name that XML does not allow: the library aborts on them."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 
