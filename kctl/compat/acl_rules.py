@@ -84,7 +84,7 @@ def _merge(rules: Rules, others: Rules) -> None:
 
 
 def _producer_rules(given: GivenOptions) -> Rules:
-    """Return the rules of --producer on topics, transactional ids and, if idempotent, cluster."""
+    """Return the rules of --producer, and of --idempotent on the cluster."""
     on_topics = _entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
     on_ids = _entries(given, (_Op.WRITE, _Op.DESCRIBE))
     kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}

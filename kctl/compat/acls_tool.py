@@ -32,7 +32,7 @@ from kctl.compat.acl_rules import (
     rules_of_resources,
     rules_to_add,
 )
-from kctl.compat.java_admin import admin_call, waited_for
+from kctl.compat.java_admin import admin_call, as_execution_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import (
     HELP,
@@ -285,7 +285,7 @@ class _waited_call:  # noqa: N801 - used as a statement
         try:
             self._call.__exit__(*error)  # type: ignore[arg-type]
         except ToolFailure as failure:
-            raise waited_for(failure) from failure
+            raise as_execution_failure(failure) from failure
 
 
 def pattern_text(pattern: PatternFilter) -> str:

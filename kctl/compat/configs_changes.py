@@ -27,7 +27,7 @@ from engine.security.scram import ScramMechanism
 from kctl.compat.configs_entities import ConfigsRefused, Entities
 from kctl.compat.configs_views import quota_entity, quotas_of, settings_of
 from kctl.compat.java_admin import admin_call, raise_first
-from kctl.compat.java_client import no_properties
+from kctl.compat.java_client import unreadable_properties
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
@@ -96,7 +96,7 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
         try:
             added = parse_properties(files.read_bytes(path), path)
         except (FileMissing, FileRefused) as error:
-            raise no_properties(path, error) from error
+            raise unreadable_properties(path, error) from error
     if given.has("add-config"):
         added |= added_configs(given.needed("add-config"), is_four=given.is_four)
     if _FORMAT_VERSION in added and not given.is_four:

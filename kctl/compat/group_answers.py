@@ -29,7 +29,7 @@ from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
-from kctl.compat.java_admin import UNNAMED_TOPIC, gave_up
+from kctl.compat.java_admin import UNNAMED_TOPIC, timed_out_text
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.releases import Release
@@ -202,7 +202,7 @@ def offsets_at(
         if not all(map(_is_unknown, errors)):
             raise failure(errors[0], "listOffsets(api=METADATA)", Waits.TWICE)
         if client.clock.monotonic_ms() >= deadline_ms:
-            raise _gave_up(client.clock.wall_ms(), attempts)
+            raise _timed_out(client.clock.wall_ms(), attempts)
         client.back_off(0)
 
 
@@ -210,9 +210,9 @@ def _is_unknown(error: EngineError) -> bool:
     return isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _gave_up(now_ms: int, attempts: int) -> ToolFailure:
+def _timed_out(now_ms: int, attempts: int) -> ToolFailure:
     """Return the ToolFailure of a call that was retried until its time-out."""
-    cause = f"{_TIMEOUT}: {gave_up('listOffsets(api=METADATA)', now_ms, attempts)}"
+    cause = f"{_TIMEOUT}: {timed_out_text('listOffsets(api=METADATA)', now_ms, attempts)}"
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 

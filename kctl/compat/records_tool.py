@@ -17,7 +17,7 @@ from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.compat.group_answers import cause_text
-from kctl.compat.java_admin import TIMEOUT, gave_up
+from kctl.compat.java_admin import TIMEOUT, timed_out_text
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.java_order import in_java_order
@@ -97,7 +97,7 @@ def _delete(
     attempts = 1
     while absent := [key for key, result in results.items() if _is_absent(client, key, result)]:
         if client.clock.monotonic_ms() >= deadline_ms:
-            text = gave_up("deleteRecords(api=METADATA)", client.clock.wall_ms(), attempts)
+            text = timed_out_text("deleteRecords(api=METADATA)", client.clock.wall_ms(), attempts)
             return results | dict.fromkeys(absent, ToolFailure(TIMEOUT, text))
         client.back_off(0)
         results = results | delete_records(client, {key: before[key] for key in absent})

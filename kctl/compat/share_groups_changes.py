@@ -30,7 +30,7 @@ from engine.model import TopicPartition
 from kctl.compat.group_answers import Waits, cause_text, groups_of_type
 from kctl.compat.groups_plan import print_plan_table
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure
-from kctl.compat.java_failures import TerseFailure, ToolFailure, coded, java_class
+from kctl.compat.java_failures import TerseFailure, ToolFailure, java_class, with_api_code
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import (
     in_java_map_order,
@@ -92,8 +92,8 @@ def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
         deleted = delete_share_starts(client, group_id, topics)
         results = {topic: deleted.get(topic, _absent(topic)) for topic in topics}
     except EngineError as error:
-        results = dict.fromkeys(topics, coded(error))
-        _print_error_of_group(coded(error), out)
+        results = dict.fromkeys(topics, with_api_code(error))
+        _print_error_of_group(with_api_code(error), out)
     else:
         first = next((error for error in results.values() if error is not None), None)
         if first is not None:
@@ -156,7 +156,7 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
     except EngineError as error:
         if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
             return
-        failed = admin_failure(coded(error), DESCRIBE_CALL)
+        failed = admin_failure(with_api_code(error), DESCRIBE_CALL)
         if isinstance(failed, ToolFailure):
             raise TerseFailure(str(failed)) from error
         raise

@@ -75,13 +75,13 @@ class ToolCall(NamedTuple):
         if path is None:
             return {}
         from engine.host.ports import FileMissing, FileRefused
-        from kctl.compat.java_client import no_properties
+        from kctl.compat.java_client import unreadable_properties
         from kctl.properties_file import properties_of
 
         try:
             return properties_of(self.files, path)
         except (FileMissing, FileRefused) as error:
-            raise no_properties(path, error) from error
+            raise unreadable_properties(path, error) from error
 
     def print_bytes(self, data: bytes) -> None:
         """Print bytes as they are, after the text before them."""

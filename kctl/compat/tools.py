@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
-from kctl.compat.java_failures import ToolFailure, speak_as
+from kctl.compat.java_failures import ToolFailure, set_message_release
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
@@ -153,7 +153,7 @@ def run_tool(
     if tool in _OF_FOUR and not release.is_four:
         sys.stderr.write(f"Kafka {release.value} has no {tool}: it is a tool of 4.3.0\n")
         return exits.USAGE
-    speak_as(release)
+    set_message_release(release)
     if tool in _RELEASED:
         from kctl.compat.released_tools import run_released
 
@@ -289,7 +289,7 @@ def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     """Return a client; raises ToolFailure where Kafka's tools make none."""
     from engine.client.errors import ClientSettingRefused
     from engine.host.ports import FileMissing, FileRefused
-    from kctl.compat.java_client import java_bootstrap, no_properties, refused_setting
+    from kctl.compat.java_client import java_bootstrap, refused_setting, unreadable_properties
 
     cluster = _cluster(tool, given)
     unusable = None
@@ -303,7 +303,7 @@ def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     except ClientSettingRefused as error:
         raise refused_setting(error) from error
     except (FileMissing, FileRefused) as error:
-        raise no_properties(cluster.command_config or "", error) from error
+        raise unreadable_properties(cluster.command_config or "", error) from error
     if unusable is not None:
         client.close()
         raise unusable
