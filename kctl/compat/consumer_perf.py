@@ -213,7 +213,7 @@ class _Measured:
         return self._client.clock.wall_ms()
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Add the time between the revocation of partitions and the new assignment."""
+        """Add the time of a rebalance, which starts with an empty list of partitions."""
         if not partitions:
             self._join_began_ms = self._now_ms()
             return
