@@ -136,7 +136,10 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 def _transaction(
     call: ToolCall, given: GivenOptions, properties: dict[str, str]
 ) -> tuple[str | None, int]:
-    """Return the transactional id, None without transactions, and when to commit."""
+    """Return the transactional id, and the duration of transactions in ms.
+
+    The id is None without transactions.
+    """
     duration_ms = given.number("transaction-duration-ms", 0)
     transactional_id = given.text("transactional-id")
     if call.is_four:

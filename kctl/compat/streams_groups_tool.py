@@ -158,7 +158,7 @@ def _check_delete_offsets(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
-    """Raise unless --reset-offsets has one action, a scope and at most one scenario."""
+    """Raise OptionsRefused unless --reset-offsets has an action, groups, at most one scenario."""
     if given.has("dry-run") and given.has("execute"):
         raise refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):

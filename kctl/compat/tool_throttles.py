@@ -90,7 +90,7 @@ def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: i
 
 
 def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
-    """Delete the rates of all brokers, even after failures; raises the first error."""
+    """Delete all rates of the brokers, even after failures; raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
     _alter(client, {_broker(id_): changes for id_ in broker_ids})
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.host.ports import Files
 
-#: Tools by name; all imitate the output and exit codes of 3.9.1, some also of 4.3.0.
+# Names of the tools. They imitate the output and exit codes of 3.9.1, some also of 4.3.0.
 
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
