@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: Name of the embedded cluster in arguments, unless a context has it.
 EMBEDDED: Final = "embedded"
-#: Path, in the data directory of a cluster started with --secure, of the admin's properties.
+#: Paths in the data directory of a cluster started with --secure.
 ADMIN_PROPERTIES: Final = "security/admin.properties"
 BROKER_KEYSTORE: Final = "security/broker.pem"
 #: Setting with the path of the brokers' keystore.

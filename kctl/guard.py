@@ -5,7 +5,7 @@
 | read-only | is refused before any request, exit code 2 |
 | protected | needs the context's name, typed or in KCTL_CONFIRM; `-y` is not enough |
 
-A guard protects the cluster, whatever path a command takes to it: a read-only context has
+A guard protects the cluster, no matter how a command reaches it: a read-only context has
 precedence over other contexts of its cluster, and the name of one protected context is enough for
 all of them. The guarded context is found by
 

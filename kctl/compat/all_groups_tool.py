@@ -1,4 +1,4 @@
-"""`kafka-groups`: lists groups of all types. A tool of 4.3.0 only, whatever `--kafka-version`.
+"""`kafka-groups`: lists groups of all types. A tool of 4.3.0 for any `--kafka-version`.
 
 Source: GroupsCommand of 4.3.0.
 """

@@ -117,7 +117,7 @@ def run_compaction(
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Clean logs now, whatever their dirty ratio: the last value of each key is kept.
+    """Clean logs now, without regard to their dirty ratio: the last value of each key is kept.
 
     Cleans all replicas on the embedded cluster, and waits; or a log directory, with the same bytes
     as a broker's cleaner. The active segment and open transactions are never cleaned, and

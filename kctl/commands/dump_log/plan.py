@@ -85,7 +85,7 @@ class DumpPlan:
         try:
             session.run(paths)
         except StorageError as error:
-            # Report a missing file as missing, whatever its suffix.
+            # A missing file is reported as missing before its suffix is checked.
             missing = [path for path in paths if path and not self._files.exists(path)]
             if missing:
                 raise FileMissing(missing[0]) from error
