@@ -46,7 +46,7 @@ class LogQueries(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The engine's name, the place where Spark runs, the logs to read, and how."""
+    """What a command asks for: the engine, where Spark runs, the logs, and how to read them."""
 
     engine: str
     target: SparkTarget | None

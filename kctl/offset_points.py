@@ -148,7 +148,7 @@ class OffsetLookup:
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
     def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
-        """Return the brokers' responses for a timestamp, or for a sentinel below 0; cached."""
+        """Return the offset of each partition at a timestamp or negative sentinel; cached."""
         if timestamp not in self._known:
             results = list_offsets(
                 self._client,

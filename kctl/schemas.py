@@ -19,10 +19,10 @@ Schema = dict[str, object]
 
 
 class JsonOutput(NamedTuple):
-    """The output of a command: columns as `module.NAME` below kctl, `+` between parts of a row.
+    """The output of a command, as the names of its columns.
 
-    `rows` are the possible kinds of rows; none means rows of any keys. `note` names the condition
-    that selects the kind.
+    `rows` are the possible kinds of rows; if empty, rows may have any keys. A kind is `module.NAME`
+    in kctl, with `+` between parts of a row. `note` tells when a row is of which kind.
     """
 
     rows: tuple[str, ...]

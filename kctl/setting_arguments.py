@@ -62,7 +62,7 @@ def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) ->
 
 
 def without_unit(key: str, value: str) -> int | None:
-    """Return a value with a unit converted to the key's unit, None for a value without one."""
+    """Return a value such as `7d` as a number in the key's unit, None for one without a unit."""
     number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
     factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
     return None if number is None or factor is None else int(number[1]) * factor

@@ -123,7 +123,7 @@ def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
 def with_hint(
     error: EngineError, resource: Resource, changes: Sequence[ConfigChange]
 ) -> EngineError:
-    """Return the error with a hint: settings similar to the refused ones, or how to list them."""
+    """Return the error with a hint: a similar setting, or the command that lists settings."""
     if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
         settings = {change.name: change.value for change in changes}
         is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
