@@ -134,9 +134,9 @@ class YamlValue:
         return self._of_utf8(text)
 
     def _of_utf8(self, text: str) -> str:
-        """Return a text whose surrogates are characters, as JSON writes those beyond U+FFFF.
+        """Return a text whose surrogate pairs, as in JSON, are joined to characters.
 
-        Raises BadStateFile where one has no other half: it has no form in UTF-8.
+        Raises BadStateFile for a lone surrogate, which has no form in UTF-8.
         """
         if text.isascii():
             return text

@@ -108,7 +108,7 @@ class RowWriter:
         self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Write many rows as columns: shared values, and one value a row for each other key."""
+        """Write many rows at once: shared values, and a column of values for each other key."""
         count = len(next(iter(varying.values())))
         if not count:
             return
