@@ -160,7 +160,7 @@ class CopyingInstance:
         return True
 
     def _membership(self) -> GroupMembership:
-        """Return the group's generation now: the coordinator fences offsets of an earlier one."""
+        """Return the member's generation, by which the coordinator refuses outdated offsets."""
         session = self._consumer.session
         return GroupMembership(self._names.group_id, session.generation_id, session.member_id)
 

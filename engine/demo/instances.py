@@ -112,7 +112,7 @@ class ClusterAccess(NamedTuple):
 
 
 class KillSchedule(NamedTuple):
-    """Source of the random choices, the brokers that may die, and a callback for each kill."""
+    """The source of random choices, the brokers to kill, and a callback for each kill."""
 
     entropy: Entropy
     brokers: Brokers | None

@@ -97,7 +97,7 @@ def copy_of(
 def _topics(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
-    """Yield the topics to create, with replicas and configs of the original, except throttles."""
+    """Yield the topics to create, with the original replicas and without `_LEFT_OUT` settings."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for partition in model.partitions:
         # The leader must be first: a new topic is led by its first replica.
@@ -116,7 +116,7 @@ def _topics(
 
 
 def _large_enough(key: str, text: str) -> str:
-    """Return a setting's text, raised to the least at which the copy's records can be written."""
+    """Return a setting's value, raised to the minimum for writing the copy's records."""
     least = _AT_LEAST.get(key)
     return text if least is None or int(text) >= least else str(least)
 

@@ -32,7 +32,7 @@ class LostRecords(NamedTuple):
 def lost_records(
     acknowledged: Mapping[TopicPartition, OffsetRange], found: Mapping[TopicPartition, OffsetRange]
 ) -> list[LostRecords]:
-    """Return the acknowledged offsets that were not found; `found` has the partitions read."""
+    """Return the acknowledged offsets that are missing in `found`, by readable partition."""
     lost = []
     for key, (start, end) in acknowledged.items():
         log = found.get(key)

@@ -300,7 +300,7 @@ class Rehearsal:
             self._ports.pause(_POLL_MS)
 
     def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
-        """Return the throttle with which the broker with most bytes takes about _COPY_S seconds."""
+        """Return a throttle at which the busiest receiver needs about `_COPY_S` seconds."""
         taking: dict[int, int] = {}
         for change in changes:
             for broker_id in change.added:
@@ -334,7 +334,7 @@ class Rehearsal:
             on_step(SeenStep(at_ms, originals[key], change_now.phase.value, isr, leader))
 
     def _strike(self, now: ExecutionStatus) -> None:
-        """Kill the broker that is to die, and bring it back."""
+        """Kill the chosen broker once a change is at work; restart it after `_DEAD_MS`."""
         if self._killed is None or self._is_back:
             return
         if self._died_ms is None:
