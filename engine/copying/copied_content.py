@@ -29,7 +29,7 @@ class WrongCopyRule(EngineError):
 
 
 class ContentRules(NamedTuple):
-    """The share of records that is copied (None: all), and the methods of parts by name."""
+    """The share of records to copy (None: all), and the method for each changed part."""
 
     share: float | None = None
     methods: Mapping[str, str] = {}

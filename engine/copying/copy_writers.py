@@ -270,7 +270,7 @@ class AtLeastOnceWriter:
         """Do nothing: groups are copied only exactly once."""
 
     def abandon(self) -> None:
-        """Do nothing: what is stored stays, and comes again."""
+        """Do nothing: records after the journal's positions will be copied again."""
 
 
 def _check(result: BatchResult, sources: Mapping[TopicPartition, TopicPartition]) -> None:

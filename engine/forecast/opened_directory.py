@@ -32,7 +32,7 @@ _NO_WATERMARK: Final = LONG_MAX
 
 
 class NoBrokersDirectory(EngineError):
-    """A directory has no meta.properties of a broker with ZooKeeper, so none could open it."""
+    """A directory has no meta.properties of a broker with ZooKeeper: no such broker opens it."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path

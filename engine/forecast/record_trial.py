@@ -151,7 +151,7 @@ class _KeyReading:
         self.clean_bytes = 0
 
     def take(self, stored: StoredBatches) -> None:
-        """Read batches: producers, gaps, and the keys below the end of cleaning."""
+        """Read batches: producers, missing offsets, and the keys below the end of cleaning."""
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:
