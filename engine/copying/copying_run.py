@@ -241,7 +241,7 @@ class CopyingRun:
 
 
 def _fetch_options(rate_bytes_per_s: int | None) -> FetchOptions:
-    """Return how to fetch: committed records, and under a throttle one second's bytes at most."""
+    """Return options to fetch committed records, with a throttle at most one second's bytes."""
     options = FetchOptions(read_committed=True)
     if rate_bytes_per_s is None:
         return options

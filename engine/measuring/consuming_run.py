@@ -82,7 +82,7 @@ class ConsumingRun:
         return Fetcher(self._client, left, self._options)
 
     def _read_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Read up to end offsets, until no response is in flight that would delay later fetches."""
+        """Read up to these ends; then wait for outstanding responses, which would delay others."""
         read_count = 0
         fetcher = self._fetcher_to(ends)
         while fetcher.partitions or fetcher.is_waiting:
