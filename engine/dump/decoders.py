@@ -202,7 +202,10 @@ class InternalTopicDecoder:
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return why a record is passed over, where Kafka's tool goes on; else raise."""
+        """Return why a record is skipped where Kafka's tool continues.
+
+        Errors: the error elsewhere.
+        """
         why = f"newLimit > capacity: ({error.size_bytes} > {error.left_bytes})"
         if self._kind == "cluster_metadata":
             return None, f"Error at {offset}, skipping. {why}".encode()
@@ -237,7 +240,7 @@ def _require(raw: bytes, size_bytes: int, name: str) -> None:
 
 
 def _array_text(raw: bytes) -> bytes:
-    """Return bytes as Java prints an array: `[B@` and a hash, here the CRC for repeatable dumps."""
+    """Return bytes as Java prints an array; its hash is their CRC, which makes dumps repeatable."""
     from engine.records.crc import crc32c
 
     return b"[B@%x" % crc32c(raw)

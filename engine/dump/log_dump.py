@@ -230,7 +230,7 @@ class LogDump:
             raise error.at(self._path, position) from error
 
     def _check_gap(self, offset: int) -> None:
-        """Note a gap before an offset; as in Kafka 3, none before the first record."""
+        """Note a gap before an offset; with the lines of 3.9.1 none before the first record."""
         last = self._last_offset
         if offset != last + 1 and (last != -1 or self._options.is_four):
             self._problems.gap(self._path, last, offset)

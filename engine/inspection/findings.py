@@ -105,7 +105,7 @@ class Findings:
             self._counts[path, code] = self._counts.get((path, code), 0) + count
 
     def all(self) -> list[Finding]:
-        """Return the findings in the order found, and notes about those over the limit."""
+        """Return the findings in order, then notes on those that were only counted."""
         left_out = [
             Finding(
                 Severity.NOTE,

@@ -328,8 +328,8 @@ class _PartitionScan:
     def _feed(self, scan: BatchScan) -> int | None:
         """Pass batches to the checks, on the fast path where possible.
 
-        If a batch has a wrong CRC, return the position to continue from, since its size may be
-        wrong, too; None at the end.
+        Returns the position to continue from if a batch with a wrong CRC has a wrong size as well,
+        None at the end.
         """
         fast = FastBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
