@@ -255,7 +255,7 @@ class BatchRows:
         for position, size in frames(self._window, self._path, self._end, start):
             batch = self._window.exactly(position, size, "a record batch")
             shallow, row = _batch_row(batch, position, self._path)
-            position += size  # noqa: PLW2901 - the position behind the last batch is used below
+            position += size  # noqa: PLW2901 - the position after the last batch is used below
             if self._filters.is_past_end(shallow.base_offset):
                 return
             self.problem_count += not row["is_crc_valid"]

@@ -242,7 +242,7 @@ class _Pass:
         try:
             ended = self._trail.transactions.see(batch)
         except CorruptRecord:
-            return  # a marker that no one can read ends nothing
+            return  # an unreadable marker ends no transaction
         if ended is None or ended.control_type is not ControlType.ABORT:
             return
         aborted = ended.aborted

@@ -15,14 +15,14 @@ _CHARS_MAX = 4000
 
 
 def java_number(text: str, bits: int = INT_BITS) -> int:
-    """Parse an integer of so many bits; raises ToolFailure."""
+    """Parse an integer of this number of bits; raises ToolFailure."""
     if not is_java_number(text, bits):
         raise ToolFailure(NUMBER_FORMAT, f'For input string: "{text}"')
     return int(text)
 
 
 def is_java_number(text: str, bits: int = INT_BITS) -> bool:
-    """Return True if Java parses the text as an integer of so many bits."""
+    """Return True if Java parses the text as an integer of this number of bits."""
     limit = 1 << (bits - 1)
     # Java accepts no digits above 16 bits, which are two chars in its strings.
     if not _NUMBER.fullmatch(text) or max(text) > "\uffff" or len(text) > _CHARS_MAX:

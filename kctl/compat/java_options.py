@@ -112,7 +112,7 @@ class GivenOptions:
 
 
 def _number(name: str, value: str, bits: int) -> int:
-    """Parse an option's integer of so many bits; raises ToolFailure."""
+    """Parse an option's integer of this number of bits; raises ToolFailure."""
     if not is_java_number(value, bits):
         raise ToolFailure(
             f"{_JOPTSIMPLE}.OptionArgumentConversionException",

@@ -52,7 +52,7 @@ def _tabulate() -> Any:
             with _stand_ins():
                 import tabulate
         except ImportError:
-            # A release of tabulate that needs more of the modules than their replacements have.
+            # This release of tabulate needs more of the modules than the stand-ins have.
             pass
     import tabulate
 

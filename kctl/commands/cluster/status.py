@@ -42,7 +42,7 @@ HEALTH_COLUMNS = (
 )
 #: Columns that tables print below the others, as separate tables.
 _BELOW = ("brokers", "throttles", "faults")
-#: Local brokers respond immediately, unless something is wrong with them.
+#: Timeout of requests: local brokers respond at once unless they have a problem.
 _TIMEOUT_S = 5.0
 
 

@@ -23,7 +23,7 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="[KIND]...",
-            help="topics, users, acls, quotas, brokers; default: all.",
+            help="topics, users, acls, quotas, brokers; by default each kind.",
         ),
     ] = None,
     match: Annotated[

@@ -95,7 +95,7 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
 
 
 def _idempotence(request: ProduceRequest) -> bool | None:
-    """Return whether the producer is idempotent, None if neither option nor setting decides."""
+    """Return True for an idempotent producer, None if no option and no setting decides."""
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")

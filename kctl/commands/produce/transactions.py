@@ -153,7 +153,7 @@ class TransactionalInput:
             self.first_open_place = place
 
     def _room(self, count: int) -> int:
-        """Return how many of `count` records the open transaction may still take."""
+        """Return the number of records, up to `count`, that the open transaction may still get."""
         limit = self._options.per_transaction
         return count if limit is None else limit - self._record_count
 

@@ -56,7 +56,7 @@ def voters(
     strict: _Strict = False,
     output: Output = "table",
 ) -> int:
-    """List voters with their lag and the times of their fetches; exit code as of describe."""
+    """List voters with their lag and the times of their fetches; exit codes as of describe."""
     from kctl.commands.quorum.replicas import QuorumRequest, list_voters
 
     return list_voters(cluster, QuorumRequest(behind, strict, output), observers=observers)

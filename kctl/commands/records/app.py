@@ -39,7 +39,7 @@ def delete(
         typer.Option(
             "--before",
             metavar="POINT",
-            help="Delete records before this point: an offset, end, -COUNT (keep so many), -7d, "
+            help="Delete records before this point: an offset, end, -COUNT (keep the last COUNT), -7d, "
             "@MILLISECONDS or 2026-01-31T12:00:00Z.",
         ),
     ],
