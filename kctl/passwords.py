@@ -29,12 +29,18 @@ class PasswordOptions(NamedTuple):
     password_file: Annotated[
         str | None,
         typer.Option(
-            "--password-file", metavar="FILE", help="Take the password from the first line of a file; - is stdin."
+            "--password-file",
+            metavar="FILE",
+            help="Take the password from the first line of a file; - is stdin.",
         ),
     ] = None
     password_env: Annotated[
         str | None,
-        typer.Option("--password-env", metavar="VARIABLE", help="Take the password from a variable of the environment."),
+        typer.Option(
+            "--password-env",
+            metavar="VARIABLE",
+            help="Take the password from a variable of the environment.",
+        ),
     ] = None
     generate: Annotated[
         bool, typer.Option("--generate", help="Generate a random password and print it once.")

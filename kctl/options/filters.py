@@ -13,7 +13,8 @@ KeyRegex = Annotated[
     str | None, typer.Option("--key-regex", metavar="REGEX", help="Only records whose key matches.")
 ]
 ValueRegex = Annotated[
-    str | None, typer.Option("--value-regex", metavar="REGEX", help="Only records whose value matches.")
+    str | None,
+    typer.Option("--value-regex", metavar="REGEX", help="Only records whose value matches."),
 ]
 HeaderName = Annotated[
     str | None, typer.Option("--header", metavar="HEADER", help="Only records with this header.")

@@ -27,11 +27,17 @@ LatencyTopic = Annotated[
 MovesPerBroker = Annotated[
     int,
     typer.Option(
-        "--moves-per-broker", min=1, metavar="N", help="Moves at a time to each broker, and from it."
+        "--moves-per-broker",
+        min=1,
+        metavar="N",
+        help="Moves at a time to each broker, and from it.",
     ),
 ]
 PlanOnly = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if there is anything to do.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Show what would be done; exit code 5 if there is anything to do."
+    ),
 ]
 LogDirsThrottle = Annotated[
     str | None,

@@ -156,7 +156,10 @@ def test_a_directory_is_no_file_of_properties() -> None:
     refused = FileRefused("/d", "open", "Is a directory", errno.EISDIR)
     assert str(unreadable_properties("/d", refused)) == "Is a directory"
     assert str(unreadable_properties("", FileMissing(""))) == "Is a directory"
-    assert unreadable_properties("x", FileMissing("x")).java_class == "java.nio.file.NoSuchFileException"
+    assert (
+        unreadable_properties("x", FileMissing("x")).java_class
+        == "java.nio.file.NoSuchFileException"
+    )
 
 
 # Whole calls, none of which reaches a broker

@@ -171,7 +171,9 @@ def test_the_worst_partitions_come_first() -> None:
 
 
 def test_amounts_fall_and_names_rise_at_first() -> None:
-    assert [True, False, False] == [sorts_descending(TOPICS, key) for key in ("size_bytes", "topic", "topic")]
+    assert [True, False, False] == [
+        sorts_descending(TOPICS, key) for key in ("size_bytes", "topic", "topic")
+    ]
     assert not sorts_descending(PARTITIONS, "partition")
     assert Order("lag", True) == TopRequest(view="groups", sort="lag").order()
 
