@@ -43,7 +43,7 @@ class RetentionForecast(NamedTuple):
     #: Uncertainty of `freed_bytes` in both directions, 0 where segments are known.
     freed_less_bytes: int = 0
     freed_more_bytes: int = 0
-    #: Newest timestamp if it is in the future: it delays the deletion of its segment and later ones.
+    #: Newest timestamp if it is in the future, which delays the deletion from its segment on.
     future_ms: int | None = None
 
     @property

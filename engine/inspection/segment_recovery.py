@@ -97,7 +97,7 @@ class PartitionTrail:
         """Start before the first segment."""
         self.transactions = TransactionsSeen()
         self.epochs = EpochCheck(Findings())
-        #: True while no offset from 0 on is missing, so that the start of no transaction was missed.
+        #: True while no offset from 0 on is missing, so that every transaction's start was seen.
         self.is_complete = True
         #: The highest offset so far plus 1.
         self.end_offset = 0

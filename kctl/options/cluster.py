@@ -48,7 +48,7 @@ Output = Annotated[
 Documentation = Annotated[
     bool,
     typer.Option(
-        "--doc", "--documentation", help="Show also what each setting does, if brokers document it."
+        "--doc", "--documentation", help="Also show what each setting does, if brokers document it."
     ),
 ]
 DryRun = Annotated[

@@ -45,7 +45,7 @@ RemoteOption = Annotated[
 ConfOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--conf", metavar="KEY=VALUE", help="A setting of Spark; can be given several times."
+        "--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."
     ),
 ]
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]

@@ -12,7 +12,7 @@ StateFiles = Annotated[
         "-f",
         "--file",
         metavar="FILE|DIR",
-        help="YAML or JSON file, or a folder of such files; - is stdin; can be given several times.",
+        help="YAML or JSON file, or a folder of such files; - is stdin; may be repeated.",
     ),
 ]
 Prune = Annotated[

@@ -55,7 +55,7 @@ def verify(
     ] = False,
     notes: Annotated[
         bool,
-        typer.Option("--notes", help="Like --all, with notes that are no problems."),
+        typer.Option("--notes", help="Like --all, with notes, which are not problems."),
     ] = False,
     output: _Output = "table",
 ) -> int:

@@ -39,8 +39,8 @@ def delete(
         typer.Option(
             "--before",
             metavar="POINT",
-            help="Delete records before this point: an offset, end, -COUNT (keep the last COUNT), -7d, "
-            "@MILLISECONDS or 2026-01-31T12:00:00Z.",
+            help="Delete records before this point: an offset, end, -COUNT (keep the last COUNT), "
+            "-7d, @MILLISECONDS or 2026-01-31T12:00:00Z.",
         ),
     ],
     dry_run: Annotated[
