@@ -44,9 +44,7 @@ RemoteOption = Annotated[
 ]
 ConfOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."
-    ),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
 ]
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
 KeysOption = Annotated[str | None, typer.Option(metavar="WAY", help=KEYS_HELP)]

@@ -36,10 +36,10 @@ from kctl.commands.top.views import (
     Order,
     Place,
     arranged,
-    sorts_descending,
     place_of,
     place_opened_by,
     rows_at,
+    sorts_descending,
 )
 from kctl.render.rows import OutputRow
 
