@@ -45,9 +45,9 @@ def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX
 
 
 def read_whole(text: str) -> int | None:
-    """Return the number in ASCII digits, None for any other text and for more than 30 digits.
+    """Return the number in ASCII digits, with an optional sign; None for any other text.
 
-    Leading zeros do not count.
+    None also for more than 30 digits, leading zeros not counted.
     """
     # Python refuses to read thousands of digits, and no option takes that many.
     is_number = re.fullmatch(r"[+-]?0*[0-9]{1,30}", text, re.ASCII)

@@ -1,4 +1,4 @@
-"""Finds the embedded cluster that a client is connected to."""
+"""Where `run` commands work: in a log directory, or on the embedded cluster of a client."""
 
 from __future__ import annotations
 
