@@ -73,7 +73,7 @@ class OpenedDirectory:
         return [log for key, log in found if is_wanted(key.topic)]
 
     def high_watermark(self, log: LocalLog) -> int:
-        """Return the high watermark of a log, which is at most its end."""
+        """Return a log's high watermark: the checkpoint but at most its end, else its end."""
         return min(self._watermarks(log.topic_partition), log.log_end_offset)
 
 
