@@ -74,7 +74,7 @@ _kctl() {
       "configs describe"|"configs unset") kind="config-keys" ;;
       "configs set") kind="config-keys=" ;;
       "offsets committed"|"certs new"|"logs dirs"|"logs verify"|"logs repair"|"logs diff"|"spark-export"|"spark-shell"|"compat install") kind="folders" ;;
-      "export") kind="words topics users acls quotas brokers none" ;;
+      "export") kind="words topics users acls quotas brokers" ;;
       "acls apply") kind="files" ;;
       "context set"|"context use"|"context show"|"context delete") kind="contexts" ;;
       "schema") kind="outputs" ;;

@@ -1,1 +1,1 @@
-"""The command line: parse, call the engine, print."""
+"""The command line: parse arguments, call the engine, print."""

@@ -1,4 +1,4 @@
-"""The entry point: picks the noun from argv, imports only its module, maps errors to exits."""
+"""The entry point: selects the noun in argv, imports only its module, maps errors to exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run kctl and return its exit code; every error is turned into one."""
+    """Run kctl and return its exit code; every error is converted to an exit code."""
     args = sys.argv[1:] if argv is None else argv
     try:
         code = _dispatch(args)
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except SystemExit as stop:
-        # Typer turns a closed pipe into an exit of its own.
+        # Typer raises SystemExit for a closed pipe.
         if isinstance(stop.__context__, BrokenPipeError):
             return _reader_gone()
         raise
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _dispatch(args: list[str]) -> int:
-    """Run the command that the first argument names; return the process's exit code."""
+    """Run the command that the first argument names; returns the exit code."""
     if not args or args[0] in ("-h", "--help", "help"):
         sys.stdout.write(help_text())
         return exits.OK if args else exits.USAGE
@@ -58,7 +58,7 @@ def _dispatch(args: list[str]) -> int:
 
 
 def _unknown(argument: str) -> int:
-    """Print an unknown command or option with the nearest known one; return the exit code."""
+    """Print that a command or option is unknown, with the closest known one; returns USAGE."""
     near = closest(argument)
     what = "option" if argument.startswith("-") else "command"
     sys.stderr.write(f"error: no such {what}: {argument}\n")
@@ -67,7 +67,7 @@ def _unknown(argument: str) -> int:
 
 
 def _run(name: str, module: str, args: list[str]) -> int:
-    """Import the module of one command, run it with its arguments, and return the exit code."""
+    """Import a command's module and run it with its arguments; returns the exit code."""
     from importlib import import_module
 
     if name not in READERS:
@@ -83,7 +83,10 @@ def _run(name: str, module: str, args: list[str]) -> int:
 
 
 def run_typer(app: Any, prog: str, args: list[str]) -> int:
-    """Run a Typer application without letting it exit or print tracebacks."""
+    """Run a Typer application so that it neither exits nor prints tracebacks.
+
+    Returns the exit code; errors are raised.
+    """
     from kctl.guarded import with_guard
     from kctl.named_command import command_for
     from kctl.numbers import with_ranges
@@ -97,7 +100,7 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
 
 
 def _report(error: Exception) -> int:
-    """Print an error and its hint; returns the exit code."""
+    """Print an error with its hint; returns the exit code."""
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
@@ -113,7 +116,7 @@ def _report(error: Exception) -> int:
             sys.stderr.write(f"hint: {hint}\n")
         return int(getattr(error, "exit_code", exits.FAILED))
     if isinstance(error, OSError) and error.filename is None:
-        # Files are read and written by ports with errors of their own: this is the output.
+        # File ports raise their own errors, so that this OSError comes from stdout.
         sys.stdout = _nowhere()
         sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n")
         if error.errno == ENOSPC:
@@ -135,7 +138,10 @@ def _report_usage(error: Any) -> int:
 
 
 def _settle_output() -> None:
-    """Flush output after an error; the interpreter would report a failure in its own words."""
+    """Flush stdout after an error, or discard its text if that fails.
+
+    Otherwise the interpreter would print its own message at exit.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -143,9 +149,9 @@ def _settle_output() -> None:
 
 
 def _nowhere() -> object:
-    """Return stdout with its file descriptor on /dev/null, for text that cannot be written.
+    """Redirect stdout's file descriptor to /dev/null, and return stdout.
 
-    The interpreter flushes the buffered text at its end, and would fail again.
+    The interpreter flushes buffered text at exit, which would fail again.
     """
     stdout = sys.__stdout__ or sys.stdout
     os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
@@ -153,7 +159,7 @@ def _nowhere() -> object:
 
 
 def _internal(error: Exception) -> int:
-    """Print an unexpected error and return its exit code; with KCTL_DEBUG raise it."""
+    """Print an unexpected error, and return its exit code; with KCTL_DEBUG raise it."""
     if os.environ.get("KCTL_DEBUG"):
         raise error
     sys.stderr.write(f"internal error: {type(error).__name__}: {error}\n")
@@ -162,25 +168,25 @@ def _internal(error: Exception) -> int:
 
 
 def _reader_gone() -> int:
-    """Point stdout nowhere, so that the interpreter's last flush does not complain."""
+    """Redirect stdout to /dev/null, since its reader has closed the pipe; returns BROKEN_PIPE."""
     sys.stdout = _nowhere()
     return exits.BROKEN_PIPE
 
 
 def entry() -> NoReturn:
-    """Run as a program: this process ends with the command."""
+    """Run as a program: the process ends with the command."""
     _end_process(own_process())
 
 
 def own_process() -> int:
-    """Run the command for which this process was started; return its exit code.
+    """Run the command for which this process was started; returns its exit code.
 
-    Such a process may skip garbage collection and the interpreter's shutdown, unlike one that calls
-    kctl as a library.
+    Unlike a process that calls kctl as a library, it may skip garbage collection and the
+    interpreter's shutdown.
     """
     exits.OwnProcess.is_own = True
     sys.excepthook = _exit_if_interrupted
-    # What is imported lives as long as the process: there is nothing to collect.
+    # Imported objects live until the process ends: there is nothing to collect.
     gc.disable()
     try:
         _end_in_order_on_sigterm()
@@ -191,7 +197,7 @@ def own_process() -> int:
     except KeyboardInterrupt as interrupt:
         code = exits.interrupted(interrupt)
     if code == exits.INTERRUPTED and exits.Terminated.is_raised:
-        # Typer has one exit code for both.
+        # Typer has the same exit code for SIGINT and SIGTERM.
         code = exits.TERMINATED
     if code in (exits.INTERRUPTED, exits.TERMINATED):
         _ignore_signals()
@@ -199,7 +205,7 @@ def own_process() -> int:
 
 
 def _collect_from_here() -> None:
-    """Enable garbage collection; objects of the imports are frozen, and never scanned."""
+    """Enable garbage collection; imported objects are frozen, so that they are never scanned."""
     if exits.OwnProcess.is_own:
         gc.freeze()
         gc.enable()
@@ -208,8 +214,8 @@ def _collect_from_here() -> None:
 def _end_process(code: int) -> NoReturn:
     """End the process without the interpreter's shutdown, which takes 20 ms to free objects.
 
-    The shutdown runs if something waits for it: registered calls, threads, profilers, warnings. It
-    does not while a query is left behind, whose thread it would break off inside of DuckDB.
+    The shutdown runs if something depends on it: atexit handlers, threads, profilers, warnings. It
+    does not run while a query is left behind: that would end its thread inside DuckDB.
     """
     threads = sys.modules.get("threading")
     is_awaited = (
@@ -225,16 +231,16 @@ def _end_process(code: int) -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
         except (OSError, ValueError):
-            # The interpreter reports it.
+            # The interpreter's shutdown reports the failed flush.
             sys.exit(code)
         os._exit(code)
     sys.exit(code)
 
 
 def _end_in_order_on_sigterm() -> None:
-    """Make SIGTERM end a command as Ctrl-C does, so that its processes and files are removed.
+    """Make SIGTERM end a command like Ctrl-C, so that its processes and files are removed.
 
-    A SIGTERM that the calling shell set to be ignored is still ignored.
+    If the calling shell set SIGTERM to be ignored, it stays ignored.
     """
     signals = _signals()
 
@@ -246,7 +252,7 @@ def _end_in_order_on_sigterm() -> None:
 
 
 def _signals() -> Any:
-    """Return the module below `signal`, whose enumerations would slow down every command."""
+    """Import `_signal` instead of `signal`, whose enumerations would slow down every command."""
     from importlib import import_module
 
     return import_module("_signal")
@@ -255,9 +261,9 @@ def _signals() -> Any:
 def _exit_if_interrupted(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Replace `sys.excepthook`: a signal that met no handler ends the process without a traceback.
+    """Replace `sys.excepthook`: an interrupt that was not caught exits without a traceback.
 
-    A second signal may arrive between any two calls while the first one ends the command.
+    A second signal may arrive at any point while the first one ends the command.
     """
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
@@ -267,7 +273,7 @@ def _exit_if_interrupted(
 
 
 def _ignore_signals() -> None:
-    """Ignore signals from here on: the interpreter would print where a second one met it."""
+    """Ignore further signals: the interpreter would print a traceback for them."""
     while True:
         try:
             signals = _signals()

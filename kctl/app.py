@@ -1,4 +1,4 @@
-"""The nouns of kctl: one line each, so that help costs no imports.
+"""The nouns of kctl in one table, so that printing help needs no imports.
 
 `NOUNS` is the only list of them. A noun's module defines `app`, a Typer application.
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Noun(NamedTuple):
-    """A top-level word: its module below kctl.commands and its line in the help."""
+    """A top-level command: its module below kctl.commands, its help line and its group."""
 
     module: str
     summary: str
@@ -82,12 +82,12 @@ NOUNS: dict[str, Noun] = {
     "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
 }
 
-#: Nouns that read their plain calls themselves, and import Typer only for others.
+#: Nouns that parse plain calls themselves, and import Typer only for other calls.
 READERS = frozenset(("cluster", "compat", "dump-log"))
 
 
 def help_text() -> str:
-    """Return the top-level help, made from the table alone."""
+    """Return the top-level help, built from the table."""
     width = max(len(name) for name in NOUNS) + 2
     lines = ["Usage: kctl COMMAND [ARGS]...", "", "The toolkit for operators of Apache Kafka.", ""]
     for group in dict.fromkeys(noun.group for noun in NOUNS.values()):
@@ -101,7 +101,7 @@ def help_text() -> str:
 
 
 def closest(argument: str) -> str | None:
-    """Return the noun most like a mistyped one, or None."""
+    """Return the noun most similar to a mistyped one, None if there is none."""
     from difflib import get_close_matches
 
     alike = get_close_matches(argument, NOUNS, n=1)

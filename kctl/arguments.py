@@ -1,4 +1,4 @@
-"""Words on the command line that were not understood, and counts in those of ours."""
+"""The error for an invalid argument, and counts in messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kctl import exits
 
 
 class UnreadableArgument(EngineError):
-    """An argument was not understood."""
+    """An argument is invalid."""
 
     exit_code = exits.USAGE
 
@@ -18,7 +18,7 @@ class UnreadableArgument(EngineError):
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether an argument was UTF-8."""
+    """Return True if the argument's bytes are valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -27,7 +27,7 @@ def is_utf8(text: str) -> bool:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural unless it is one."""
+    """Return a count with its noun, in the plural unless the count is 1."""
     if count == 1:
         return f"{count} {noun}"
     return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"

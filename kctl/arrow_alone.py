@@ -1,10 +1,11 @@
-"""pyarrow, without pandas, which a query in this process does not need.
+"""Import pyarrow without pandas, which a query in this process does not need.
 
-pyarrow imports pandas, where it is installed, for the first list that it makes an array of: to see
-whether that is one of pandas' own. The import takes a third of a second of CPU time, as much as the
-rest of a small query. pyarrow looks for pandas once, and remembers that it found none.
+When pyarrow first makes an array of a list, it imports pandas, if installed, to check whether the
+list is an object of pandas. The import takes a third of a second of CPU time, as much as the rest
+of a small query. pyarrow tries the import once, and remembers that pandas is missing.
 
-Only for a process that ends with its command: in others pandas may be wanted (`Table.to_pandas`).
+Only for a process that ends with its command: other processes may need pandas
+(`Table.to_pandas`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class _NoPandas(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
-        """Refuse pandas, and leave all other modules to other finders."""
+        """Raise ModuleNotFoundError for pandas; return None for other modules."""
         if fullname == _PANDAS:
             raise ModuleNotFoundError(fullname, name=fullname)
 

@@ -1,6 +1,6 @@
-"""Client settings on the command line: `-X key=value`, which go before those of a file.
+"""Client settings on the command line: `-X key=value`, which override those of a file.
 
-A key that would have no effect is refused: one that is misspelt must not be passed over.
+A key without effect is refused, so that a misspelt key is not ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, whole_number
 
-#: Keys of which a client follows one alone: what it trusts, and its own certificate.
+#: Groups of keys of which a client uses only one: truststores, and its own certificate.
 _ONE_OF: Final = (
     ("ssl.truststore.location", "ssl.ca.location", "ssl.truststore.certificates"),
     ("ssl.keystore.location", "ssl.certificate.location", "ssl.keystore.key"),
@@ -29,7 +29,7 @@ _LOGIN: Final = {"sasl.username": "username", "sasl.password": "password"}
 
 
 class UnknownClientSetting(EngineError):
-    """A client setting was given that this command has no use for."""
+    """The command has no client setting of this name."""
 
     exit_code = exits.USAGE
 
@@ -42,17 +42,17 @@ class UnknownClientSetting(EngineError):
 
 
 class ClientOverrides(NamedTuple):
-    """Settings by key: those of every client, and those of the command's own."""
+    """Settings by key: those of every client, and those of this command."""
 
     shared: Mapping[str, str]
     own: Mapping[str, str]
 
     def above(self, own_in_file: Mapping[str, str]) -> ClientOverrides:
-        """Return these with a file's settings of the command's own, where none goes before them."""
+        """Add the command's own settings of a file, where -X does not override them."""
         return self._replace(own={**own_in_file, **self.own})
 
     def seconds(self, key: str, default_s: float) -> float:
-        """Return a setting in ms as seconds; raises UnreadableArgument."""
+        """Return a setting given in ms as seconds; raises UnreadableArgument."""
         text = self.own.get(key)
         if text is None:
             return default_s
@@ -60,7 +60,7 @@ class ClientOverrides(NamedTuple):
 
 
 def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
-    """Return the settings of `-X` options, the last one for each key; `own_keys` are the command's.
+    """Parse `-X` options; the last one of a key counts. `own_keys` are the command's own settings.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
@@ -81,15 +81,16 @@ def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> 
 
 
 def _key_in(argument: str) -> str:
-    """Return an argument as far as it may be a key: a password may stand behind it."""
+    """Return the start of an argument that can be a key: the rest may contain a password."""
     key = argument[: len(argument) - len(argument.lstrip(_KEY_CHARACTERS))]
     return key if key == argument else f"{key}…"
 
 
 def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a file with those of `-X` above them, however a key is spelt.
+    """Return the settings of a file overridden by those of `-X`, for all names of a setting.
 
-    Otherwise a file's JAAS line would override `sasl.username`: Java's keys precede librdkafka's.
+    Without this, JAAS settings of a file would override `sasl.username`: Java's keys have
+    precedence over librdkafka's.
     """
     kept = dict(in_file)
     for keys in _ONE_OF:

@@ -1,10 +1,10 @@
-"""Clusters as arguments of a command that has two of them.
+"""Clusters as arguments, for a command with two clusters.
 
 | argument | cluster |
 |---|---|
-| the name of a context | that of the context, with its properties file |
-| `embedded` | the embedded cluster that runs, unless a context has that name |
-| `HOST:PORT,…` | the one at these addresses |
+| the name of a context | the context's, with its properties file |
+| `embedded` | the running embedded cluster, unless a context has that name |
+| `HOST:PORT,…` | the cluster at these addresses |
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kctl.embedded import EMBEDDED, running_properties, running_servers
 
 
 class UnknownClusterArgument(EngineError):
-    """An argument names no context, and is no address."""
+    """An argument is neither the name of a context nor an address."""
 
     exit_code = exits.USAGE
 
@@ -34,7 +34,7 @@ class UnknownClusterArgument(EngineError):
 
 
 def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | None]:
-    """Return the options of the cluster of an argument; UnknownClusterArgument, NoCluster."""
+    """Return the argument as cluster options; raises UnknownClusterArgument, NoCluster."""
     if argument in profiles.by_name:
         return {"context": argument}
     if argument == EMBEDDED:
@@ -48,7 +48,7 @@ def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | N
 
 
 def choice_of(argument: str, command_config: str | None) -> Choice:
-    """Return the cluster that an argument names; a file of properties goes before the context's.
+    """Return the cluster that an argument names; `command_config` overrides the context's file.
 
     Errors: UnknownClusterArgument, NoCluster, BadContextFile.
     """

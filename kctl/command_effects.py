@@ -1,13 +1,13 @@
-"""The commands that change something: one table, consulted before a command begins.
+"""The table of commands that change a cluster, consulted before a command starts.
 
 | kind | meaning | checked by |
 |---|---|---|
-| `READS` | sends requests to a cluster that only read | its client, which sends no other |
-| `CHANGES` | changes a cluster, or may | the guards of contexts (`guard`), before it begins |
-| `LOCAL` | no cluster that a context names: files and processes of this machine, kctl itself | – |
+| `READS` | sends only reading requests to a cluster | its client, which refuses others |
+| `CHANGES` | changes a cluster, or may | the guards of contexts (`guard`), before it starts |
+| `LOCAL` | works on no context's cluster, but on local files and processes, or kctl itself | – |
 
-A command that changes something does not with any of the options in `unless`; with `only_with` it
-does only with one of those options. A test finds every command here, and no other.
+A command does not change a cluster with any option in `unless`; with `only_with` it changes one
+only with an option in it. A test compares the table with the existing commands.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ LOCAL: Final = "local"
 
 
 class Effect(NamedTuple):
-    """The effect of a command on a cluster; options are named as its parameters are."""
+    """The effect of a command on a cluster; options have the names of its parameters."""
 
     kind: str
     unless: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
 
     def changes_something(self, parameters: Mapping[str, object]) -> bool:
-        """Return True if the command changes a cluster with these values of its options."""
+        """Return True if the command changes a cluster with these option values."""
         if self.kind != CHANGES or any(parameters.get(name) for name in self.unless):
             return False
         return not self.only_with or any(parameters.get(name) for name in self.only_with)
@@ -38,11 +38,11 @@ _READ: Final = Effect(READS)
 _LOCAL: Final = Effect(LOCAL)
 _CHANGE: Final = Effect(CHANGES)
 _CHANGE_OR_TRY: Final = Effect(CHANGES, unless=("dry_run",))
-#: Without any of these they start a cluster of their own.
+#: Without any of these options a demo starts its own cluster.
 _CHANGE_OF_NAMED: Final = Effect(CHANGES, only_with=("bootstrap", "context", "command_config"))
-#: With --dir they work in a log directory that no broker uses.
+#: With --dir the command works in a log directory that no broker uses.
 _CHANGE_OR_OFFLINE: Final = Effect(CHANGES, unless=("directory",))
-#: A reset is tried without --execute; --dry-run keeps no other action from being done.
+#: Without --execute a reset changes nothing; --dry-run does not apply to other actions.
 _CHANGE_OF_GROUPS: Final = Effect(CHANGES, only_with=("execute", "delete", "delete-offsets"))
 
 EFFECTS: Final[Mapping[str, Effect]] = {
@@ -80,10 +80,10 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "produce": _CHANGE,
     "consume": Effect(CHANGES, only_with=("group",)),
     "replay": _CHANGE,
-    # Of its destination; of its source it only reads (`guard.reading_checks`).
+    # Changes its destination, and only reads its source (`guard.reading_checks`).
     "copy": _CHANGE_OR_TRY,
     "perf produce": _CHANGE,
-    # Without a topic it makes one.
+    # Creates a topic if none is given.
     "perf consume": Effect(CHANGES, unless=("topic",)),
     "perf latency": _CHANGE,
     "offsets get": _READ,
@@ -232,5 +232,5 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def effect_of(command_path: str) -> Effect:
-    """Return the effect of a command; one that is not in the table counts as a change."""
+    """Return the effect of a command; a command that is not in the table counts as a change."""
     return EFFECTS.get(command_path, _CHANGE)

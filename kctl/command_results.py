@@ -1,11 +1,11 @@
-"""The end of a command about several things: a row for each that went well, and the exit code.
+"""The end of a command on several items: a row for each success, and the exit code.
 
-| rows | failures, reported before | table | json, yaml, csv, … | exit code |
+| rows | failures, printed before | table | json, yaml, csv, … | exit code |
 |---|---|---|---|---|
 | some | none | heading and rows | the rows | 0 |
 | some | some | heading and rows | the rows | 1 |
-| none | none | the heading alone: there is nothing | no rows | 0 |
-| none | some | nothing: a heading below errors reads as if there were nothing | no rows | 1 |
+| none | none | only the heading: there is nothing | no rows | 0 |
+| none | some | nothing: a heading after errors would look like an empty result | no rows | 1 |
 | none | no broker could be reached for any item | nothing | no rows | 3 |
 """
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class ItemFailures:
-    """Failures of single items of a command, each reported as it comes."""
+    """Failures of single items of a command, each printed when it occurs."""
 
     def __init__(self) -> None:
-        """Begin without failures."""
+        """Create a count without failures."""
         self.count = 0
-        #: Of `count`, those for which no broker could be reached.
+        #: Number of failures because no broker could be reached.
         self._unreachable_count = 0
 
     def report(self, error: EngineError, item: str) -> None:
-        """Report the error of an item, and count it."""
+        """Print the error of an item, and count it."""
         report_error(error, item)
         self.count += 1
         if getattr(error, "exit_code", exits.FAILED) == exits.UNREACHABLE:
             self._unreachable_count += 1
 
     def end_with(self, columns: Sequence[Column], rows: Sequence[Row], output: str) -> int:
-        """Print the rows; return the exit code, 3 if all items failed for want of a broker.
+        """Print the rows; return the exit code, UNREACHABLE if no broker was reached for any item.
 
-        Scripts tell a cluster that is down from an item that is not there by that.
+        This lets scripts distinguish a cluster that is down from an item that does not exist.
         """
         code = end_with(columns, rows, output, failures=self.count)
         is_down = not rows and 0 < self._unreachable_count == self.count
@@ -51,6 +51,6 @@ class ItemFailures:
 def end_with(
     columns: Sequence[Column], rows: Iterable[Row], output: str, *, failures: int = 0
 ) -> int:
-    """Print the rows; return exit code 1 if there are failures, else 0."""
+    """Print the rows; return FAILED if there are failures, else OK."""
     write_rows(columns, rows, output, failures=failures)
     return exits.FAILED if failures else exits.OK

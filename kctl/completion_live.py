@@ -1,9 +1,10 @@
-"""`kctl __complete KIND WORD...`: values that depend on files or a cluster, for a shell's TAB.
+"""`kctl __complete KIND WORD...`: completion values that depend on files or a cluster.
 
-No errors, and no long waits: values not known in time are not offered. WORDs are those of
-the command line so far, behind `kctl`; `--line LINE` has them, and `kctl`, as they are typed.
-Of their options those count that select the cluster and the settings of its client.
-`KCTL_COMPLETION_MS` sets another time limit, for a cluster that is far away.
+Prints no errors, and values only if they are known within a time limit. WORDs are the words typed
+after `kctl`; `--line LINE` gives the complete line instead, as typed. Of their options, those that
+select the cluster and its client's settings are used.
+
+`KCTL_COMPLETION_MS` sets another time limit, for a distant cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kctl import exits
 if TYPE_CHECKING:
     from kctl.connect import ClusterOptions
 
-#: Together with the start of the interpreter less than a person sees as a pause.
+#: Default time limit: with the interpreter's start too short to be noticed as a pause.
 _BUDGET_MS = 250
 _BUDGET_VARIABLE = "KCTL_COMPLETION_MS"
 _OPTIONS = {
@@ -31,8 +32,8 @@ _OPTIONS = {
 
 
 def complete(args: Sequence[str]) -> int:
-    """Print the values of a kind, a line each; none if they are not known in time."""
-    # A name resolution cannot be stopped: the process ends instead, with nothing printed.
+    """Print the values of a kind, one per line; none if they are not known in time."""
+    # DNS queries cannot be cancelled: the timer ends the process instead, without output.
     budget_s = _budget_s()
     watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
     watchdog.daemon = True
@@ -47,21 +48,21 @@ def complete(args: Sequence[str]) -> int:
 
 
 def can_be_offered(value: str) -> bool:
-    """Return True if a name is safe in a shell: printable, and not read as an option.
+    """Return True if a name is safe to complete: printable, and not an option.
 
-    Servers may have topics and groups of any name.
+    Servers may have topics and groups with arbitrary names.
     """
     return value.isprintable() and not value.startswith("-")
 
 
 def _budget_s() -> float:
-    """Return how long a completion may take, in s; the variable has ms, and 250 by default."""
+    """Return the time limit of a completion in s, from KCTL_COMPLETION_MS or by default 0.25."""
     text = os.environ.get(_BUDGET_VARIABLE, "")
     return (int(text) if text.isdecimal() and len(text) < 10 else _BUDGET_MS) / 1000
 
 
 def _words(args: Sequence[str]) -> Sequence[str]:
-    """Return the words behind `kctl`, of the line that is given, or given themselves."""
+    """Return the words after `kctl`: those of --line, or the arguments themselves."""
     if args[:1] != ["--line"]:
         return args
     import shlex
@@ -70,12 +71,12 @@ def _words(args: Sequence[str]) -> Sequence[str]:
     try:
         return shlex.split(line)[1:]
     except ValueError:
-        # A quotation mark is open.
+        # The line has an unclosed quote.
         return line.split()[1:]
 
 
 def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
-    """Return the words to offer for a kind of value; [] for a kind that is not known."""
+    """Return the completion values of a kind; empty for an unknown kind."""
     if kind == "contexts":
         from engine.host.real import RealFiles
         from kctl.context import load_profiles, profiles_path
@@ -91,7 +92,7 @@ def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _outputs(words: Sequence[str]) -> list[str]:
-    """Return the words that can follow `kctl schema`: nouns, or the verbs of one."""
+    """Return the words that can follow `kctl schema`: nouns, or the verbs of a noun."""
     from kctl.schemas import OUTPUTS
 
     nouns = list(dict.fromkeys(command.partition(" ")[0] for command in OUTPUTS))
@@ -102,7 +103,7 @@ def _outputs(words: Sequence[str]) -> list[str]:
 
 
 def _zookeepers() -> list[str]:
-    """Return the metadata store addresses of the embedded clusters that run on this machine."""
+    """Return the metadata store addresses of embedded clusters running on this machine."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
     from kctl.known_clusters import known_clusters
@@ -129,7 +130,7 @@ def options_in(words: Sequence[str]) -> dict[str, str]:
 
 
 def settings_in(words: Sequence[str]) -> dict[str, str]:
-    """Return the client settings (`-X`) of a command line that every client has."""
+    """Return the `-X` settings of a command line that are valid for every client."""
     from engine.client.settings import CLIENT_KEYS
 
     found: dict[str, str] = {}
@@ -141,7 +142,7 @@ def settings_in(words: Sequence[str]) -> dict[str, str]:
 
 
 def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
-    """Return the connection options among the typed words; `budget_s` is the timeout."""
+    """Return the connection options in the words, with `budget_s` as time-out."""
     from kctl.connect import ClusterOptions
 
     given = options_in(words)
@@ -155,7 +156,7 @@ def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
 
 
 def _topics(words: Sequence[str], budget_s: float) -> list[str]:
-    """Return the names of all topics; raises if no broker responds within the budget."""
+    """Request the names of all topics; raises if no broker responds in time."""
     from kctl.connect import connect
 
     with connect(_cluster_options(words, budget_s)) as client:
@@ -163,7 +164,7 @@ def _topics(words: Sequence[str], budget_s: float) -> list[str]:
 
 
 def _groups(words: Sequence[str], budget_s: float) -> list[str]:
-    """Return the ids of all groups that brokers list within the budget."""
+    """Request the ids of all groups; brokers that do not respond in time are left out."""
     from engine.client.connection import Call, Response
     from engine.wire import messages
     from kctl.connect import connect

@@ -1,17 +1,17 @@
-"""The kind of values of an option or argument, for completion, by its name in the help.
+"""The kind of values of an option or argument, for completion, derived from its help.
 
 | kind | values | from |
 |---|---|---|
-| `words a b` | these | the help, which names all of them |
+| `words a b` | `a`, `b` | the help, which names all of them |
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
-| `client-keys`, `producer-keys`, `consumer-keys` | settings | what commands take as `-X` |
-| `config-keys` | one of the two | the other words of the line |
+| `client-keys`, `producer-keys`, `consumer-keys` | settings | keys that commands accept as `-X` |
+| `config-keys` | topic or broker settings | the other words of the line |
 | `topics`, `groups`, `contexts`, `zookeepers` | the existing ones | `completion_live.py` |
 | `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
 | `files`, `folders` | | the shell |
 | `none` | no values | |
 
-A kind that ends with `=` offers keys that a value follows.
+A kind that ends with `=` completes keys, after which a value follows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
 _ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL", "KIND")
-#: The words that name values in helps; all other words are prose.
+#: Words in help texts that are values; other words are prose.
 _VALUES = frozenset(
     (
         *("table", "wide", "json", "ndjson", "yaml", "csv", "name", "text", "raw"),
@@ -40,7 +40,7 @@ _BY_OPTION = {
     "--zookeeper": "zookeepers",
 }
 _KEYS = {"topics": "topic-keys", "configs": "config-keys"}
-#: Kinds of settings that are the same on every line.
+#: Kinds of settings that do not depend on the other words of the line.
 KEY_KINDS = ("topic-keys", "broker-keys", "client-keys", "producer-keys", "consumer-keys")
 _CLIENT_KEYS = {"produce": "producer-keys", "consume": "consumer-keys"}
 #: Commands that create names, so that existing names are no candidates.
@@ -48,7 +48,7 @@ _NEW_NAMES = ("topics create",)
 
 
 def kind_of(path: str, parameter: Any) -> str:
-    """Return the kind of values of one parameter of a Typer command."""
+    """Return the kind of values of a Typer command's parameter."""
     metavar = (parameter.metavar or "").lstrip("[")
     for option in parameter.opts:
         if option in _BY_OPTION:
@@ -74,7 +74,7 @@ def kind_of(path: str, parameter: Any) -> str:
 
 
 def keys_of(kind: str) -> list[str]:
-    """Return the settings of a kind of `KEY_KINDS`."""
+    """Return the settings of a kind in `KEY_KINDS`."""
     from engine.client.settings import CLIENT_KEYS
     from engine.config.key import broker_keys, topic_keys
     from kctl.commands.consume.settings import CONSUMER_KEYS, GROUP_KEYS

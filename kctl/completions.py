@@ -1,8 +1,9 @@
-"""Completion scripts of bash, zsh and fish, made from the commands themselves.
+"""Completion scripts for bash, zsh and fish, generated from the commands.
 
-Commands, options and values that never change are in the scripts: those start no Python. Values
-that depend on a file or a cluster come from `kctl __complete` (`completion_live.py`).
-`completions/` holds the scripts, and a test keeps them equal to this module's output.
+Commands, options and constant values are in the scripts, so that they need no Python. Values that
+depend on a file or a cluster come from `kctl __complete` (`completion_live.py`).
+
+`completions/` contains the scripts; a test compares them with this module's output.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CommandCompletions(NamedTuple):
-    """The words that can follow one command; `path` is the command without `kctl`."""
+    """The words that can follow a command; `path` is the command without `kctl`."""
 
     path: str
     summary: str
     options: tuple[tuple[str, str], ...]
     children: tuple[tuple[str, str], ...]
-    #: The kind of values (`completion_values.py`) of each option that takes one.
+    #: Kind of values (`completion_values.py`) of each option with a value.
     values: tuple[tuple[str, str], ...] = ()
-    #: The kind of its arguments.
+    #: Kind of its arguments.
     argument: str = NONE
 
 
@@ -40,14 +41,14 @@ def all_commands() -> list[CommandCompletions]:
 
 
 def _command_of(module: str) -> object:
-    """Return the click command of a module, with -v where it connects to a cluster."""
+    """Return the click command of a module, with -v added if it connects to a cluster."""
     from typer.main import get_command
 
     return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
-    """Return the words of a command and, depth first, of its subcommands."""
+    """Return the completions of a command and, depth first, of its subcommands."""
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
     named = [
@@ -70,13 +71,13 @@ def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
 
 
 def _first_sentence(text: str | None) -> str:
-    """Return the first sentence of a help without quotes, which would end a shell's string."""
+    """Return the first sentence of a help text without quotes, which would end a shell's string."""
     line = (text or "").strip().split("\n", 1)[0]
     return line.split(". ", 1)[0].rstrip(".").replace("'", "").replace('"', "")
 
 
 def script(shell: str) -> str:
-    """Return the completion script of one shell."""
+    """Return the completion script for a shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_commands())
 
 
@@ -90,7 +91,7 @@ def _patterns(commands: list[CommandCompletions], line: str) -> list[str]:
 
 
 def _arguments(commands: list[CommandCompletions], line: str) -> list[str]:
-    """Return a line of the script for each kind of argument, with the commands that take it."""
+    """Return the branches of a `case "$path"`, one for each kind of arguments."""
     by_kind: dict[str, list[str]] = {}
     for command in commands:
         if command.argument != NONE:
@@ -99,9 +100,9 @@ def _arguments(commands: list[CommandCompletions], line: str) -> list[str]:
 
 
 def _values_function(words: str, line: str) -> list[str]:
-    """Return the function of bash and zsh that prints the values of a kind.
+    """Return the function for bash and zsh that prints the values of a kind.
 
-    `words` and `line` are the shell's expressions for the words and the whole of the line.
+    `words` and `line` are the shell's expressions for the words and for the complete line.
     """
     return [
         "_kctl_values() {",
@@ -226,7 +227,7 @@ def _zsh(commands: list[CommandCompletions]) -> str:
 
 
 def _zsh_entry(name: str, text: str) -> str:
-    """Return an entry of zsh's _describe; colons in the text are escaped as it splits there."""
+    """Return an entry for zsh's _describe, with colons in the text escaped."""
     shown = text.replace(":", "\\:")
     return f"'{name}:{shown}'" if shown else f"'{name}'"
 
@@ -271,7 +272,7 @@ def _fish(commands: list[CommandCompletions]) -> str:
 
 
 def _fish_values(kind: str) -> str:
-    """Return the completion of an option's values, by their kind."""
+    """Return fish's options that complete values of a kind."""
     if kind.startswith("words "):
         return f" -x -a '{kind.removeprefix('words ')}'"
     if kind == "files":
@@ -282,7 +283,7 @@ def _fish_values(kind: str) -> str:
 
 
 def _fish_condition(path: str) -> str:
-    """Return fish's condition that a command's words are typed; for "" that none is."""
+    """Return fish's condition that the words of `path` are typed; for "" that no command is."""
     if not path:
         return "__fish_use_subcommand"
     return "; and ".join(f"__fish_seen_subcommand_from {word}" for word in path.split())

@@ -1,4 +1,4 @@
-"""From a command's options to a client of the cluster they mean."""
+"""Create the client of the cluster that a command's options select."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-# Commands import this module for their options, also if they connect to no cluster.
+# Import lazily below: commands import this module for their options even without a cluster.
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.client.request_checks import ClientChecks
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class ClusterOptions(NamedTuple):
-    """The options that every command has which talks to a cluster.
+    """The options of every command that connects to a cluster.
 
-    `overrides` are client settings that go before those of the file.
+    `overrides` are client settings that override those of the properties file.
     """
 
     bootstrap_server: str | None = None
@@ -30,7 +30,7 @@ class ClusterOptions(NamedTuple):
 
 
 class Host(NamedTuple):
-    """The parts of the machine that a client needs; tests replace them."""
+    """The ports that a client needs; tests replace them."""
 
     streams: Streams
     clock: Clock
@@ -38,7 +38,7 @@ class Host(NamedTuple):
 
 
 def real_host() -> Host:
-    """Return this machine."""
+    """Return the ports of this machine."""
     from engine.host.real import RealClock, RealEntropy
     from engine.host.real_streams import RealStreams
 
@@ -46,10 +46,10 @@ def real_host() -> Host:
 
 
 def connect(options: ClusterOptions) -> KafkaClient:
-    """Return a client, which connects at its first request.
+    """Return a client of the selected cluster; it connects at its first request.
 
-    Its requests pass the checks of `guard`, so each of them may raise its errors. Errors:
-    NoCluster, NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
+    Its requests pass the checks of `guard`, and may raise their errors. Errors: NoCluster,
+    NoSuchContext, BadContextFile, ClientSettingRefused, FileMissing.
     """
     from engine.host.real import RealFiles
     from kctl.context import choose
@@ -66,7 +66,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
 
 
 def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> KafkaClient:
-    """Return a client of a cluster that is chosen; of the options its time and settings count.
+    """Return a client of the chosen cluster, with the time-out and settings of `options`.
 
     Errors: ClientSettingRefused, FileMissing.
     """
@@ -89,9 +89,9 @@ def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> 
 
 
 def cluster_named(client: KafkaClient) -> str:
-    """Return the id and addresses of a client's cluster as text, for a question.
+    """Request the id of a client's cluster; return it and the addresses as text for a prompt.
 
-    The errors are those of a request for metadata.
+    Errors: those of a metadata request.
     """
     view = client.brokers_view()
     addresses = ",".join(map(str, client.bootstrap))
@@ -99,7 +99,7 @@ def cluster_named(client: KafkaClient) -> str:
 
 
 def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
-    """Return the settings of a properties file, if given, overridden by others.
+    """Return the settings of a properties file (None: no file), with `overrides` applied.
 
     Errors: ClientSettingRefused, FileMissing.
     """
@@ -115,9 +115,9 @@ def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> Client
 
 
 def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, str]:
-    """Return settings of a command's own that the properties file of the cluster has.
+    """Return the settings with these keys in the properties file of the selected cluster.
 
-    None without a cluster, which `connect` reports. Errors: NoSuchContext, BadContextFile,
+    Empty without a cluster, which `connect` reports later. Errors: NoSuchContext, BadContextFile,
     FileMissing.
     """
     from engine.host.real import RealFiles

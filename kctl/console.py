@@ -1,4 +1,4 @@
-"""Talking to a person on stderr: messages, errors of single items, questions."""
+"""Messages on stderr, errors of single items, and confirmation prompts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kctl.hints import hint_for
 
 
 class NotConfirmed(EngineError):
-    """A change that cannot be undone was not agreed to."""
+    """The user did not confirm an action."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: not confirmed, nothing was changed")
 
 
 class NoTerminal(EngineError):
-    """A change needs a yes, and there is no terminal to confirm it."""
+    """An action needs confirmation, but stdin is no terminal."""
 
     exit_code = exits.USAGE
     hint = "add -y to do it, or --dry-run to see what would be done"
@@ -30,22 +30,22 @@ class NoTerminal(EngineError):
 
 
 def show_rows() -> None:
-    """Flush the printed rows, so that the next notice on stderr comes after them.
+    """Flush printed rows, so that the next message on stderr follows them.
 
-    An error of stdout is raised when the command ends, not here.
+    An error of stdout is ignored here: it is raised when the command ends.
     """
     with suppress(OSError, ValueError):
         sys.stdout.flush()
 
 
 def notify(line: str) -> None:
-    """Print a notice on stderr, after the rows that were printed before it."""
+    """Print a message on stderr, after flushing stdout."""
     show_rows()
     sys.stderr.write(f"{line}\n")
 
 
 def report_error(error: EngineError, about: str | None = None) -> None:
-    """Report the error of one item; the command continues with the others."""
+    """Print the error of one item with its hint; the command continues."""
     text = str(error)
     is_named = about is None or about in text
     notify(f"error: {text}" if is_named else f"error: {about}: {text}")
@@ -55,7 +55,7 @@ def report_error(error: EngineError, about: str | None = None) -> None:
 
 
 def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
-    """Confirm an action on the terminal; raises NotConfirmed, or NoTerminal without a terminal.
+    """Ask for confirmation on the terminal, unless `yes`; raises NotConfirmed, NoTerminal.
 
     `can_be_tried` means that the command has a --dry-run.
     """

@@ -1,4 +1,4 @@
-"""Selection of records by their content: the options of `consume` and `dump-log`."""
+"""Filters of records by content: options common to `consume` and `dump-log`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kctl import exits
 
 
 class WrongPattern(EngineError):
-    """A pattern is no regular expression."""
+    """A pattern is not a valid regular expression."""
 
     exit_code = exits.USAGE
     hint = "patterns are Python's regular expressions; they match anywhere in the bytes"
@@ -30,7 +30,7 @@ def content_filters(
     header: str | None,
     json_path: list[str] | None,
 ) -> Filters:
-    """Return the filters of words that a person gave; raises WrongPattern, WrongJsonPath."""
+    """Return the filters that options define; raises WrongPattern, WrongJsonPath."""
     return Filters(
         key=None if key is None else os.fsencode(key),
         key_pattern=_pattern(key_regex),
@@ -41,7 +41,7 @@ def content_filters(
 
 
 def _pattern(text: str | None) -> re.Pattern[bytes] | None:
-    """Return a pattern of bytes, None without one; raises WrongPattern."""
+    """Compile a pattern for bytes, None for None; raises WrongPattern."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Resolution of the cluster that a command talks to: contexts, and their order of precedence.
+"""Selection of the cluster that a command connects to: contexts, and their precedence.
 
 | first that exists | address of the cluster | client properties |
 |---|---|---|
@@ -10,14 +10,14 @@
 | the current context | its addresses | `--command-config`, else its own |
 | the embedded cluster, if it runs | its addresses | `--command-config`, else its administrator's |
 
-The name `embedded` is that of the embedded cluster, unless a context has it.
+The name `embedded` means the embedded cluster, unless a context has it.
 
-The order is: flags, the file, environment variables, stored contexts. `-v` prints the source of
+The order is: options, the file, environment variables, stored contexts. `-v` prints the source of
 the choice.
 
-Addresses that are given directly never meet the credentials of the current context: a password
-must not reach another host. The same holds for addresses in a file: its password goes to the
-hosts that it names itself, unless a flag of the same command line names others.
+Addresses given by options or variables are never combined with the credentials of the current
+context: a password must not be sent to another host. The same applies to addresses in a file: its
+password is sent only to its own hosts, unless an option of the same command names others.
 
 The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or the path in `KCTL_CONFIG`):
 
@@ -32,7 +32,7 @@ contexts:
     cluster_id: <id>       (optional: learnt at the first use, then checked on each)
 ```
 
-Secrets stay in the properties file. `guard` applies the last three.
+Secrets stay in the properties file. `guard` enforces the last three fields.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PROTECTED, _READ_ONLY = "protected", "read_only"
 
 
 class NoCluster(EngineError):
-    """No option, variable or file names a cluster."""
+    """No option, variable or context selects a cluster, and the embedded one does not run."""
 
     exit_code = exits.USAGE
     hint = (
@@ -69,7 +69,7 @@ class NoCluster(EngineError):
 
 
 class NoSuchContext(EngineError):
-    """A context was named that is not stored."""
+    """No stored context has this name."""
 
     exit_code = exits.USAGE
     hint = "`kctl context list` shows them, `kctl context set NAME -b HOST:PORT` makes one"
@@ -91,7 +91,7 @@ class BadContextFile(EngineError):
 
 
 class Profile(NamedTuple):
-    """One context: where a cluster is, the properties file to talk to it with, its guards.
+    """A context: a cluster's addresses, its properties file, its guards.
 
     A `cluster_id` of None is not known yet.
     """
@@ -109,7 +109,7 @@ class Profile(NamedTuple):
 
 
 class Profiles(NamedTuple):
-    """All contexts, and the current one, which is the default."""
+    """The stored contexts, and the name of the current one, or None."""
 
     current: str | None
     by_name: dict[str, Profile]
@@ -121,16 +121,15 @@ class Profiles(NamedTuple):
         return self.by_name[name]
 
     def with_profile(self, name: str, profile: Profile) -> Profiles:
-        """Return these contexts with one of them made or replaced."""
+        """Return the contexts with one added or replaced."""
         return self._replace(by_name={**self.by_name, name: profile})
 
 
 class Choice(NamedTuple):
-    """The cluster to connect to; `source` names the origin of the choice.
+    """The cluster to connect to; `source` names what selected it.
 
-    `context` is the context that was named or is current, None where neither counts; `cluster_id`
-    is the one that it is kept for, None if it knows none. Its addresses are those of the choice
-    unless `-b` decided.
+    `context` is the context that was named or is current, None if none is used; `cluster_id` is its
+    required cluster id, None if unknown. The addresses are the context's unless `-b` was given.
     """
 
     bootstrap_servers: str
@@ -141,7 +140,7 @@ class Choice(NamedTuple):
 
 
 def profiles_path(environment: Mapping[str, str]) -> str:
-    """Return the path of the file of contexts."""
+    """Return the path of the contexts file."""
     if environment.get("KCTL_CONFIG"):
         return environment["KCTL_CONFIG"]
     home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
@@ -149,7 +148,7 @@ def profiles_path(environment: Mapping[str, str]) -> str:
 
 
 def load_profiles(files: Files, path: str) -> Profiles:
-    """Return the stored contexts, none if there is no file; raises BadContextFile."""
+    """Read the stored contexts, none if the file does not exist; raises BadContextFile."""
     if not files.exists(path):
         return Profiles(None, {})
     import yaml
@@ -167,7 +166,7 @@ def load_profiles(files: Files, path: str) -> Profiles:
 
 
 def _profile(path: str, name: object, fields: object) -> Profile:
-    """Return the profile of one context; raises BadContextFile for missing or mistyped fields."""
+    """Parse one context; raises BadContextFile for missing or invalid fields."""
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
     is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))
@@ -186,7 +185,7 @@ def _profile(path: str, name: object, fields: object) -> Profile:
 
 
 def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
-    """Replace the file of contexts."""
+    """Replace the contexts file."""
     import yaml
 
     contexts = {name: _fields(profile) for name, profile in sorted(profiles.by_name.items())}
@@ -195,7 +194,7 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
 
 
 def _fields(profile: Profile) -> dict[str, str | bool]:
-    """Return the fields of a context that are set, as they are stored."""
+    """Return the fields of a context to store; None and False are left out."""
     fields = {
         "bootstrap_servers": profile.bootstrap_servers,
         "command_config": profile.command_config,
@@ -209,9 +208,9 @@ def _fields(profile: Profile) -> dict[str, str | bool]:
 def change_profiles(
     files: Files, path: str, change: Callable[[Profiles], Profiles | None]
 ) -> Profiles:
-    """Change the file of contexts under its lock; return the contexts that are stored then.
+    """Change the contexts file under its lock; return the contexts that are stored afterwards.
 
-    `change` gets the stored contexts, and returns None to leave them. Errors: those of `change`,
+    `change` gets the stored contexts, and returns None to keep them. Errors: those of `change`,
     BadContextFile, StorageError.
     """
     from engine.host.lock_file import acquire
@@ -230,7 +229,7 @@ def change_profiles(
 
 
 def servers_in(files: Files, path: str) -> str | None:
-    """Return the `bootstrap.servers` of a properties file, None if it has none.
+    """Read `bootstrap.servers` of a properties file, None if it has none.
 
     Errors: FileMissing, and those of `parse_properties`.
     """
@@ -247,10 +246,10 @@ def choose(
     context: str | None = None,
     command_config: str | None = None,
 ) -> Choice:
-    """Return the cluster to connect to; raises NoCluster, NoSuchContext, BadContextFile.
+    """Select the cluster to connect to; raises NoCluster, NoSuchContext, BadContextFile.
 
-    The file of contexts is read only if a context is needed, `command_config` only if no flag
-    decides; its errors are those of `servers_in`.
+    The contexts file is read only if a context is needed, `command_config` only if no option
+    selects the cluster; its errors are those of `servers_in`.
     """
     path = profiles_path(environment)
     if bootstrap_server is not None:

@@ -1,4 +1,4 @@
-"""Files that count the bytes read of them, for a line of progress."""
+"""Files that count the bytes read, for a progress line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.host.real import RealFiles
 
 
 class CountedFile:
-    """An open file; `on_read` is called with the number of bytes of each read."""
+    """An open file that calls `on_read` with the number of bytes of each read."""
 
     __slots__ = ("_file", "_on_read", "path")
 
@@ -19,7 +19,7 @@ class CountedFile:
         self.path = file.path
 
     def size_bytes(self) -> int:
-        """Return the size now."""
+        """Return the current size of the file."""
         return self._file.size_bytes()
 
     def read_at(self, position: int, length: int) -> bytes:
@@ -55,7 +55,7 @@ class CountedFile:
         self._file.sync()
 
     def fileno(self) -> int | None:
-        """Return no descriptor: reads by a descriptor would not be counted."""
+        """Return None: reads through a descriptor would not be counted."""
         return None
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class CountedFiles(RealFiles):
     """The file system of this machine, with counted reads."""
 
     def __init__(self, on_read: Callable[[int], object]) -> None:
-        """`on_read` is called with the number of bytes read."""
+        """Create a file system; `on_read` is called with the number of bytes of each read."""
         self._on_read = on_read
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:

@@ -1,4 +1,4 @@
-"""The destination of a copy or an export: outside of its source, and where files can be made."""
+"""Check the destination of a copy or an export: outside its source, and writable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kctl import exits
 
 
 class TargetInsideSource(EngineError):
-    """The output's path is inside the directory that it is made from."""
+    """The output path is inside the directory that is read."""
 
     exit_code = exits.USAGE
     hint = "name a directory beside it"
@@ -54,13 +54,13 @@ def check_writable(target: str, *, is_file: bool) -> None:
 
 
 def check_destination(target: str | None, sources: Iterable[str]) -> None:
-    """Refuse a target that is a source or lies in one; raises TargetInsideSource."""
+    """Raise TargetInsideSource if the target is a source or inside one."""
     for source in sources:
         if target is not None and _is_inside(target, source):
             raise TargetInsideSource(target, source)
 
 
 def _is_inside(target: str, source: str) -> bool:
-    """Return whether a path is the source or lies in it, through links too."""
+    """Return True if a path is the source or inside it, after resolving symbolic links."""
     real_target, real_source = os.path.realpath(target), os.path.realpath(source)
     return os.path.commonpath((real_target, real_source)) == real_source

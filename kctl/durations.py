@@ -1,4 +1,4 @@
-"""Durations in options: 90s, 10m, 2h, 7d."""
+"""Parse durations in options: 90s, 10m, 2h, 7d."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 from kctl.arguments import UnreadableArgument
 from kctl.iso_times import age_ms
 
-#: A century; a clock of some machine ends beyond it.
+#: A century: the clocks of some machines do not reach further.
 _MAX_MS: Final = 36_500 * 86_400_000
 
 
 def duration_ms(text: str, option: str, *, lowest_ms: int = 0) -> int:
-    """Return a duration in ms, of a century at most; raises UnreadableArgument."""
+    """Parse a duration into ms, from `lowest_ms` to a century; raises UnreadableArgument."""
     found = age_ms(f"-{text.strip()}")
     if found is None:
         raise UnreadableArgument(f"a value of {option}", text, "a duration such as 90s, 10m or 2h")

@@ -1,4 +1,4 @@
-"""The address of the embedded cluster, to which commands connect by default."""
+"""Directory and address of the embedded cluster, to which commands connect by default."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from kctl.arguments import UnreadableArgument
 if TYPE_CHECKING:
     from engine.cluster.data_directory import RunningCluster
 
-#: Its name where a cluster is named, unless a context has it.
+#: Name of the embedded cluster in arguments, unless a context has it.
 EMBEDDED: Final = "embedded"
-#: In the data directory of a cluster that was started with --secure.
+#: Paths in the data directory of a cluster started with --secure.
 ADMIN_PROPERTIES: Final = "security/admin.properties"
 BROKER_KEYSTORE: Final = "security/broker.pem"
-#: The setting that names it.
+#: Setting with the path of the brokers' keystore.
 KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
-    """Return the folder of data that outlasts a command."""
+    """Return the directory for persistent data of kctl."""
     home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
     return f"{home}/kctl"
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the selected data directory, as an absolute path; raises UnreadableArgument."""
+    """Return the absolute path of the data directory, the default for None.
+
+    Errors: UnreadableArgument for "".
+    """
     if data == "":
         raise UnreadableArgument("a directory", data, "a path")
     if data is not None:
@@ -36,13 +39,13 @@ def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
 
 
 def running_servers(environment: Mapping[str, str]) -> str | None:
-    """Return the addresses of the embedded cluster, None if it does not run."""
+    """Return the addresses of the default embedded cluster, None if it does not run."""
     running = _running(environment)
     return None if running is None else running.bootstrap_servers
 
 
 def running_properties(environment: Mapping[str, str]) -> str | None:
-    """Return the client properties of the embedded cluster's administrator, None without one."""
+    """Return the administrator's properties file of the default embedded cluster, or None."""
     return admin_properties(cluster_path(environment, None))
 
 
@@ -55,7 +58,7 @@ def admin_properties(path: str) -> str | None:
     from engine.errors import StorageError
     from engine.host.real import RealFiles
 
-    # The files may be of a start that was refused, and the cluster not be secured.
+    # The files may be left from a refused start, without the cluster being secured.
     try:
         plan = DataDirectory(RealFiles(), path).plan()
     except StorageError:
@@ -65,7 +68,7 @@ def admin_properties(path: str) -> str | None:
 
 
 def _running(environment: Mapping[str, str]) -> RunningCluster | None:
-    """Return the embedded cluster of the default directory, None unless it runs."""
+    """Return the embedded cluster in the default directory, None unless it runs."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
 

@@ -1,4 +1,4 @@
-"""The metrics of the brokers of an embedded cluster, requested from its process."""
+"""Metrics of an embedded cluster's brokers, requested from its process."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from engine.timing.histogram import MetricValue
 def embedded_metrics(
     client: KafkaClient, data: DataDirectory, timeout_s: float
 ) -> dict[int, dict[str, MetricValue]]:
-    """Return the metrics of each running broker, by their names.
+    """Request the metrics of each running broker, by name.
 
-    Waits while another command uses the cluster's requests. Errors: those of `request_metrics` and
-    of the wait.
+    Waits while another command sends requests to the cluster's process. Errors: those of
+    `request_metrics`, and of the wait.
     """
 
     def pause(duration_ms: int) -> None:

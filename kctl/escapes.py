@@ -1,4 +1,4 @@
-r"""The escapes of texts on the command line: `\n \t \r \0 \\ \xNN`."""
+r"""Decode escapes in arguments: `\n \t \r \0 \\ \xNN`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
     """Return the bytes of the escape sequence at a backslash, and the position after it.
 
-    `what` names the text in an error, for instance "a record format". Errors: UnreadableArgument.
+    `what` names the text in an error, such as "a record format". Errors: UnreadableArgument.
     """
     letter = text[position + 1 : position + 2]
     if letter == "x":
@@ -27,7 +27,7 @@ def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
 
 
 def unescaped(text: str, what: str) -> bytes:
-    """Return a text's bytes with its escapes read; raises UnreadableArgument.
+    """Return a text's bytes with its escapes decoded; raises UnreadableArgument.
 
     Arguments that are not UTF-8 keep their original bytes.
     """

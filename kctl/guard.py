@@ -1,22 +1,23 @@
-"""The guards of contexts: the one place that decides if a command may change a cluster.
+"""The guards of contexts: the only place that decides whether a command may change a cluster.
 
-| a context is | a command that changes something (`command_effects`) |
+| a context is | a command that changes a cluster (`command_effects`) |
 |---|---|
 | read-only | is refused before any request, exit code 2 |
-| protected | needs the context's name: typed, or in KCTL_CONFIRM; `-y` is not enough |
+| protected | needs the context's name, typed or in KCTL_CONFIRM; `-y` is not enough |
 
-A guard holds for the cluster, not for the way to it: a read-only context goes before the others of
-its cluster, and the name of one protected context is enough for all of them. It is looked up by
+A guard protects the cluster, no matter how a command reaches it: a read-only context has
+precedence over other contexts of its cluster, and the name of one protected context is enough for
+all of them. The guarded context is found by
 
 - the context that is named or current;
-- the argument for its destination, of a command with two clusters: of the other one it only reads;
+- for a command with two clusters, the argument for its destination: it only reads the source;
 - addresses: one of those given (`-b`, a file, the environment) is one of the context's;
-- cluster id: those around the node in a metadata store (`kctl znode`), that of a journal, or of a
-  cluster reached by other addresses. There the id is known after the first Metadata response: the
-  command is refused then, before anything that changes is sent.
+- cluster id: those above the node in a metadata store (`kctl znode`), that of a journal, or of a
+  cluster reached by other addresses. In the last case the id is known after the first Metadata
+  response: the command is refused then, before it sends a request that changes anything.
 
-A context knows the id of its cluster (`cluster_id`), learnt at its first use. Another id is refused
-on every use, exit code 1. And a command that only reads has a client that sends nothing else.
+A context stores the id of its cluster (`cluster_id`) at its first use. On every later use another
+id is refused, exit code 1. The client of a command that only reads refuses other requests.
 """
 
 from __future__ import annotations
@@ -46,21 +47,21 @@ if TYPE_CHECKING:
 
 
 class Guard:
-    """The command of this run, and the contexts whose names were typed for it."""
+    """The current command, and the contexts whose names were typed for it."""
 
     command: str | None = None
     may_change = False
     confirmed: frozenset[str] = frozenset()
 
 
-# -- before a command begins
+# -- before a command starts
 
 
 def enter(command_path: str, parameters: Mapping[str, object]) -> None:
-    """Check the guards for a command with these values of its options.
+    """Check the guards for a command with these option values.
 
-    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of the cluster's
-    resolution.
+    Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of selecting the
+    cluster.
     """
     Guard.command, Guard.confirmed = command_path, frozenset()
     Guard.may_change = effect_of(command_path).changes_something(parameters)
@@ -80,7 +81,7 @@ def enter(command_path: str, parameters: Mapping[str, object]) -> None:
 
 
 def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
-    """Return whether a name was given for a protected context, or for another of its cluster."""
+    """Return True if the name of a protected context, or of another of its cluster, was given."""
     given = {*Guard.confirmed, os.environ.get(CONFIRM_VARIABLE)}
     if name in given:
         return True
@@ -105,19 +106,19 @@ def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
 
 
 def _profiles() -> Profiles:
-    """Load the contexts; the import is put off, as most commands have no guard to check."""
+    """Read the contexts; the import is deferred, since most commands check no guard."""
     from engine.host.real import RealFiles
 
     return load_profiles(RealFiles(), profiles_path(os.environ))
 
 
-# -- which contexts a command concerns
+# -- contexts that a command affects
 
 
 def _concerned(
     parameters: Mapping[str, Any], profiles: Profiles, guarded: Mapping[str, Profile]
 ) -> list[str]:
-    """Return the names of guarded contexts that a command's cluster is, or may be."""
+    """Return the names of guarded contexts that a command affects, or may affect."""
     if "zookeeper" in parameters:
         from kctl.store_clusters import cluster_ids_of_store
 
@@ -132,13 +133,13 @@ def _concerned(
     elif "journal" in parameters:
         cluster_ids = _ids_of_journal(parameters["journal"])
     else:
-        # A tool of Kafka whose arguments are not read yet: it enters again when they are.
+        # A tool of Kafka, whose arguments are not parsed yet: it calls `enter` again afterwards.
         return []
     current = os.environ.get("KCTL_CONTEXT") or profiles.current
     return [
         name
         for name, profile in sorted(guarded.items())
-        # The current context counts while its id, or the other cluster's, is not known.
+        # The current context counts unless both its id and the other cluster's are known.
         if profile.cluster_id in cluster_ids
         or (name == current and (profile.cluster_id is None or not cluster_ids))
     ]
@@ -147,7 +148,7 @@ def _concerned(
 def _concerned_by_choice(
     parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
 ) -> list[str]:
-    """Return the guarded contexts that name the chosen cluster, or share an address with it."""
+    """Return the guarded contexts that the options select, or that share an address with them."""
     from engine.host.real import RealFiles
 
     try:
@@ -159,7 +160,7 @@ def _concerned_by_choice(
             command_config=parameters.get("command_config"),
         )
     except NoCluster:
-        # The command reports it, if it needs a cluster.
+        # The command reports the error itself if it needs a cluster.
         return []
     return [
         name
@@ -172,14 +173,14 @@ def _concerned_by_choice(
 
 
 def _addresses(servers: str) -> frozenset[str]:
-    """Return bootstrap servers as comparable addresses, in lower case."""
+    """Return bootstrap servers as lower-case addresses for comparison."""
     from engine.client.settings import parse_addresses
 
     return frozenset(str(address).lower() for address in parse_addresses(servers))
 
 
 def _ids_of_journal(path: str) -> frozenset[str]:
-    """Return the cluster id in a journal, as a set that is empty without one."""
+    """Return the cluster id in a journal as a set, empty without an id."""
     from engine.host.held_file import RealHeldFiles
     from engine.reassign.journal_state import read_journal
 
@@ -191,7 +192,7 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 def reading_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client that only reads, for commands that change another cluster.
+    """Return the checks of a client that only reads, in a command that changes another cluster.
 
     Errors: BadContextFile.
     """
@@ -203,7 +204,7 @@ def reading_checks(choice: Choice) -> ClientChecks:
 
 
 def client_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client for this run's command on a chosen cluster.
+    """Return the checks of the current command's client for the chosen cluster.
 
     Errors: BadContextFile.
     """
@@ -218,7 +219,7 @@ def client_checks(choice: Choice) -> ClientChecks:
 
 
 def _check_reading(command: str, call: Call) -> None:
-    """Raise ReadOnlyCommand for a request that changes something."""
+    """Raise ReadOnlyCommand if the request changes anything."""
     from engine.client.request_checks import is_reading
 
     if not is_reading(call):
@@ -226,9 +227,9 @@ def _check_reading(command: str, call: Call) -> None:
 
 
 def _guarded_ids() -> dict[str, tuple[str, Profile]]:
-    """Return guarded contexts by cluster id, a read-only one before others of its cluster.
+    """Return the guarded context of each cluster id, a read-only one before others.
 
-    Confirmed contexts are left out, but no confirmation opens a read-only one.
+    Confirmed contexts are left out, except read-only ones.
     """
     profiles = _profiles()
     guarded = [(name, p) for name, p in sorted(profiles.by_name.items()) if p.is_guarded]
@@ -241,7 +242,7 @@ def _guarded_ids() -> dict[str, tuple[str, Profile]]:
 
 
 class _ClusterCheck:
-    """Compares the cluster id of each Metadata response with those that contexts are kept for."""
+    """Compares the cluster id of each Metadata response with the ids of contexts."""
 
     def __init__(self, choice: Choice, guarded: Mapping[str, tuple[str, Profile]]) -> None:
         self._choice = choice
@@ -253,7 +254,10 @@ class _ClusterCheck:
         return self._choice.context is not None or bool(self._guarded)
 
     def __call__(self, cluster_id: str | None) -> None:
-        """Check a cluster's id. Errors: OtherCluster, ReadOnlyContext, GuardedCluster."""
+        """Check a cluster's id; store it if the context has none.
+
+        Errors: OtherCluster, ReadOnlyContext, GuardedCluster.
+        """
         choice = self._choice
         if self._expected_id is not None and cluster_id != self._expected_id:
             addresses = choice.bootstrap_servers
@@ -268,7 +272,7 @@ class _ClusterCheck:
 
 
 def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
-    """Raise ReadOnlyContext or GuardedCluster, by what guards the context."""
+    """Raise ReadOnlyContext or GuardedCluster, by the context's guard."""
     command = Guard.command or ""
     if profile.is_read_only:
         raise ReadOnlyContext(name, command)
@@ -276,7 +280,7 @@ def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
 
 
 def keep_cluster_id(name: str, cluster_id: str) -> None:
-    """Store the id of a context's cluster unless it has one, or the file cannot be written."""
+    """Store a context's cluster id, unless it has one or the file cannot be written."""
     from engine.host.real import RealFiles
     from kctl.context import change_profiles
 

@@ -1,4 +1,4 @@
-"""Errors of contexts' guards, with the reason and the way to proceed."""
+"""Errors of contexts' guards, with the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.command_effects import effect_of
 
-#: The variable in place of a typed name, for scripts.
+#: Variable that replaces the typed name in scripts.
 CONFIRM_VARIABLE: Final = "KCTL_CONFIRM"
 
 
 class ReadOnlyContext(EngineError):
-    """A command would change the cluster of a read-only context."""
+    """The command would change the cluster of a read-only context."""
 
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
-        """`command` is the command's name without `kctl`."""
+        """Create the error; `command` is the command's name without `kctl`."""
         super().__init__(
             f"context {name} is read-only, and `kctl {command}` changes something: nothing was sent"
         )
@@ -30,12 +30,12 @@ class ReadOnlyContext(EngineError):
 
 
 class NameNotTyped(EngineError):
-    """A command would change the cluster of a protected context, and there is no terminal."""
+    """The command would change a protected context's cluster, and stdin is no terminal."""
 
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
-        """`command` is the command's name without `kctl`."""
+        """Create the error; `command` is the command's name without `kctl`."""
         super().__init__(
             f"context {name} is protected: `kctl {command}` needs its name typed, and stdin is no "
             "terminal; nothing was sent"
@@ -47,12 +47,12 @@ class NameNotTyped(EngineError):
 
 
 class GuardedCluster(EngineError):
-    """Addresses that are no context's have led to the cluster of a guarded one."""
+    """Addresses that no context has belong to the cluster of a protected context."""
 
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str, cluster_id: str) -> None:
-        """`name` is the guarded context, `command` the command's name without `kctl`."""
+        """Create the error; `name` is the protected context, `command` has no `kctl`."""
         super().__init__(
             f"this is cluster {cluster_id}, that of the protected context {name}: "
             f"`kctl {command}` changed nothing"
@@ -64,12 +64,12 @@ class GuardedCluster(EngineError):
 
 
 class OtherCluster(EngineError):
-    """A context's addresses lead to another cluster than the context is kept for."""
+    """The cluster at a context's addresses has another id than the context."""
 
     exit_code = exits.FAILED
 
     def __init__(self, name: str, addresses: str, expected: str, found: str | None) -> None:
-        """`found` is None if the cluster has no id."""
+        """Create the error; `found` is None if the cluster has no id."""
         answer = "no cluster id" if found is None else f"cluster {found}"
         super().__init__(
             f"context {name} is kept for cluster {expected}, but {addresses} answers as {answer}: "
@@ -86,7 +86,7 @@ class OtherCluster(EngineError):
 
 
 class ReadOnlyCommand(EngineError):
-    """A command that only reads was about to send a request that changes something: a bug."""
+    """A command that only reads was about to send a changing request, which is a bug."""
 
     exit_code = exits.INTERNAL
     hint = "report this command with its words; nothing was changed"
@@ -97,5 +97,5 @@ class ReadOnlyCommand(EngineError):
         self.api_name = api_name
 
 
-#: None of them is an answer of a cluster.
+#: Errors that are not responses of a cluster.
 GUARD_ERRORS = (ReadOnlyContext, NameNotTyped, GuardedCluster, OtherCluster, ReadOnlyCommand)

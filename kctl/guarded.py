@@ -1,4 +1,4 @@
-"""Commands of Typer that are entered through the guards of contexts (`guard`)."""
+"""Make Typer commands check the guards of contexts (`guard`) before they run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def with_guard(command: Any, command_path: str) -> Any:
-    """Return a Typer command that enters `guard` before it runs, and so do its children."""
+    """Make a Typer command and its subcommands call `guard.enter` before they run; return it."""
     for name, child in getattr(command, "commands", {}).items():
         with_guard(child, f"{command_path} {name}")
     if not getattr(command, "commands", {}):
@@ -17,8 +17,8 @@ def with_guard(command: Any, command_path: str) -> Any:
 
 
 def _entered(command_path: str, invoke: Callable[[object], object], context: Any) -> object:
-    """Enter the guard with the command's parameters, then run the command."""
-    # The help of a command needs no guard.
+    """Call `guard.enter` with the command's parameters, then run the command."""
+    # Not reached for --help, which needs no guard.
     from kctl.guard import enter
 
     enter(command_path, context.params)

@@ -1,4 +1,4 @@
-"""Remedies for errors that do not name one themselves."""
+"""Hints for errors that have none themselves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FULL = "make room, or choose another path"
 
 
 def hint_for(error: EngineError) -> str | None:
-    """Return an error's own hint, or the one for its kind; None without any."""
+    """Return an error's own hint, else the hint for its kind, else None."""
     if error.hint:
         return error.hint
     if isinstance(error, ApiError):
@@ -51,7 +51,7 @@ def hint_for(error: EngineError) -> str | None:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """Return a question with the word that is most like a mistyped one, None if none is."""
+    """Return "did you mean …?" with the candidate most similar to a mistyped word, or None."""
     from difflib import get_close_matches
 
     alike = get_close_matches(word, list(candidates), n=1, cutoff=0.7)

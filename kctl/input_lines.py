@@ -1,6 +1,6 @@
-"""Lines of stdin, many at a time, with their numbers.
+"""Read lines of stdin in chunks, with their numbers.
 
-A pipe that pauses is distinguished from one that ends, so that records do not wait for more.
+A pipe that pauses is distinguished from one that ends, so that records read are sent meanwhile.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from engine.errors import EngineError
 from engine.limits import PRODUCE_LINE_BYTES_MAX
 from kctl.interrupts import HeldInterrupts
 
-#: Large enough that the overhead of a chunk does not count, small enough for steady progress.
+#: Bytes per read: large enough for little overhead, small enough for steady progress.
 _READ_BYTES = 1 << 17
 
 
 class LineTooLong(EngineError):
-    """A line is longer than any record may be."""
+    """A line is longer than the longest record."""
 
     def __init__(self, line: int) -> None:
         super().__init__(f"line {line} is longer than {PRODUCE_LINE_BYTES_MAX} bytes")
@@ -26,9 +26,9 @@ class LineTooLong(EngineError):
 
 
 class InputLines(NamedTuple):
-    """Lines without their ends; `first` is the number of the first one, from 1.
+    """Lines without line ends; `first` is the number of the first line, from 1.
 
-    `end_bytes` is how much of the input was read by then.
+    `end_bytes` is the number of input bytes read, including these lines.
     """
 
     first: int
@@ -37,7 +37,7 @@ class InputLines(NamedTuple):
 
     @property
     def places(self) -> range:
-        """Return the lines' numbers."""
+        """Return the line numbers."""
         return range(self.first, self.first + len(self.lines))
 
 
@@ -75,7 +75,7 @@ def input_lines(
 def _chunks(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[bytes | None]:
-    """Yield the bytes that can be read, and None after each wait of `patience_ms` without any."""
+    """Yield bytes as they can be read, and None after a wait of `patience_ms` without any."""
     try:
         descriptor = stream.fileno()
     except OSError:
@@ -100,7 +100,7 @@ def _chunks(
 
 
 def _widen(descriptor: int) -> None:
-    """Set the capacity of a pipe to the size of a read, where the system can."""
+    """Set the capacity of a pipe to the size of a read, if the operating system supports it."""
     from contextlib import suppress
 
     with suppress(ImportError, AttributeError, OSError):
@@ -110,7 +110,7 @@ def _widen(descriptor: int) -> None:
 
 
 def input_bytes(stream: BinaryIO) -> int | None:
-    """Return the number of bytes to read, None if the input is no file."""
+    """Return the size of the input in bytes, None unless it is a file."""
     from contextlib import suppress
     from stat import S_ISREG
 

@@ -1,4 +1,4 @@
-"""Ctrl-C where it does no harm: while a command waits for its input, not while it sends.
+"""Defer Ctrl-C while a command sends; it interrupts only the waits for input.
 
 ```
 waits for input       Ctrl-C ends the wait at once
@@ -22,12 +22,12 @@ _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 class HeldInterrupts:
-    """Controls whether Ctrl-C may raise KeyboardInterrupt now, and defers it otherwise.
+    """Raises KeyboardInterrupt for Ctrl-C where allowed, and defers it otherwise.
 
-    SIGTERM raises Terminated by the same rule.
+    For SIGTERM it raises Terminated by the same rule.
     """
 
-    #: Whether there was a second Ctrl-C: the work under way is not to be completed.
+    #: Whether a second Ctrl-C came: the current work must not be completed.
     is_urgent = False
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class HeldInterrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Let Ctrl-C end the body; raises KeyboardInterrupt for one that was deferred."""
+        """Let Ctrl-C interrupt the block; a deferred one is raised at its start."""
         try:
             self._is_allowed = True
             if self._pending is not None:
@@ -48,7 +48,7 @@ class HeldInterrupts:
             self._is_allowed = False
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a Ctrl-C or SIGTERM: defer it, or raise KeyboardInterrupt."""
+        """Handle a signal: defer the first one unless allowed, else raise it."""
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
         is_first, self._is_reported = not self._is_reported, True
         if is_first and not self._is_allowed:
@@ -61,10 +61,10 @@ class HeldInterrupts:
 
 @contextmanager
 def deferred_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
-    """Defer Ctrl-C and SIGTERM, or these signals, from here on, except where allowed.
+    """Defer Ctrl-C and SIGTERM, or the given signals, in the block, except where allowed.
 
-    Raises KeyboardInterrupt at the end for one that is still deferred. Where a shell has the
-    process ignore them, it continues to ignore them. For the main thread.
+    A deferred one is raised at the end of the block. Signals that the process ignores stay ignored.
+    Only for the main thread.
     """
     held = HeldInterrupts()
     before = {number: signal.getsignal(number) for number in signals or _BOTH}

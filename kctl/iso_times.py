@@ -1,10 +1,10 @@
-"""Points in time as a person types them, the same in every command.
+"""Parse points in time in arguments, equally in every command.
 
 | text | time |
 |---|---|
 | `1767225600000`, `@1767225600000` | ms since 1970, of 64 bits |
-| `-90s`, `-15m`, `-1h`, `-7d`, `-2w` | so long ago |
-| `now`, `today`, `yesterday` | this moment, the start of a day in UTC |
+| `-90s`, `-15m`, `-1h`, `-7d`, `-2w` | this long ago |
+| `now`, `today`, `yesterday` | the current time, the start of a day in UTC |
 | `2026-01-31`, `2026-01-31T12:00:00Z`, `2026-01-31T12:00+01:00` | ISO 8601, UTC without a zone |
 """
 
@@ -18,7 +18,7 @@ _DAY_MS = 86_400_000
 
 
 class UnreadableTime(EngineError):
-    """A point in time was not understood."""
+    """The text is not a point in time."""
 
     exit_code = 2
     hint = "use -1h, yesterday, 2026-01-31T12:00:00Z or milliseconds since 1970"
@@ -29,9 +29,9 @@ class UnreadableTime(EngineError):
 
 
 def parse_time_ms(text: str, now_ms: int | None = None) -> int:
-    """Return ms since the Unix epoch; a time without a zone is UTC.
+    """Parse a point in time into ms since 1970; a time without a zone is UTC.
 
-    `now_ms` None reads the clock, if the text needs it. Raises UnreadableTime.
+    `now_ms` None means that the clock is read if needed. Errors: UnreadableTime.
     """
     number = text.removeprefix("@")
     if number.removeprefix("-").isdecimal() and number.isascii():
@@ -44,7 +44,7 @@ def parse_time_ms(text: str, now_ms: int | None = None) -> int:
 
 
 def age_ms(text: str) -> int | None:
-    """Return the age in ms that a text like `-1h` means, None for a text of another form."""
+    """Parse an age such as `-1h` into ms, None for text of another form."""
     if text[:1] != "-" or not text[1:-1].isdecimal() or text[-1] not in _UNITS_MS:
         return None
     count = read_whole(text[1:-1])
@@ -52,7 +52,7 @@ def age_ms(text: str) -> int | None:
 
 
 def _relative_ms(text: str, now_ms: int | None) -> int | None:
-    """Return an age, `now`, `today` or `yesterday` as Unix ms (UTC days); None for other text."""
+    """Parse an age, `now`, `today` or `yesterday` into ms since 1970; None for other text."""
     age = age_ms(text)
     if age is None and text not in ("now", "today", "yesterday"):
         return None
@@ -69,7 +69,7 @@ def _relative_ms(text: str, now_ms: int | None) -> int | None:
 
 
 def _iso_ms(text: str) -> int:
-    """Return a time of ISO 8601 in ms since 1970, UTC without a zone; raises UnreadableTime."""
+    """Parse an ISO 8601 time into ms since 1970, UTC without a zone; raises UnreadableTime."""
     from datetime import UTC, datetime
 
     try:
@@ -82,7 +82,7 @@ def _iso_ms(text: str) -> int:
 
 
 def iso_time(time_ms: int) -> str:
-    """Return a time in UTC as people read it: 2026-01-31T12:00:00.000Z."""
+    """Format a time in UTC: 2026-01-31T12:00:00.000Z."""
     from kctl.time_text import time_text
 
     return time_text(time_ms)

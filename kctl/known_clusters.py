@@ -1,11 +1,11 @@
-"""The data directories of embedded clusters that were started here: `kctl cluster list`.
+"""The data directories of embedded clusters started on this machine, for `kctl cluster list`.
 
 ```
 $XDG_DATA_HOME/kctl/clusters/<hash of the path>      the path of one data directory
 ```
 
-A file for each, so that starts at the same time need not wait for each other. A lost file
-removes a cluster from the list alone.
+There is a file for each, so that simultaneous starts need no lock. A lost file only removes a
+cluster from the list.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FOLDER = "clusters"
 
 
 def _note_path(environment: Mapping[str, str], path: str) -> str:
-    """Return the path of a data directory's note: named by a hash, so that none is shared."""
+    """Return the path of the file that lists a data directory, named by the hash of its path."""
     from hashlib import sha256
 
     return f"{data_home(environment)}/{_FOLDER}/{sha256(path.encode()).hexdigest()[:32]}"
 
 
 def note_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
-    """Remember a data directory; where that cannot be written, it is not."""
+    """Add a data directory to the list; errors of files are ignored."""
     if path == cluster_path(environment, None):
         return
     note = _note_path(environment, path)
@@ -44,7 +44,7 @@ def note_cluster(files: Files, environment: Mapping[str, str], path: str) -> Non
 
 
 def forget_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
-    """Remember a data directory no more."""
+    """Remove a data directory from the list; errors of files are ignored."""
     try:
         files.remove(_note_path(environment, path))
     except StorageError:
@@ -52,7 +52,7 @@ def forget_cluster(files: Files, environment: Mapping[str, str], path: str) -> N
 
 
 def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
-    """Return the data directories that are remembered, the one by default first."""
+    """Return the listed data directories, the default one first."""
     folder = f"{data_home(environment)}/{_FOLDER}"
     paths = []
     try:
@@ -66,10 +66,11 @@ def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
 def cluster_at(
     files: Files, environment: Mapping[str, str], addresses: Mapping[int, str]
 ) -> DataDirectory | None:
-    """Return the known embedded cluster that runs brokers with these ids and addresses.
+    """Return the known embedded cluster that has brokers with these ids and addresses.
 
-    At least one address must be of a running broker; metadata still lists a broker that has just
-    died. None if other brokers are in it: then it is none of our clusters.
+    At least one address must be that of a running broker: metadata still lists a broker that has
+    just died. None if other brokers are in it, which is then not an embedded cluster of this
+    machine.
     """
     from engine.cluster.data_directory import ClusterState, DataDirectory
 

@@ -1,4 +1,4 @@
-"""Queries over log directories by the engine that a command was started with."""
+"""Queries over log directories, run by this process or by Spark."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
 
 
 class LogQueries(NamedTuple):
-    """Runs a query (with the maximum number of rows, 0 for all) on the logs that it has."""
+    """Queries and reports over the logs of a command, with the problems found in those logs.
+
+    `run` takes a query and the maximum number of rows, 0 for all of them.
+    """
 
     run: Callable[..., QueryResult]
-    #: Runs a report, also with the maximum number of rows.
+    #: Runs a report, with the maximum number of rows.
     run_report: Callable[[Report, int], QueryResult]
-    #: Differences of replicas, and transactions that damage left undecided, with read_committed.
+    #: Differences between replicas; for committed records also transactions of unknown outcome.
     problems: list[Problem]
     #: The columns of each view.
     views: Mapping[str, tuple[ViewColumn, ...]]
-    #: Gives the views that the user saved.
+    #: Loads the views that the user saved.
     saved: Callable[[], SavedViews]
     #: Damage that queries met in what they read, each place once.
     damage: dict[Problem, None]
@@ -53,16 +56,16 @@ class LogQueries(NamedTuple):
         return found
 
     def run_saved(self, query: str, max_rows: int) -> QueryResult:
-        """Return the rows of a query that may use saved views."""
+        """Return the rows of a query that may use the saved views."""
         return self.run_with(self.saved(), query, max_rows)
 
     def run_with(self, saved: SavedViews, query: str, max_rows: int) -> QueryResult:
-        """Return the rows of a query that may use these views."""
+        """Return the rows of a query that may use the views in `saved`."""
         return self.run(query, max_rows, saved=saved)
 
 
 class Wanted(NamedTuple):
-    """The engine's name, the place where Spark runs, the logs to read, and how."""
+    """What a command asks for: the engine, where Spark runs, the logs, and how to read them."""
 
     engine: str
     target: SparkTarget | None
@@ -77,7 +80,10 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
-    """Yield the engine's queries; `show_step` gets the name of each long step. Stops Spark."""
+    """Yield the queries of the requested engine; `show_step` gets the name of each long step.
+
+    A Spark session that this starts is stopped at the end.
+    """
     if engine_for(wanted.engine, wanted.target, wanted.plan.splits) == "local":
         yield _local(wanted, show_step)
     else:
@@ -86,7 +92,7 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
 
 def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
-    """Return queries that this process runs, over committed records alone if requested."""
+    """Return queries that run in this process; with `is_committed` over committed records only."""
     from engine.analysis.isolation import Committed, committed_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
@@ -164,7 +170,7 @@ def _decoding(
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
-    """Return queries that decode the content of keys and values, if requested."""
+    """Return queries whose keys and values are decoded, if the command asks for that."""
     from functools import partial
 
     from engine.analysis.damage import ReadDamage
@@ -196,7 +202,7 @@ def _decoding(
 
 
 def warn_of(problems: list[Problem]) -> None:
-    """Print the problems of the logs that a query read."""
+    """Print the problems of the logs that a query read on stderr, a line each."""
     for problem in problems:
         sys.stderr.write(
             f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
@@ -206,7 +212,7 @@ def warn_of(problems: list[Problem]) -> None:
 
 
 def write_result(result: QueryResult, output: str) -> None:
-    """Write the rows of a query in a format of `-o`."""
+    """Write the rows of a query to stdout in the format of `-o`."""
     from kctl.render import Column, RowWriter
 
     writer = RowWriter([Column(name, name) for name in result.columns], output)

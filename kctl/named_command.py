@@ -1,7 +1,7 @@
-"""The command of a noun that the command line names, without the others of the noun.
+"""Builds only the command that the command line names, without its siblings.
 
-Typer makes each command of its function's signature, which takes a fifth of the time of a short
-answer. Where the first word is the name of one, the others are never asked for.
+Typer builds each command from its function's signature, which takes a fifth of the time of a short
+command. Where the first word names a command, the others are not built.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Any
 
 
 def command_for(app: Any, args: Sequence[str]) -> Any:
-    """Return the command of a Typer application: with one child if the arguments name it."""
+    """Return the command of a Typer application, with only the child that the arguments name.
+
+    Without such a name all children are there.
+    """
     from typer.main import get_command, get_group
 
     commands = app.registered_commands

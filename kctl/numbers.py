@@ -1,4 +1,4 @@
-"""Numbers on the command line: each within the range of the cluster's or file's field.
+"""Numbers on the command line: each within the range of the field that it is written to.
 
 | number | from | to |
 |---|---|---|
@@ -7,9 +7,8 @@
 | any other whole number | the option's minimum, else 0 | the option's maximum, else 2^31 − 1 |
 | seconds | the option's minimum | 2^31 − 1 ms |
 
-Other texts are refused with this range, and exit code 2: `nan`, `inf`, numbers
-beyond it, the empty text. The ranges are put on every command by `with_ranges`, so that none can
-be without them.
+Other texts (`nan`, `inf`, numbers out of range, the empty text) are refused with this range and
+exit code 2. `with_ranges` sets the ranges on all commands, so that no option is without one.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ _LONG_NAMES: Final = frozenset(
     ("from_offset", "to_offset", "producer_id", "max_records", "max_messages", "from_line", "seed")
 )
 _FACTOR_NAMES: Final = frozenset(("factor", "rf", "replication_factor"))
-#: How many ms one of a float's units has.
+#: Milliseconds per unit of float options that are not in seconds.
 _UNITS_MS: Final = {"minutes": 60_000}
 _SHOWN_CHARACTERS: Final = 40
 
 
 def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
-    """Return a text's number; raises UnreadableArgument with the range, after `what`."""
+    """Return the number in a text; raises UnreadableArgument with `what` and the range."""
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
         raise UnreadableArgument(
@@ -46,19 +45,22 @@ def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX
 
 
 def read_whole(text: str) -> int | None:
-    """Return the number in ASCII digits, None for any other text and for hundreds of digits."""
-    # Python reads no number of more than some thousand digits, and no option takes one.
+    """Return the number in ASCII digits, with an optional sign; None for any other text.
+
+    None also for more than 30 digits, leading zeros not counted.
+    """
+    # Python refuses to read thousands of digits, and no option takes that many.
     is_number = re.fullmatch(r"[+-]?0*[0-9]{1,30}", text, re.ASCII)
     return int(text) if is_number else None
 
 
 def shortened(text: str) -> str:
-    """Return a text for a message, which hundreds of digits would fill."""
+    """Return a text for a message, cut if it is too long to be shown."""
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def with_ranges(command: Any) -> Any:
-    """Return a Typer command whose numeric options, and its children's, have bounds."""
+    """Return a Typer command after setting the bounds of its numeric options and its children's."""
     for child in getattr(command, "commands", {}).values():
         with_ranges(child)
     for parameter in command.params:
@@ -73,9 +75,9 @@ def with_ranges(command: Any) -> Any:
 
 
 def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
-    """Return the inclusive bounds of a numeric option: given by the option, else by its field.
+    """Return the inclusive bounds of a numeric option.
 
-    The field is the one of a request that the number ends in: int16, int32 or int64.
+    Where the option has none itself, they are those of the request's field: int16, int32 or int64.
     """
     lowest, highest = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
     if highest is None and is_whole:
@@ -95,7 +97,10 @@ def _convert(
     parameter: object,
     context: object,
 ) -> Any:
-    """Return a parameter's number; fails the command for all else and out of bounds."""
+    """Return a parameter's number.
+
+    Calls `fail` for any other text and for a number out of bounds.
+    """
     number = read(value) if isinstance(value, str) else value
     kind = "number" if read is _read_float else "whole number"
     wanted = f"expected one from {lowest} to {highest}"
@@ -108,7 +113,7 @@ def _convert(
 
 
 def _read_float(text: str) -> float | None:
-    """Return a number, None for a text that is none; NaN and infinity are numbers here."""
+    """Return the number in a text, which may be NaN or infinite; None for any other text."""
     try:
         return float(text)
     except ValueError:

@@ -1,13 +1,13 @@
-"""Points in a partition as a person types them.
+"""Points in a partition as they are written on the command line.
 
 | text | point |
 |---|---|
-| `start`, `earliest`, `beginning` | the first record that the log has |
-| `end`, `latest` | after the last one |
+| `start`, `earliest`, `beginning` | the first record in the log |
+| `end`, `latest` | after the last record |
 | `1234` | this offset |
 | `-100` | this number of records before the end |
 | `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
-| `max-timestamp` | the record with the largest time |
+| `max-timestamp` | the record with the largest timestamp |
 | `earliest-local` | the first record on the brokers' own disks |
 | `latest-tiered` | the last record in remote storage |
 """
@@ -52,19 +52,19 @@ class PointKind(Enum):
     OFFSET = "offset"
     #: A number of offsets before the end.
     TAIL = "tail"
-    #: A time in ms, or one of the negative numbers of `engine.client.offsets`.
+    #: A timestamp in ms, or a negative sentinel of `engine.client.offsets`.
     TIMESTAMP = "timestamp"
 
 
 class Point(NamedTuple):
-    """A point in every partition."""
+    """A point that can be resolved to an offset of each partition."""
 
     kind: PointKind
     number: int
 
     @property
     def is_time(self) -> bool:
-        """Return whether it is a time of day."""
+        """Return True for a point in time, False for offsets, tails and the special points."""
         return self.kind is PointKind.TIMESTAMP and self.number >= 0
 
 
@@ -83,7 +83,7 @@ def parse_point(text: str, now_ms: int) -> Point:
 
 
 class OffsetLookup:
-    """Finds points in some partitions; requests each offset once.
+    """Resolves points to offsets of some partitions; requests each offset once.
 
     So the points of one command are consistent while the topic is written to.
     """
@@ -95,24 +95,25 @@ class OffsetLookup:
         *,
         read_committed: bool = False,
     ) -> None:
-        """With `read_committed` the latest offset is the last stable one."""
+        """Without any request; with `read_committed` the latest offset is the last stable one."""
         self._client = client
         self._partitions = list(partitions)
         self._read_committed = read_committed
-        #: Offsets or errors of all partitions, by requested timestamp.
+        #: Responses of the brokers by timestamp or sentinel.
         self._known: dict[int, dict[TopicPartition, int | EngineError]] = {}
 
     def resolve(self, point: Point) -> dict[TopicPartition, int | EngineError]:
-        """Return the offset of a point in each partition.
+        """Return the offset of a point, or an error, for each partition.
 
-        | point | where it is nowhere |
+        | point | where no such record exists |
         |---|---|
-        | a time | the end: no record is as late |
+        | a time | the end: all records are older |
         | `max-timestamp` | the start: there is no record |
         | `latest-tiered` | the start: no record is in remote storage |
         | `earliest-local` | the start |
 
-        Offsets are not checked; the tail of a short partition starts where the partition does.
+        A given offset is not checked; a tail that is longer than the partition begins at its start.
+
         Source: KIP-734, KIP-1005; `ReplicaManager.fetchOffset` for what −1 means.
         """
         return {
@@ -134,20 +135,20 @@ class OffsetLookup:
     def _found(
         self, partition: TopicPartition, offset: int | EngineError, point: Point
     ) -> int | EngineError | None:
-        """Return an offset; for a time after the last record the log end, else None."""
+        """Return the offset; if it is -1, the log end for a point in time, else None."""
         if isinstance(offset, EngineError) or offset >= 0:
             return offset
         return self._requested(LATEST)[partition] if point.is_time else None
 
     def _tail(self, partition: TopicPartition, count: int) -> int | EngineError:
-        """Return the offset of the last `count` records, not below the log start."""
+        """Return the offset `count` before the log end, but not below the log start."""
         end, start = self._requested(LATEST)[partition], self._requested(EARLIEST)[partition]
         if isinstance(end, EngineError):
             return end
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
     def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
-        """Return the brokers' responses for a timestamp, or for a sentinel below 0; cached."""
+        """Return the offset of each partition at a timestamp or negative sentinel; cached."""
         if timestamp not in self._known:
             results = list_offsets(
                 self._client,

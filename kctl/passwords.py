@@ -1,13 +1,14 @@
-"""Passwords of commands: from a terminal, a file, stdin or the environment, or made.
+"""Passwords for commands: typed, read from a file, stdin or the environment, or generated.
 
 | option | password |
 |---|---|
 | none, at a terminal | typed twice, not shown |
-| `--password-file FILE` | its first line; `-` is stdin |
+| `--password-file FILE` | the first line of the file; `-` is stdin |
 | `--password-env NAME` | a variable of the environment |
 | `--generate` | a random one: printed once, or with `--out FILE` in a new file of mode 0600 |
 
-No option takes the password itself: other users of the machine see the words of a command.
+No option takes the password itself, because other users of the machine can read the arguments of a
+process.
 """
 
 from __future__ import annotations
@@ -23,25 +24,31 @@ from kctl import exits
 
 
 class PasswordOptions(NamedTuple):
-    """The source of a password."""
+    """The options that select the source of a password."""
 
     password_file: Annotated[
         str | None,
         typer.Option(
-            "--password-file", metavar="FILE", help="The first line of a file; - is stdin."
+            "--password-file",
+            metavar="FILE",
+            help="Take the password from the first line of a file; - is stdin.",
         ),
     ] = None
     password_env: Annotated[
         str | None,
-        typer.Option("--password-env", metavar="VARIABLE", help="From the environment."),
+        typer.Option(
+            "--password-env",
+            metavar="VARIABLE",
+            help="Take the password from a variable of the environment.",
+        ),
     ] = None
     generate: Annotated[
-        bool, typer.Option("--generate", help="A random one, which is printed once.")
+        bool, typer.Option("--generate", help="Generate a random password and print it once.")
     ] = False
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", metavar="FILE", help="With --generate: write it to a new file, for you alone."
+            "--out", metavar="FILE", help="With --generate: write it to a new file of mode 0600."
         ),
     ] = None
 
@@ -57,7 +64,10 @@ class NoPassword(EngineError):
 
 
 def check_password_options(options: PasswordOptions) -> None:
-    """Refuse options that name two sources, or none without a terminal; raises NoPassword."""
+    """Check that the options select one source; raises NoPassword.
+
+    None is needed at a terminal, where the password is typed.
+    """
     sources = [options.password_file is not None, options.password_env is not None]
     count = sum((*sources, options.generate))
     if count > 1:
@@ -69,7 +79,7 @@ def check_password_options(options: PasswordOptions) -> None:
 
 
 def read_password(options: PasswordOptions, user: str) -> str:
-    """Return the password of checked options that generate none; raises NoPassword, FileMissing."""
+    """Return the password of checked options without --generate; raises NoPassword, FileMissing."""
     if options.password_file is not None:
         return _first_line(options.password_file)
     if options.password_env is not None:
@@ -81,7 +91,7 @@ def read_password(options: PasswordOptions, user: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    """Return the first line of a file or stdin as password; raises NoPassword."""
+    """Return the first line of a file or of stdin; raises NoPassword if it cannot be a password."""
     if path == "-":
         return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
     from engine.host.input_file import read_input
@@ -95,7 +105,7 @@ def _first_line(path: str) -> str:
 
 
 def _typed(user: str) -> str:
-    """Return a password typed twice on the terminal; raises NoPassword if they differ."""
+    """Ask for a password twice on the terminal and return it; raises NoPassword."""
     from getpass import getpass
 
     password = getpass(f"password of {user}: ", sys.stderr)
@@ -105,7 +115,7 @@ def _typed(user: str) -> str:
 
 
 def _checked(password: str, source: str) -> str:
-    """Return a password; raises NoPassword if it is empty or no UTF-8."""
+    """Return the password; raises NoPassword if it is empty or not UTF-8."""
     if not password:
         raise NoPassword(f"{source} is empty")
     try:

@@ -1,7 +1,7 @@
 """Properties files that a command line or a context names.
 
-A pipe, as shells give for `<(command)`, is read once, though the cluster's addresses, the client's
-settings and the command's own are looked up one after the other.
+A pipe, which shells give for `<(command)`, is read once and kept, since the cluster's addresses,
+the client's settings and the command's own settings are looked up separately.
 """
 
 from __future__ import annotations

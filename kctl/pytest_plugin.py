@@ -1,9 +1,9 @@
 """Fixtures for tests of programs that use Kafka; pytest loads this module by its entry point.
 
-| fixture | scope | |
+| fixture | scope | value |
 |---|---|---|
-| `kafka` | test | topics and groups of the test alone, on one broker of the whole run |
-| `kafka_cluster` | test | makes clusters: `kafka_cluster(brokers=3)`; they end with the test |
+| `kafka` | test | topics and groups of one test, on a broker that the whole run shares |
+| `kafka_cluster` | test | starts clusters: `kafka_cluster(brokers=3)`; they stop with the test |
 | `kafka_settings` | session | settings of the broker behind `kafka`: define it to change them |
 | `kafka_login` | session | user and password of the broker behind `kafka`; None unless defined |
 
@@ -33,19 +33,19 @@ _NAME_CHARACTERS_MAX = 40
 
 @pytest.fixture(scope="session")
 def kafka_settings() -> Mapping[str, str]:
-    """Return settings of the broker behind `kafka`, in Kafka's names."""
+    """Return the settings of the broker behind `kafka`, by Kafka's names; none by default."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kafka_login() -> Login | None:
-    """Return the user that clients of the broker behind `kafka` have to log in as, if any."""
+    """Return the user that clients of the broker behind `kafka` log in as, None for no login."""
     return None
 
 
 @pytest.fixture(scope="session")
 def _kafka_process() -> Iterator[None]:
-    """Start a process that clusters are forked from, which loads modules in parallel."""
+    """Run a process that clusters are forked from; it imports modules while tests run."""
     from engine.cluster.warm_process import cool_down, warm_up
 
     warm_up()
@@ -60,7 +60,7 @@ def _kafka_broker(
     kafka_settings: Mapping[str, str],
     kafka_login: Login | None,
 ) -> Iterator[EmbeddedCluster]:
-    """Yield a running cluster; stop it and remove its folder afterwards."""
+    """Yield a running cluster of one broker; stop it and remove its folder at the end."""
     from engine.embedded import EmbeddedCluster
 
     folder = tmp_path_factory.mktemp("kafka")
@@ -73,7 +73,7 @@ def _kafka_broker(
 def kafka(
     _kafka_broker: EmbeddedCluster, request: pytest.FixtureRequest
 ) -> Iterator[IsolatedKafka]:
-    """Return the run's broker; names of the test have its own prefix, its topics are deleted."""
+    """Yield access to the shared broker under names of this test; delete its topics at the end."""
     from kctl.testing import IsolatedKafka
 
     kafka = IsolatedKafka(_kafka_broker, _prefix(request))
@@ -83,7 +83,7 @@ def kafka(
 
 @pytest.fixture
 def kafka_cluster(_kafka_process: None, tmp_path: Path) -> Iterator[ClusterFactory]:
-    """Return a function that starts a cluster of several brokers, which ends with the test."""
+    """Yield a function that starts a cluster of several brokers, which stops with the test."""
     from kctl.testing import ClusterFactory
 
     with ExitStack() as clusters:
@@ -91,6 +91,6 @@ def kafka_cluster(_kafka_process: None, tmp_path: Path) -> Iterator[ClusterFacto
 
 
 def _prefix(request: pytest.FixtureRequest) -> str:
-    """Return a name that no other test has, and that topics can have."""
+    """Return a prefix that is unique to a test and is allowed in names of topics."""
     name = re.sub(r"[^A-Za-z0-9-]+", "-", request.node.name)[:_NAME_CHARACTERS_MAX].strip("-")
     return f"{name}-{next(_NUMBERS)}"

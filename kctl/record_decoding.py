@@ -1,4 +1,4 @@
-"""Keys and values as their schemas decode them, next to their bytes."""
+"""Decodes keys and values of records by their schemas; the bytes are kept beside the result."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import Schema, SchemaSource
 from kctl.arguments import UnreadableArgument
 
-#: The value of bytes without a schema, since null is a value, too.
+#: Stands for bytes that were not decoded, since None is the decoded null.
 NOTHING: Final = object()
 
 
 class Decoded(NamedTuple):
-    """The decoded keys and values of a run, NOTHING for those without a schema."""
+    """The decoded keys and values of a run of records; NOTHING for those that were not decoded."""
 
     keys: Sequence[object]
     values: Sequence[object]
 
     def at_places(self, places: Sequence[int]) -> Decoded:
-        """Return the decoded keys and values of the records at some places."""
+        """Return the decoded keys and values of the records at these positions in the run."""
         return Decoded([self.keys[n] for n in places], [self.values[n] for n in places])
 
     def first(self, count: int) -> Decoded:
-        """Return the decoded keys and values of the first records."""
+        """Return the decoded keys and values of the first `count` records."""
         return Decoded(self.keys[:count], self.values[:count])
 
     def texts(self, run: RecordRun) -> RecordRun:
@@ -38,7 +38,7 @@ class Decoded(NamedTuple):
         )
 
     def columns(self) -> dict[str, Sequence[object]]:
-        """Return the two columns that rows have more."""
+        """Return the columns `decoded_key` and `decoded_value`, None where nothing was decoded."""
         return {
             "decoded_key": [None if item is NOTHING else item for item in self.keys],
             "decoded_value": [None if item is NOTHING else item for item in self.values],
@@ -63,7 +63,7 @@ class Decoders(NamedTuple):
 
 
 class RecordDecoding:
-    """Decodes runs; reports each error once, and leaves the bytes concerned undecoded."""
+    """Decodes runs of records; reports each error once, and leaves those bytes undecoded."""
 
     def __init__(self, decoders: Decoders, fail: Callable[[EngineError], None]) -> None:
         """`fail` reports an error."""
@@ -79,7 +79,7 @@ class RecordDecoding:
         )
 
     def _one(self, decoder: SchemaDecoder, raw: bytes | None) -> object:
-        """Return a decoded key or value, NOTHING if it is not; report each error once."""
+        """Return a decoded key or value, NOTHING if it has no schema or cannot be decoded."""
         if raw is None or not decoder.decodes(raw):
             return NOTHING
         try:
@@ -98,11 +98,10 @@ def schema_decoders(
     environment: Mapping[str, str],
     timeout_s: float,
 ) -> Decoders | None:
-    """Return the decoders of a registry, or of a folder or files of schemas; None without any.
+    """Return the decoders for a registry, or for a folder or file of schemas; None without any.
 
-    A registry and a folder have the schemas of keys, too; the file of one schema is for values.
-    Either comes before a registry that the environment names.
-
+    The schemas of a registry or a folder decode keys and values; a single file decodes values only.
+    `--schemas` takes precedence over a registry that the environment names.
     Errors: UnreadableArgument, UnusableSchema, SchemaPackageMissing.
     """
     if schemas and registry == environment.get("KCTL_SCHEMA_REGISTRY"):
@@ -127,7 +126,7 @@ def _one(path: str) -> Schema:
 def _source(
     registry: str | None, folder: str | None, environment: Mapping[str, str], timeout_s: float
 ) -> SchemaSource | None:
-    """Return the schemas by id of a registry or a folder, None without either."""
+    """Return the schemas of a registry or of a folder, None without either."""
     if registry:
         from engine.host.real_http import RealHttp
         from engine.schemas.registry import Registry

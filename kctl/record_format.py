@@ -1,4 +1,4 @@
-r"""Templates of records, in the letters of kcat.
+r"""Templates for records, with kcat's format letters.
 
 | letter | value | letter | value |
 |---|---|---|---|
@@ -9,8 +9,8 @@ r"""Templates of records, in the letters of kcat.
 | `%h` | headers: name=value,… | `%e` | leader epoch |
 | `%%` | a percent sign | `\n \t \r \0 \\ \xNN` | these bytes |
 
-Keys and values are written byte for byte; null is nothing. Records come in runs, and a run is
-written by one template of bytes: a record costs one call of C.
+Keys and values are written byte for byte, null as nothing. A run of records is formatted by one
+bytes template, so that each record costs a single `%` operation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Rewrite: TypeAlias = Callable[[bytes], bytes]
 
 
 class _Letter(NamedTuple):
-    """The value of a letter: the same for a whole run, or a column of texts or numbers."""
+    """Where the value of a letter is from: the same for a whole run, or a column of the run."""
 
     of_run: Callable[[TopicPartition, RecordRun], bytes] | None = None
     column: Callable[[RecordRun], Iterable[object]] | None = None
@@ -38,17 +38,17 @@ class _Letter(NamedTuple):
 
 
 def _contents(column: Sequence[bytes | None]) -> Sequence[bytes]:
-    """Return a column with empty bytes for nulls, as kcat prints them."""
+    """Return a column with empty bytes in place of null, as kcat prints it."""
     return [content or b"" for content in column] if None in column else column  # type: ignore[return-value]
 
 
 def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
-    """Return the sizes in bytes, -1 for null as kcat has it."""
+    """Return the sizes in bytes of keys or values; -1 for null, as in kcat."""
     return [-1 if content is None else len(content) for content in column]
 
 
 def _headers(headers: tuple[Header, ...]) -> bytes:
-    """Return headers as NAME=VALUE separated by commas, NULL for null."""
+    """Return headers as NAME=VALUE separated by commas; a value of null is NULL."""
     return b",".join(
         name.encode(errors="replace") + b"=" + (b"NULL" if value is None else value)
         for name, value in headers
@@ -70,15 +70,15 @@ _LETTERS = {
 
 
 class RecordFormat:
-    """A template, ready to be filled."""
+    """A parsed template."""
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
-        """Read a template; `rewrite` is applied to record contents. Raises UnreadableArgument."""
+        """Parse a template; `rewrite` is applied to keys and values. Raises UnreadableArgument."""
         self._parts = _parse(template)
         self._rewrite = rewrite
 
     def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
-        """Return the texts of all records of a run, concatenated."""
+        """Return the formatted records of a run, one after the other."""
         template, columns = [], []
         for part in self._parts:
             if isinstance(part, bytes):
@@ -93,7 +93,7 @@ class RecordFormat:
         return b"".join(map(b"".join(template).__mod__, zip(*columns, strict=True)))
 
     def _column(self, letter: _Letter, column: Iterable[Any]) -> Iterable[Any]:
-        """Return a column, its contents rewritten if a rewriting is wanted."""
+        """Return a column; `rewrite` is applied to it if it has keys or values."""
         rewrite = self._rewrite
         return column if rewrite is None or not letter.is_content else map(rewrite, column)
 

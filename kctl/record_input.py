@@ -1,17 +1,17 @@
-"""Rows as records: the output of `kctl consume -o ndjson` and `kctl dump-log -o ndjson`.
+"""Reads rows as records: the output of `kctl consume -o ndjson` and `kctl dump-log -o ndjson`.
 
 | field | is read as |
 |---|---|
-| `key`, `value` | a text, or null; `value` has to be there, since null deletes |
-| `key_encoding`, `value_encoding` | `utf-8` (without one too), `base64` or `escaped` |
+| `key`, `value` | a text, or null; `value` is required, since null deletes |
+| `key_encoding`, `value_encoding` | `utf-8` (also if missing), `base64` or `escaped` |
 | `key_base64`, `value_base64` | the bytes, in place of the text |
 | `headers` | objects with `key` or `name`, and with `value` and its encoding as above |
 | `timestamp`, `timestamp_ms` | ms; null and −1 are no time, and without either it is now |
-| `partition` | kept on request |
-| `is_control` | true: a transaction's marker, which is no record |
+| `partition` | used only if the command asks for it |
+| `is_control` | true: a transaction marker, which is skipped |
 
-Every other field of those rows is passed over; one that they do not have is refused, because a
-misspelt `value` would be lost.
+Every other field of those rows is ignored; a field that those rows do not have is refused, because
+a misspelt `value` would be lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UTF_8 = "utf-8"
 BASE64 = "base64"
 ESCAPED = "escaped"
 
-#: Every field of the rows that are read.
+#: All fields of the rows that are read.
 ROW_FIELDS = frozenset(
     [
         "topic",
@@ -79,7 +79,7 @@ class UnreadableRecord(EngineError):
 
 
 class LineNotJson(UnreadableRecord):
-    """A line is no JSON document."""
+    """A line is not a JSON document."""
 
     hint = "each line must be a JSON document of its own"
 
@@ -89,14 +89,14 @@ class _Wrong(Exception):
 
 
 class Keep(NamedTuple):
-    """The fields that are used of rows in addition to key, value and headers."""
+    """Which fields of rows are used beside key, value and headers."""
 
     partitions: bool = False
     timestamps: bool = True
 
 
 def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRecord | None:
-    """Return the record of an NDJSON line, None for a transaction's marker.
+    """Return the record of an NDJSON line, None for a transaction marker.
 
     Errors: UnreadableRecord with the line's number.
     """
@@ -122,7 +122,7 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
 
 
 def parse_json(line: bytes, number: int) -> object:
-    """Return the JSON document of a line; raises LineNotJson with its number."""
+    """Return the JSON document in a line; raises LineNotJson with the line's number."""
     import json
 
     try:
@@ -132,7 +132,7 @@ def parse_json(line: bytes, number: int) -> object:
 
 
 def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -> None:
-    """Raise for a field that rows do not have, with the nearest one."""
+    """Raise _Wrong for a field that is not in `known`, with the most similar one."""
     unknown = sorted(row.keys() - known)
     if not unknown:
         return
@@ -143,7 +143,7 @@ def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -
 
 
 def _time_of(row: Mapping[str, object]) -> int | None:
-    """Return the timestamp in ms, None without one; null and -1 are NO_TIMESTAMP."""
+    """Return the timestamp in ms, None without that field; null and -1 are NO_TIMESTAMP."""
     name = "timestamp_ms" if "timestamp_ms" in row else "timestamp"
     if name not in row:
         return None
@@ -152,20 +152,20 @@ def _time_of(row: Mapping[str, object]) -> int | None:
 
 
 def _partition_of(row: Mapping[str, object]) -> int | None:
-    """Return the partition of a row, None to have the producer choose one."""
+    """Return the partition of a row, None if the producer is to choose one."""
     partition = row.get("partition")
     return None if partition is None else _number(partition, "partition")
 
 
 def _number(number: object, name: str) -> int:
-    """Return a number from 0 on, within 64 bits; raises _Wrong for anything else."""
+    """Return a whole number from 0 to 2^63 - 1; raises _Wrong for anything else."""
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise _Wrong(f"{name} must be a number from 0, or null")
     return number
 
 
 def _bytes_of(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
-    """Return the bytes of a key or value by its encoding; None for null or a missing field."""
+    """Return the bytes of a key or value by its encoding, None for null or a missing field."""
     text = row.get(f"{name}_base64")
     if text is not None:
         return _from_base64(_text(text, f"{name}_base64"), f"{name}_base64")
@@ -191,7 +191,7 @@ def _text(text: object, name: str) -> str:
 
 
 def _from_base64(text: str, name: str) -> bytes:
-    """Return the bytes of base64; raises for other text."""
+    """Return the bytes of a base64 text; raises _Wrong for other text."""
     from base64 import b64decode
 
     try:
@@ -201,7 +201,7 @@ def _from_base64(text: str, name: str) -> bytes:
 
 
 def _from_escapes(text: str, name: str) -> bytes:
-    """Return the bytes of a text with escapes; raises for unknown ones."""
+    """Return the bytes of a text with escapes; raises _Wrong for unknown escapes."""
     from kctl.escapes import unescaped
 
     try:

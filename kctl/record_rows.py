@@ -1,4 +1,4 @@
-"""Records as rows: the output of `kctl consume -o ndjson`; `record_input` reads it back.
+"""Records as rows: the output of `kctl consume -o ndjson`, which `record_input` reads.
 
 ```
 {"topic": "clicks", "partition": 0, "offset": 7, "timestamp": 1767225600000,
@@ -7,8 +7,8 @@
  "headers": [{"key": "trace", "value": "9f", "encoding": "utf-8"}]}
 ```
 
-Bytes that are UTF-8 are written as their text, others as base64; the encoding names which. Null has
-neither a text nor an encoding, so that it is not the empty text.
+Bytes that are valid UTF-8 are written as text, others as base64; the encoding tells which. For null
+both text and encoding are null, which distinguishes it from the empty text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RECORD_COLUMNS = (
 )
 
 
-#: The additional columns where schemas are known.
+#: Additional columns if schemas are known.
 DECODED_COLUMNS = (
     Column("decoded_key", "DECODED KEY", wide=True, kind="any", is_optional=True),
     Column("decoded_value", "DECODED VALUE", kind="any", is_optional=True),
@@ -54,7 +54,7 @@ DECODED_COLUMNS = (
 def record_row(
     partition: TopicPartition, record: Record, leader_epoch: int, *, is_table: bool = False
 ) -> dict[str, object]:
-    """Return a record as a row; tables have a readable time."""
+    """Return a record as a row; with `is_table` the time is ISO 8601 instead of ms."""
     key, key_encoding = text_of(record.key)
     value, value_encoding = text_of(record.value)
     return {
@@ -75,9 +75,9 @@ def record_row(
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
 ) -> tuple[dict[str, object], dict[str, Sequence[object]]]:
-    """Return the rows of a run: the fields that all share, and the columns that vary.
+    """Return the rows of a run by column: the fields that all rows share, and those that vary.
 
-    They equal the rows that `record_row` makes of each record.
+    They are equal to the rows that `record_row` returns for each record.
     """
     from kctl.render.bulk import Numbers, Texts
 
@@ -89,7 +89,7 @@ def run_columns(
     }
     varying: dict[str, Sequence[object]] = {"offset": Numbers(run.offsets)}
     if is_table:
-        # Many records are of the same moment.
+        # Many records have the same timestamp.
         times = {time: time_text_or_none(time) for time in set(run.timestamps_ms)}
         varying["timestamp"] = Texts(map(times.__getitem__, run.timestamps_ms))
     elif NO_TIMESTAMP in run.timestamps_ms:
@@ -113,7 +113,7 @@ def run_columns(
 def texts_of(
     contents: Sequence[bytes | None],
 ) -> tuple[Sequence[str | None], list[str | None] | str | None]:
-    """Return bytes as texts, and how they are encoded: one word where it is the same for all."""
+    """Return keys or values as texts, with their encodings: one word if all have the same."""
     nulls = contents.count(None)
     if nulls == len(contents):
         return [None] * nulls, None
@@ -127,7 +127,7 @@ def texts_of(
 
 
 def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
-    """Return bytes as text, and the encoding that was used (UTF-8 or base64)."""
+    """Return bytes as text with its encoding (UTF-8, else base64); None twice for null."""
     if raw is None:
         return None, None
     try:
@@ -139,19 +139,19 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def _header_row(header: Header) -> dict[str, object]:
-    """Return a header as a row; `encoding` names how its bytes are given as text."""
+    """Return a header as a row with `key`, `value` and the `encoding` of the value."""
     key, raw = header
     value, encoding = text_of(raw)
     return {"key": key, "value": value, "encoding": encoding}
 
 
 def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
-    """Return a timestamp in ms, as text in tables; None for a record without one."""
+    """Return a timestamp: ms, or ISO 8601 for a table; None for a record without one."""
     if timestamp_ms == NO_TIMESTAMP:
         return None
     return time_text(timestamp_ms) if is_table else timestamp_ms
 
 
 def time_text_or_none(timestamp_ms: int) -> str | None:
-    """Return a record's time, None if it has none."""
+    """Return a timestamp as ISO 8601, None for a record without one."""
     return None if timestamp_ms == NO_TIMESTAMP else time_text(timestamp_ms)

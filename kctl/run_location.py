@@ -1,4 +1,4 @@
-"""Location of `run` commands: a directory, or the embedded cluster."""
+"""Where `run` commands work: in a log directory, or on the embedded cluster of a client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ConflictingRunOptions(EngineError):
 
 
 def embedded_cluster(client: KafkaClient) -> DataDirectory | None:
-    """Return the embedded cluster that a client talks to, None for any other."""
+    """Return the directory of the embedded cluster that a client is connected to, else None."""
     from engine.host.real import RealFiles
     from kctl.known_clusters import cluster_at
 

@@ -1,12 +1,12 @@
-"""The file of saved views: SQL beside the file of contexts.
+"""The file of saved views: SQL, by default beside the file of contexts.
 
-| first that exists | |
+| first that is given | purpose |
 |---|---|
-| `--views FILE` | one that belongs to a case, and can be handed on |
-| `KCTL_VIEWS` | |
-| `$XDG_CONFIG_HOME/kctl/views.sql` | the user's own |
+| `--views FILE` | a file of one investigation, which can be handed on |
+| `KCTL_VIEWS` | the same, for a whole shell |
+| `$XDG_CONFIG_HOME/kctl/views.sql` | the user's own file |
 
-`engine/analysis/saved_views.py` has the form of the file.
+`engine/analysis/saved_views.py` documents the format of the file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class BadViewFile(EngineError):
 
 
 def views_path(environment: Mapping[str, str], given: str | None = None) -> str:
-    """Return the path of the file of saved views; `given` is that of `--views`."""
+    """Return the path of the file of saved views; `given` is the value of `--views`."""
     named = given or environment.get("KCTL_VIEWS")
     if named:
         return named
@@ -66,7 +66,7 @@ class ViewStore:
         self.path = path
 
     def load(self) -> SavedViews:
-        """Return the saved views, none without a file; raises BadViewFile, StorageError."""
+        """Return the saved views, none if there is no file; raises BadViewFile, StorageError."""
         try:
             return views_in(self._text())
         except (WrongViewText, WrongViewName, UnicodeDecodeError) as error:
@@ -96,14 +96,14 @@ class ViewStore:
             notify(f"no view {change.name} in {self.path}")
 
     def _text(self) -> str:
-        """Return the text of the file, empty if no view was saved; editors may have put a BOM."""
+        """Return the text of the file without a byte order mark; empty if there is no file."""
         if not self._files.exists(self.path):
             return ""
         return self._files.read_bytes(self.path).decode("utf-8-sig")
 
 
 def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:
-    """Return the columns of a view that is not saved yet; runs its query without rows.
+    """Return the columns of a view that is about to be saved, by a query without rows.
 
     Errors: ViewExists, WrongViewName, and those of its query.
     """
@@ -116,8 +116,9 @@ def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> Que
 def answered(
     queries: LogQueries, store: ViewStore, statement: str, max_rows: int
 ) -> QueryResult | None:
-    """Return a statement's rows, the columns of a view that it saves, None after a drop.
+    """Run a statement and return its rows, or the columns of the view that it saves.
 
+    It returns None after dropping a view.
     Errors: StatementRefused, those of a query and of `ViewStore.apply`.
     """
     change = view_change(statement)

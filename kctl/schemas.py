@@ -1,7 +1,7 @@
-"""The `-o json` document of each command, as JSON Schema draft 2020-12.
+"""JSON Schema (draft 2020-12) of the `-o json` output of each command.
 
-`OUTPUTS` names the columns of every command that has `-o`; the columns have the types of values.
-`-o ndjson` has a row a line, `-o yaml` is the same document.
+`OUTPUTS` names the columns of every command that has `-o`; the columns name the types of values.
+A line of `-o ndjson` is a row of that document, and `-o yaml` is the same document.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Schema = dict[str, object]
 
 
 class JsonOutput(NamedTuple):
-    """The output of a command: columns as `module.NAME` below kctl, `+` between parts of a row.
+    """The output of a command, as the names of its columns.
 
-    `rows` are the possible kinds of rows; none means rows of any keys. `note` names the condition
-    that selects the kind.
+    `rows` are the possible kinds of rows; if empty, rows may have any keys. A kind is `module.NAME`
+    in kctl, with `+` between parts of a row. `note` tells when a row is of which kind.
     """
 
     rows: tuple[str, ...]
@@ -299,14 +299,14 @@ def schema_of(command: str) -> Schema:
 
 
 def schema_text(schema: Schema) -> str:
-    """Return a schema as JSON, for a file or a terminal."""
+    """Return a schema as indented JSON with a final newline."""
     import json
 
     return json.dumps(schema, ensure_ascii=False, indent=1) + "\n"
 
 
 def _columns(kind: str) -> list[Column]:
-    """Return the columns of one kind of rows."""
+    """Return the columns of one kind of rows, imported from the modules that it names."""
     columns: list[Column] = []
     for name in kind.split("+"):
         module, _, attribute = name.rpartition(".")
@@ -317,7 +317,7 @@ def _columns(kind: str) -> list[Column]:
 
 
 def _row(columns: Sequence[Column]) -> Schema:
-    """Return the schema of a row: all columns are required but optional ones."""
+    """Return the schema of a row: all columns but the optional ones are required."""
     return {
         "type": "object",
         "properties": {column.key: _value(_kind(column), column) for column in columns},
@@ -327,14 +327,14 @@ def _row(columns: Sequence[Column]) -> Schema:
 
 
 def _kind(column: Column) -> str:
-    """Return the JSON type of a column; numbers, sizes and times are integers if not given."""
+    """Return the JSON type of a column; by default numbers, sizes and times are integers."""
     return column.kind or (
         "integer" if column.right or column.is_size or column.is_time else "string"
     )
 
 
 def _value(kind: str, column: Column) -> Schema:
-    """Return the schema of a kind's values; `Column` defines the notation of kinds."""
+    """Return the schema of values of a kind; `Column` documents the notation of kinds."""
     if kind.endswith("?"):
         schema = _value(kind[:-1], column)
         return schema | {"type": [schema["type"], "null"]}

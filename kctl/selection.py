@@ -1,4 +1,4 @@
-"""Topics and partitions as they are named on the command line.
+"""Selects topics and partitions by their names on the command line.
 
 | selector | partitions |
 |---|---|
@@ -6,7 +6,8 @@
 | `clicks:3` | one |
 | `clicks:0,4-6` | some; ranges include their ends |
 
-Names are literal: `a.b` never means `axb`. `--match` takes a regular expression for whole names.
+Names are literal: `a.b` does not select `axb`. `--match` takes a regular expression, which has to
+match the whole name.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
 from kctl.numbers import INT32_MAX, read_whole
 
-# More partitions than any cluster has; a typing error must not fill the memory.
+# More than any topic has; a typing error must not fill the memory.
 _PARTITIONS_MAX = 1_000_000
 
 
 class NoSelector(EngineError):
-    """Neither names nor a pattern were given."""
+    """Neither names nor a pattern are given."""
 
     exit_code = exits.USAGE
     hint = "name topics, or choose them with --match REGEX"
@@ -53,7 +54,7 @@ class NoTopicMatches(EngineError):
 
 
 class BadPattern(EngineError):
-    """A text is no regular expression."""
+    """A pattern is not a regular expression."""
 
     exit_code = exits.USAGE
     hint = "'.*' matches everything, 'app-.*' what starts with app-; '\\.' is a dot"
@@ -74,10 +75,9 @@ def name_matcher(pattern: str) -> re.Pattern[str]:
 def select_topics(
     client: KafkaClient, names: Sequence[str], pattern: str | None, *, else_all: bool = False
 ) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
-    """Return the topics that are named or match, and an error for each that does not exist.
+    """Return the cluster, the topics that are named or match, and an error for each missing one.
 
-    With `else_all` no name means all topics, which may be none.
-
+    With `else_all` all topics are returned if none is named, which may be an empty list.
     Errors: NoSelector, NoTopicMatches, BadPattern.
     """
     if pattern is None:
@@ -102,7 +102,7 @@ def select_topics(
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
         raise NoTopicMatches(pattern, view.topics)
-    # A name that was typed is an error if it does not exist, also together with a pattern.
+    # A named topic must exist, also together with a pattern.
     absent: list[EngineError] = [
         failure for name in dict.fromkeys(names) if (failure := topic_failure(view, name))
     ]
@@ -113,10 +113,10 @@ def select_topics(
 def add_similar_topic_hints(
     client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]
 ) -> None:
-    """Hint for each UNKNOWN_TOPIC_OR_PARTITION at the topic with the most similar name.
+    """Add a hint at the topic with the most similar name to each UNKNOWN_TOPIC_OR_PARTITION.
 
-    `names` are those that were typed: an error's detail begins with its name. Topics are requested
-    only if there is such an error.
+    `names` are the names on the command line: the detail of an error begins with one of them.
+    Topics are requested only if there is such an error.
     """
     unknown = [
         error
@@ -137,7 +137,7 @@ def add_similar_topic_hints(
 def select_partitions(
     client: KafkaClient, selectors: Iterable[str]
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the partitions of selectors, and an error for each unknown topic."""
+    """Return the cluster, the partitions of selectors, and an error for each unknown topic."""
     named: dict[str, set[int] | None] = {}
     for selector in selectors:
         topic, numbers = parse_partitions(selector)
@@ -162,7 +162,7 @@ def select_partitions(
 def matching_topics(
     client: KafkaClient, selectors: Sequence[str], pattern: str | None
 ) -> list[str]:
-    """Return the selectors, then the topics that match a pattern and have no selector.
+    """Return the selectors, then the topics that match the pattern and are not in a selector.
 
     Errors: NoSelector, NoTopicMatches, BadPattern.
     """
@@ -180,7 +180,10 @@ def matching_topics(
 
 
 def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
-    """Return a topic and its partitions, None for all; raises UnreadableArgument."""
+    """Return topic and partitions of a selector, None for all partitions.
+
+    Errors: UnreadableArgument.
+    """
     topic, colon, ranges = selector.partition(":")
     if not topic:
         raise UnreadableArgument("a topic", selector, "TOPIC or TOPIC:PARTITIONS")
@@ -188,7 +191,7 @@ def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
 
 
 def parse_numbers(text: str) -> set[int]:
-    """Return the numbers of a list like 0,4-6, ends included; raises UnreadableArgument."""
+    """Return the numbers of a list such as 0,4-6, ends included; raises UnreadableArgument."""
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

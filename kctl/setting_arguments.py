@@ -1,4 +1,4 @@
-"""Settings on the command line: KEY=VALUE, and hints on refused ones."""
+"""Settings on the command line: parses KEY=VALUE, and makes hints about refused settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMES = {"ms": "milliseconds", "bytes": "bytes"}
 
 
 def settings_of(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the settings of arguments, the last of a key; raises UnreadableArgument."""
+    """Return settings by key, the last one of a repeated key; raises UnreadableArgument."""
     return dict(parse_setting(argument) for argument in arguments)
 
 
@@ -46,7 +46,8 @@ def parse_setting(argument: str) -> tuple[str, str]:
 def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
     """Return a hint about refused settings, None if there is none.
 
-    Unknown keys may be mistyped, and values may have a unit, which Kafka's never have.
+    It suggests the most similar key for an unknown one, and the plain number for a value with a
+    unit.
     """
     from kctl.hints import did_you_mean
 
@@ -61,18 +62,18 @@ def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) ->
 
 
 def without_unit(key: str, value: str) -> int | None:
-    """Return a value with a unit converted to the key's unit, None for a value without one."""
+    """Return a value such as `7d` as a number in the key's unit, None for one without a unit."""
     number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
     factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
     return None if number is None or factor is None else int(number[1]) * factor
 
 
 def _unit_of(key: str) -> str:
-    """Return the last word of a setting's name, which is its unit, as in `retention.ms`."""
+    """Return the last word of a key, which may be its unit: `ms` of `retention.ms`."""
     return key.rpartition(".")[2]
 
 
 def _hint_on_unit(key: str, value: str) -> str | None:
-    """Return a hint for a value with a unit that the setting does not take, None for others."""
+    """Return a hint for a value with a unit, None for other values."""
     number = without_unit(key, value)
     return None if number is None else f"{key} is in {_NAMES[_unit_of(key)]}: {value} is {number}"

@@ -1,12 +1,12 @@
-"""Named settings that do not exist: mistyped, or not set.
+"""Named settings that their resource does not have, or has not set.
 
 | named | of a topic or logger | of a broker |
 |---|---|---|
-| to be shown | an error | an error, but for keys that are only shown where they are set |
+| to be shown | an error | an error, except for keys that are only shown where they are set |
 | to be unset, and unknown | an error, and nothing is changed | reported as not set |
 | to be unset, and at its default | reported as not set | reported as not set |
 
-Brokers store keys that they do not know, for plug-ins: such a key is reported when it is set.
+Brokers store keys that they do not know, for plug-ins: setting such a key prints a note.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ class NoSuchSetting(EngineError):
 def missing(
     resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
 ) -> list[NoSuchSetting]:
-    """Return an error for each requested key that the response does not have."""
+    """Return an error for each requested key that is not among the entries.
+
+    None for the settings of all brokers, and none for a broker's keys that brokers may omit.
+    """
     if resource == Resource(ConfigResourceType.BROKER, ""):
         return []
     names = {entry.name for entry in entries}
@@ -61,7 +64,7 @@ def missing(
 
 
 def known_settings(resource: Resource) -> Iterable[str]:
-    """Return the keys that resources of a kind have, by the tables of this release."""
+    """Return the keys of a resource that this release of kctl knows."""
     from engine.config.key import broker_keys, topic_keys
 
     if resource.kind is ConfigResourceType.TOPIC:
@@ -74,7 +77,7 @@ def unset_errors(
 ) -> tuple[dict[Resource, NoSuchSetting], dict[Resource, list[str]]]:
     """Return the errors of unknown keys, and the keys that each resource has not set itself.
 
-    A resource that cannot be read is in neither: the change of it reports the error.
+    A resource that cannot be read is in neither result: changing it will report the error.
     """
     requested = [
         resource for resource in resources if resource.kind is not ConfigResourceType.BROKER_LOGGER
@@ -97,15 +100,15 @@ def unset_errors(
 
 
 def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
-    """Return True if a value is set at the resource itself, so that unset removes it."""
+    """Return True if a value is set at the resource itself, so that unsetting it has an effect."""
     if resource.kind is ConfigResourceType.BROKER and resource.name:
-        # A value for all brokers stays when the key is unset for one.
+        # A value for all brokers remains when the key is unset for one.
         return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG
     return entry.source in _OWN_SOURCES
 
 
 def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
-    """Return a line for each key that a broker has stored and that no known release has."""
+    """Return a line for each key that a broker stores but no known release of Kafka has."""
     if resource.kind is not ConfigResourceType.BROKER:
         return []
     lines = []
@@ -120,7 +123,7 @@ def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
 def with_hint(
     error: EngineError, resource: Resource, changes: Sequence[ConfigChange]
 ) -> EngineError:
-    """Return the error with a hint: settings similar to the refused ones, or how to list them."""
+    """Return the error with a hint: a similar setting, or the command that lists settings."""
     if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
         settings = {change.name: change.value for change in changes}
         is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
@@ -130,7 +133,7 @@ def with_hint(
 
 
 def _listing(resource: Resource) -> str:
-    """Return the hint that names the command to list a resource's settings."""
+    """Return a hint at the command that lists the settings of a resource."""
     if resource.kind is ConfigResourceType.TOPIC:
         return f"`kctl topics configs {resource.name} --all --doc` says what there is"
     if resource.kind is ConfigResourceType.BROKER_LOGGER:
@@ -140,7 +143,7 @@ def _listing(resource: Resource) -> str:
 
 
 def _is_of_brokers(key: str) -> bool:
-    """Return whether Kafka knows a setting of brokers that a broker does not return."""
+    """Return True for a broker setting of Kafka, also one that brokers do not return."""
     from engine.config.settings import known_key
 
     return known_key(key) is not None

@@ -1,4 +1,4 @@
-"""Numbers of bytes on the command line."""
+"""Sizes in bytes on the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS: Final = {
     "ti": 1024**4,
 }
 
-#: As many digits as any size has, and some more, which are beyond it.
+#: More digits than any size has; longer numbers are not parsed.
 _SIZE: Final = r"0*(\d{1,30})(?:\.(\d{1,30}))?\s*([kmgt]i?)?(?:b(?:/s)?)?"
 
 _NAMES: Final = {
@@ -36,9 +36,9 @@ _NAMES: Final = {
 
 
 def exact_bytes_text(size_bytes: int) -> str:
-    """Return bytes in the unit that needs the smallest whole number: `1500 kB`, `1 MiB`.
+    """Return a size in the unit with the smallest whole number: `1500 kB`, `1 MiB`.
 
-    `parse_bytes` returns the same number of bytes.
+    `parse_bytes` of it returns the same number.
     """
     texts = {size_bytes: "B"}
     for name, unit in _NAMES.items():
@@ -49,12 +49,12 @@ def exact_bytes_text(size_bytes: int) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of a text like 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
+    """Return the bytes of a size such as 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
     match = re.fullmatch(_SIZE, text.strip().lower(), re.ASCII)
     if match is None:
         raise UnreadableArgument("a number of bytes", shortened(text), "50MB, 1.5GiB or 1000000")
     whole, fraction = match[1], match[2] or ""
-    # In whole numbers: a float has no odd byte above 2^53.
+    # With whole numbers: floats above 2^53 are not exact.
     parts, scale = int(whole + fraction) * _UNITS[match[3] or ""], 10 ** len(fraction)
     size_bytes: int = (2 * parts + scale) // (2 * scale)
     if size_bytes > INT64_MAX:

@@ -1,4 +1,4 @@
-"""The input of the Spark commands: directories and the selection of partitions."""
+"""The input of commands over log directories: the directories, the partitions and the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOGDIRS_HELP = (
 
 
 class WrongSelection(EngineError):
-    """A selection of topics or partitions was not understood."""
+    """The value of `--topics` or `--partitions` is malformed."""
 
     exit_code = 2
 
@@ -34,7 +34,7 @@ class WrongSelection(EngineError):
 
 
 class UnknownEngine(EngineError):
-    """An engine was requested that does not exist, or that accepts no option of Spark's."""
+    """The value of `--engine` does not exist, or does not accept the options for Spark."""
 
     exit_code = 2
 
@@ -44,7 +44,7 @@ class UnknownEngine(EngineError):
 
 
 def target_of(master: str | None, remote: str | None, conf: list[str] | None) -> SparkTarget | None:
-    """Return the Spark to run on, None without any option of it; raises WrongSparkTarget."""
+    """Return where Spark runs, None if no option says so; raises WrongSparkTarget."""
     if master is None and remote is None and not conf:
         return None
     from engine.analysis.spark_target import spark_target
@@ -53,7 +53,7 @@ def target_of(master: str | None, remote: str | None, conf: list[str] | None) ->
 
 
 def check_engine(name: str, target: SparkTarget | None) -> str:
-    """Return the requested engine: auto, local or spark; raises UnknownEngine."""
+    """Return the requested engine (auto, local or spark); raises UnknownEngine."""
     if name not in ("auto", "local", "spark"):
         raise UnknownEngine(f"{name}: expected auto, local or spark")
     if name == "local" and target is not None:
@@ -62,7 +62,10 @@ def check_engine(name: str, target: SparkTarget | None) -> str:
 
 
 def engine_for(name: str, target: SparkTarget | None, splits: list[Split]) -> str:
-    """Return local or spark: `auto` is local without a target and below LOCAL_ENGINE_BYTES."""
+    """Return local or spark: `auto` is local below LOCAL_ENGINE_BYTES and without a target.
+
+    It is spark also if the packages of the local engine are missing.
+    """
     from engine.analysis.local_query import missing_package
     from engine.limits import LOCAL_ENGINE_BYTES
 
@@ -73,7 +76,7 @@ def engine_for(name: str, target: SparkTarget | None, splits: list[Split]) -> st
 
 
 class Inputs:
-    """The directories of a command and which of their partitions it wants."""
+    """The log directories of a command and its selection of topics and partitions."""
 
     def __init__(
         self, logdirs: list[str], topics: str | None, partitions: frozenset[int] | None
@@ -83,7 +86,7 @@ class Inputs:
         self._partitions = partitions
 
     def plan(self) -> ReadingPlan:
-        """Return the plan of the reads; raises WrongSelection and the planner's errors."""
+        """Return the plan for reading; raises WrongSelection and the errors of `plan_reading`."""
         from engine.analysis.sources import log_dirs_in
         from engine.analysis.splits import Selection, plan_reading
         from engine.host.source_files import SourceFiles
@@ -101,7 +104,10 @@ class Inputs:
 
 @contextmanager
 def quiet_py4j() -> Iterator[None]:
-    """Suppress the stack trace that py4j logs for a call that Ctrl-C interrupts."""
+    """Suppress logging in this block: py4j logs a traceback for a call that Ctrl-C interrupts.
+
+    With KCTL_DEBUG nothing is suppressed.
+    """
     import logging
 
     root, before = logging.getLogger(), logging.getLogger().level
@@ -114,7 +120,7 @@ def quiet_py4j() -> Iterator[None]:
 
 
 def partition_numbers(text: str | None) -> frozenset[int] | None:
-    """Return the numbers of a list like `0,2,5-9`; None stays None."""
+    """Return the numbers of a list such as `0,2,5-9`, None for None; raises WrongSelection."""
     if text is None:
         return None
     from engine.analysis.partition_numbers import numbers_in
@@ -126,5 +132,5 @@ def partition_numbers(text: str | None) -> frozenset[int] | None:
 
 
 def column_names(text: str | None) -> list[str] | None:
-    """Return the names of a comma-separated list; None stays None."""
+    """Return the names in a comma-separated list, None for None."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

@@ -1,13 +1,13 @@
-"""stdin, stdout and stderr in any state: closed, full, a terminal that has disappeared.
+"""stdin, stdout and stderr in any state: closed, full, or a terminal that has disappeared.
 
 | closed by the caller | becomes | so that |
 |---|---|---|
 | stdin | an empty input | a question is not answered, and a producer has nothing to read |
-| stdout | a descriptor that refuses writes | lost output is an error, as of any tool |
-| stderr | nowhere | the work is done all the same |
+| stdout | a descriptor that refuses writes | lost output is an error, as in other tools |
+| stderr | /dev/null | the command runs without its messages |
 
-A closed descriptor would otherwise be the number of the next file that is opened, and output
-printed would go into that file. Text that stderr does not accept is dropped: it cannot be reported.
+The next file that is opened would otherwise get the number of a closed descriptor, and output would
+be written into that file. Text that stderr does not accept is dropped: it cannot be reported.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
 
 
 class _Dropping(io.TextIOWrapper):
-    """A text stream that drops text that its file does not accept."""
+    """A text stream that drops what its file does not accept."""
 
     def write(self, text: str) -> int:
-        """Write a text, or drop it."""
+        """Write a text; drop it if the file refuses it."""
         try:
             return super().write(text)
         except OSError:
             return len(text)
 
     def flush(self) -> None:
-        """Flush the buffered text, or drop it."""
+        """Write the buffered text; drop it if the file refuses it."""
         try:
             super().flush()
         except OSError:
@@ -38,7 +38,10 @@ class _Dropping(io.TextIOWrapper):
 
 
 def prepare_streams() -> None:
-    """Open all three standard streams if they are closed; for the start of a process."""
+    """Open those of the three standard streams that are closed.
+
+    Call it at the start of a process.
+    """
     for number, mode in enumerate(_MODES):
         try:
             os.fstat(number)
@@ -61,7 +64,7 @@ def _occupy(number: int, mode: int) -> None:
 
 
 def _dropping_stderr() -> io.TextIOWrapper:
-    """Return stderr as a stream that drops what cannot be written."""
+    """Return a stream for stderr that drops what cannot be written."""
     raw = io.FileIO(2, "w", closefd=False)
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     return _Dropping(

@@ -1,6 +1,7 @@
-"""The states of partitions in the metadata store, if one can be reached.
+"""The states of partitions in the metadata store, if one is known.
 
-That of the embedded cluster is found by itself; that of any other is a ZooKeeper which is named.
+The store of an embedded cluster is found automatically; for other clusters it is the ZooKeeper that
+the command names.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ from kctl.zookeeper_login import logging_in
 
 
 class StoredState(NamedTuple):
-    """A partition's state and the path of its node."""
+    """A partition's state, and the ZooKeeper metadata (stat) of its node."""
 
     state: PartitionStateNode
     stat: Stat
 
 
 class StateNodes(NamedTuple):
-    """The address of the metadata store; without one there are no states."""
+    """Access to the partition states in a metadata store; without an address there are none."""
 
     address: str | None
     timeout_s: float
 
     @classmethod
     def of(cls, client: KafkaClient, zookeeper: str | None, timeout_s: float) -> StateNodes:
-        """Return the named store, or else the embedded cluster's if that is selected."""
+        """Return the named store, else the store of the embedded cluster that the client uses."""
         return cls(zookeeper or _embedded_address(client), timeout_s)
 
     def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredState]:
-        """Return the stored states of partitions that have one. Errors: those of the store."""
+        """Return the stored states of those partitions that have one; raises the store's errors."""
         wanted = list(dict.fromkeys(partitions))
         if self.address is None or not wanted:
             return {}
-        # It imports kazoo, which takes longer than many a response.
+        # Imported late: kazoo takes longer to import than many a command to run.
         from engine.znode.kazoo_reader import ZnodeReader
 
         found = {}
@@ -58,7 +59,7 @@ class StateNodes(NamedTuple):
         return found
 
     def require_answer(self) -> None:
-        """Open a session of the store; raises ZookeeperUnreachable if that fails."""
+        """Check that the store can be reached; raises ZookeeperUnreachable."""
         if self.address is None:
             return
         from engine.znode.kazoo_reader import ZnodeReader
@@ -67,7 +68,7 @@ class StateNodes(NamedTuple):
             return
 
     def since(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
-        """Return when each partition's state was written last, in UTC, by its name."""
+        """Return the time in UTC at which each partition's state was last written, by its name."""
         return {
             str(key): iso_time(stored.stat.mtime_ms)
             for key, stored in self.read(partitions).items()
@@ -75,7 +76,7 @@ class StateNodes(NamedTuple):
 
 
 def _embedded_address(client: KafkaClient) -> str | None:
-    """Return the address of the embedded cluster's store, None for a client of another cluster."""
+    """Return the address of the embedded cluster's store, None for a client of other clusters."""
     data = embedded_cluster(client)
     running = None if data is None else data.running()
     return None if running is None else running.znode_address

@@ -1,8 +1,8 @@
-"""Of which clusters a node of a metadata store is: by the ids that are kept around it.
+"""Finds the clusters that a node of a metadata store belongs to.
 
-A ZooKeeper may hold several clusters, each below a node of its own (a chroot). A node belongs to
-each cluster whose root is above it, wherever the root of the session is; a tree also to those whose
-roots are in it.
+A ZooKeeper may hold several clusters, each below its own node (its chroot). A node belongs to each
+cluster whose chroot is above it, independently of the session's chroot; a tree belongs also to
+those whose chroots are in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kctl.zookeeper_login import logging_in
 def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the clusters whose metadata a change of a node concerns.
 
-    By the `/cluster/id` nodes above the node (a chroot), and below it for a recursive change.
+    They are in the `/cluster/id` nodes of the paths above it and, if it is recursive, below it.
     Errors: those of finding and reaching the store.
     """
     store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
@@ -44,7 +44,7 @@ def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
-    """Yield the nodes below a path that store a cluster's id; empty if it does not exist."""
+    """Yield the paths of `/cluster/id` nodes below a path; none if the path does not exist."""
     try:
         for node in reader.tree(path, None):
             if node.path.endswith(CLUSTER_ID):
@@ -62,5 +62,5 @@ def _id_at(reader: ZnodeReader, path: str) -> str | None:
     try:
         return decode_cluster_id(data, path)
     except ZnodeError:
-        # Damaged, and perhaps about to be corrected: it has no cluster id.
+        # Damaged, and this change may correct it.
         return None

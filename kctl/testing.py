@@ -1,4 +1,4 @@
-"""The objects that the fixtures of `kctl.pytest_plugin` give to tests."""
+"""The objects that the fixtures of `kctl.pytest_plugin` pass to tests."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class IsolatedKafka(KafkaAccess):
-    """One broker that tests share, and names that only one test has."""
+    """Access to a broker that tests share, with names that only one test uses."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str) -> None:
-        """`prefix` begins all names, and is unique to the test."""
+        """`prefix` is unique to the test and begins all of its names."""
         super().__init__(cluster.bootstrap, cluster.login)
-        #: The broker itself, with its faults: others use it, too.
+        #: The broker itself, to inject faults: other tests use it, too.
         self.cluster = cluster
         self._prefix = prefix
         self._numbers = itertools.count(1)
-        #: Topics of this test, which are deleted at its end.
+        #: Topics to delete after the test.
         self._topics: list[str] = []
 
     def topic(
@@ -34,7 +34,7 @@ class IsolatedKafka(KafkaAccess):
         *,
         settings: Mapping[str, str] | None = None,
     ) -> str:
-        """Create a topic of the test and return its name, which contains `name`. Raises ApiError.
+        """Create a topic and return its name, which contains `name`; raises ApiError.
 
         It is deleted after the test.
         """
@@ -44,11 +44,14 @@ class IsolatedKafka(KafkaAccess):
         return unique
 
     def unique_name(self, name: str = "group") -> str:
-        """Return a name that no other test has, for a group, a transactional id or a topic."""
+        """Return a name for a group, a transactional id or a topic that no other test uses."""
         return f"{self._prefix}-{name}-{next(self._numbers)}"
 
     def delete_topics(self) -> None:
-        """Delete the topics created by `topic`, except those that the test has deleted."""
+        """Delete the topics that `topic` created.
+
+        Those that the test deleted itself are skipped.
+        """
         for name in self._topics:
             try:
                 self.delete_topic(name)
@@ -58,7 +61,7 @@ class IsolatedKafka(KafkaAccess):
 
 
 class ClusterFactory:
-    """Starts clusters in folders below one, which end with a test."""
+    """Starts clusters that stop with the test, each in a folder of its own."""
 
     def __init__(self, folder: Path, clusters: ExitStack) -> None:
         self._folder = folder

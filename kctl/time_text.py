@@ -1,4 +1,4 @@
-"""Times as people read them."""
+"""Timestamps as ISO 8601."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 
 def time_text(timestamp_ms: int) -> str:
-    """Return a time as ISO 8601 in UTC; a number where no calendar has the day."""
+    """Return a timestamp in ms as ISO 8601 in UTC; the plain number if it is out of range."""
     seconds, ms = divmod(timestamp_ms, 1000)
     text = _second_text(seconds)
     return str(timestamp_ms) if text is None else f"{text}.{ms:03d}Z"
@@ -14,7 +14,10 @@ def time_text(timestamp_ms: int) -> str:
 
 @lru_cache(maxsize=16)
 def _second_text(seconds: int) -> str | None:
-    """Return a second's date and time: many records are of the same one."""
+    """Return a second's date and time, None if out of range.
+
+    Cached, since many records share it.
+    """
     from datetime import datetime, timedelta
 
     try:

@@ -1,15 +1,14 @@
-"""Import Typer without modules that kctl rarely needs: they are half of Typer's import time.
+"""Imports Typer without modules that kctl rarely needs: they take half of Typer's import time.
 
 | Typer imports | for | here |
 |---|---|---|
-| platform, subprocess, traceback | browsers, pagers, pretty tracebacks | at the first use |
-| shellingham | the shell to install completions for | at the first use |
-| difflib, shutil | guesses at words that do not exist, the width of help | at the first use |
-| pathlib, uuid | options of these types | never; kctl reads them as texts |
+| platform, subprocess, traceback | browsers, pagers, pretty tracebacks | imported at first use |
+| shellingham | the shell to install completions for | imported at first use |
+| difflib, shutil | suggestions for unknown words, the width of help | imported at first use |
+| pathlib, uuid | options of these types | never imported; kctl has none |
 
-It would look for words like `-o`, too, before it reads that as a short option.
-
-Only for a process that ends with its command: in others somebody else may use Typer.
+It also removes the search for suggestions that Typer makes before it reads `-o` as a short option.
+Only for a process that ends with its command: in others, other code may use Typer.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from kctl import exits
 
 
 class _NoParameter:
-    """A type that no parameter of kctl has, where Typer compares types with it."""
+    """A stand-in for types that Typer compares types with, and that no parameter of kctl has."""
 
 
 #: Names that Typer imports from a module: functions that import it when they are called, and types.
@@ -42,17 +41,17 @@ _MODULES: Final = (
 
 
 class _LateModule(ModuleType):
-    """A module that is imported when anything of it is used."""
+    """A module that is imported when one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
-        # What belongs to modules as such, the import system asks for.
+        # The import system asks for these attributes.
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(import_module(self.__name__), name)
 
 
 def import_typer() -> None:
-    """Import Typer with replaced modules, or leave that to others if it fails."""
+    """Import Typer with stand-ins for modules; if that fails, leave it to be imported normally."""
     if not exits.OwnProcess.is_own or "typer" in sys.modules:
         return
     try:
@@ -61,18 +60,18 @@ def import_typer() -> None:
 
             _guess_at_long_options_alone()
     except (ImportError, AttributeError, TypeError):
-        # A release of Typer that needs more of the modules than their replacements have.
+        # This release of Typer needs more of the modules than the stand-ins have.
         for name in [name for name in sys.modules if name.partition(".")[0] == "typer"]:
             del sys.modules[name]
 
 
 def _guess_at_long_options_alone() -> None:
-    """Stop the parser from suggesting long options for a short one: nobody sees the guess."""
+    """Make the parser skip the suggestion of long options for a short one, which is never shown."""
     try:
         from typer._click.exceptions import NoSuchOption
         from typer._click.parser import _OptionParser
     except ImportError:
-        # A release of Typer that has its parser from elsewhere.
+        # This release of Typer has another parser.
         return
     match = _OptionParser._match_long_opt
 
@@ -86,7 +85,7 @@ def _guess_at_long_options_alone() -> None:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Replace modules during an import of Typer, unless they are there already."""
+    """Replace modules that are not loaded yet while Typer is imported."""
     stand_ins = {name: _stand_in(name) for name in _MODULES if name not in sys.modules}
     sys.modules.update(stand_ins)
     try:

@@ -1,4 +1,4 @@
-"""The options on how queries and exports of log directories decode keys and values."""
+"""The options for decoding keys and values in queries and exports of log directories."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SCHEMAS_HELP = (
     "Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc,"
     " FILE.proto:Message."
 )
-#: Schemas are requested by the machine that plans, some dozens in all.
+#: Timeout of a request to the registry; only the planning process requests schemas.
 _TIMEOUT_S = 30.0
 
 
 class WantedValues(NamedTuple):
-    """The format of values, and the source of schemas."""
+    """The requested format of keys and values, and where their schemas are."""
 
     value_format: str
     registry: str | None
@@ -45,7 +45,7 @@ class WantedValues(NamedTuple):
 
     @property
     def by_schemas(self) -> bool:
-        """Return whether tasks need what reads schemas."""
+        """Return True if tasks need the packages that read schemas."""
         return self.value_format == "schema" or self.key_schema is not None
 
 
@@ -56,9 +56,9 @@ def wanted_values(
     keys: str | None = None,
     key_schema: str | None = None,
 ) -> WantedValues | None:
-    """Return how values are decoded, None for raw ones.
+    """Return the requested decoding, None to leave keys and values as bytes.
 
-    Raises UnknownDecoding, UnreadableArgument.
+    Errors: UnknownDecoding, UnreadableArgument.
     """
     from engine.analysis.value_decoding import VALUE_FORMATS, UnknownDecoding
     from kctl.arguments import UnreadableArgument
@@ -89,7 +89,7 @@ def wanted_values(
 def _shapes_keys(
     keys: str | None, value_format: str, schemas: str | None, key_schema: str | None
 ) -> bool:
-    """Return whether keys become structs; raises UnknownDecoding."""
+    """Return True if keys are decoded into structs; raises UnknownDecoding."""
     from engine.analysis.value_decoding import UnknownDecoding
 
     if keys not in (None, "text", "schema"):
@@ -113,7 +113,7 @@ def _shapes_keys(
 def decoding_of(
     wanted: WantedValues | None, execute: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
-    """Return the decoding; `execute` queries the schema ids that the logs contain.
+    """Return the decoding; `execute` runs the query for the schema ids in the logs.
 
     Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `execute`.
     """
@@ -145,7 +145,7 @@ def decoding_of(
 
 
 def _source(wanted: WantedValues) -> SchemaSource:
-    """Return the schemas of a folder, or those of a registry."""
+    """Return the schemas of a folder or of a registry."""
     if wanted.schemas is not None:
         from engine.host.real import RealFiles
         from engine.schemas.folder import SchemaFolder
@@ -160,7 +160,7 @@ def _source(wanted: WantedValues) -> SchemaSource:
 
 
 class EmptyHashKey(EngineError):
-    """The key file of hashes is empty."""
+    """The key file for hashing is empty."""
 
     exit_code = 2
 
@@ -170,7 +170,7 @@ class EmptyHashKey(EngineError):
 
 
 def read_hash_key(path: str) -> bytes:
-    """Return the bytes of a key file without its last line's end; raises EmptyHashKey."""
+    """Return the content of a key file without its final newline; raises EmptyHashKey."""
     from engine.host.real import RealFiles
 
     key = RealFiles().read_bytes(path).rstrip(b"\r\n")

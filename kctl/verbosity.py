@@ -1,7 +1,7 @@
-"""`-v`: the choices that a command that connects to a cluster has made, on stderr.
+"""`-v`: prints on stderr which cluster a command connects to, and why.
 
-Every command that takes `--bootstrap-server` or `--zookeeper`, and a time to wait for it, has the
-option; it is added here, so that none of them can be without it.
+Every command that takes `--bootstrap-server` or `--zookeeper` and a timeout has the option; it is
+added here, so that none of them lacks it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ _TARGET_OPTIONS = ("--timeout", "--bootstrap-server"), ("--timeout", "--zookeepe
 
 
 class Verbosity:
-    """A flag: this run of kctl prints its choices."""
+    """Whether this process prints its choices."""
 
     is_on = False
 
 
 def print_choice(what: str, address: str, source: str) -> None:
-    """Print the cluster that a command connects to, and the source of the choice, with -v."""
+    """With -v, print the cluster that a command connects to, and where that choice is from."""
     if Verbosity.is_on:
         sys.stderr.write(f"{what}: {address} (by {source})\n")
 
 
 def _turn_on(_context: object, _parameter: object, value: bool) -> None:
-    """Turn -v on, as a callback of click, which passes its value."""
+    """Set the flag to the value of -v; a callback of click."""
     Verbosity.is_on = bool(value)
 
 
 def with_verbose(command: Any) -> Any:
-    """Return a Typer command whose leaves that talk to a cluster take `-v`."""
+    """Return a Typer command after adding `-v` to all commands in it that connect to a cluster."""
     from typer.core import TyperOption
 
     for child in getattr(command, "commands", {}).values():

@@ -1,9 +1,9 @@
 """The login of commands to a ZooKeeper.
 
-| first that there is | of |
+| first that exists | applies to |
 |---|---|
-| KAFKA_OPTS | any ZooKeeper: where Kafka's tools take it from |
-| the login of the brokers | the store of an embedded cluster that runs here |
+| KAFKA_OPTS | any ZooKeeper; Kafka's tools read it, too |
+| the brokers' own login | the store of an embedded cluster that runs on this machine |
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=ZnodeReader)
 
-#: Options of Kafka's JVMs, which kctl reads for the login to ZooKeeper alone.
+#: JVM options of Kafka's tools; kctl reads only the ZooKeeper login from them.
 JVM_OPTIONS: Final = "KAFKA_OPTS"
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def logging_in(session: R) -> R:
-    """Return a session that will log in if there is a login for it; raises ConfigError."""
+    """Return the session after setting its login, if there is one; raises ConfigError."""
     options = os.environ.get(JVM_OPTIONS)
     if options:
         from engine.znode.login import system_properties
@@ -35,10 +35,10 @@ def logging_in(session: R) -> R:
 
 
 def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
-    """Have a session log in as properties say; returns whether they do."""
+    """Set the login of a session from Java system properties; return whether they have one."""
     if not properties:
         return False
-    # Commands without a login, nearly all, import none of it.
+    # Imported late: nearly all commands run without a login.
     from engine.host.input_file import read_input
     from engine.host.real import RealEntropy
     from engine.znode.login import client_login
@@ -50,9 +50,9 @@ def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
 
 
 def _settings_of_store(address: str) -> dict[str, str]:
-    """Return the broker settings of the embedded cluster that runs a store, else empty.
+    """Return the broker settings of the embedded cluster that runs a store, else none.
 
-    They have the login to that store.
+    They contain the login to that store.
     """
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.errors import StorageError
@@ -76,6 +76,6 @@ def _settings_of_store(address: str) -> dict[str, str]:
 
 
 def _same_host(address: str) -> tuple[str, str]:
-    """Return host and port of an address, the names of this machine as one."""
+    """Return host and port of an address; all names of this machine become `localhost`."""
     host, _, port = address.partition("/")[0].rpartition(":")
     return ("localhost" if host.lower() in _LOCAL_HOSTS else host.lower()), port

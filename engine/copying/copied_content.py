@@ -1,7 +1,7 @@
-"""Changes of records in a copy: a sample of them, with contents anonymised.
+"""Changes the records of a copy: copies a sample of them, with anonymised content.
 
-A sample is chosen by the key, so that all records of a key are in it or none; without a key by
-partition and offset. So the same records are chosen when a copy goes on, or is made again.
+A sample is chosen by the key, so that either all records of a key are in it or none; records
+without a key by partition and offset. So a resumed or repeated copy chooses the same records.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HASHES: Final = 1 << 32
 
 
 class WrongCopyRule(EngineError):
-    """A rule for anonymising contents was not understood."""
+    """A value of --anonymise is malformed."""
 
     exit_code = 2
 
@@ -29,14 +29,14 @@ class WrongCopyRule(EngineError):
 
 
 class ContentRules(NamedTuple):
-    """The share of records that is copied (None: all), and the methods of parts by name."""
+    """The share of records to copy (None: all), and the method for each changed part."""
 
     share: float | None = None
     methods: Mapping[str, str] = {}
     hash_key: bytes | None = None
 
     def picks(self, key: bytes | None, partition: int, offset: int) -> bool:
-        """Return whether a record is copied."""
+        """Return True if a record is copied."""
         if self.share is None:
             return True
         chosen_by = b"%d:%d" % (partition, offset) if key is None else key
@@ -45,7 +45,7 @@ class ContentRules(NamedTuple):
     def content(
         self, key: bytes | None, value: bytes | None, headers: tuple[Header, ...]
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...]]:
-        """Return key, value and headers as they are copied; null values stay null."""
+        """Return key, value and headers as they are copied; null is kept."""
         if not self.methods:
             return key, value, headers
         method = self.methods.get("headers")
@@ -59,14 +59,14 @@ class ContentRules(NamedTuple):
         )
 
     def _part(self, content: bytes | None, method: str | None) -> bytes | None:
-        """Return a key or value, anonymised if a method is given; null stays null."""
+        """Return a key or value, anonymised if there is a method; null is kept."""
         if content is None or method is None:
             return content
         return anonymised_content(content, method, self.hash_key)
 
 
 def anonymised_parts(texts: tuple[str, ...]) -> dict[str, str]:
-    """Parse texts like `key=hash`; raises WrongCopyRule."""
+    """Return the method of each part from texts such as `key=hash`; raises WrongCopyRule."""
     methods: dict[str, str] = {}
     for text in texts:
         part, _, method = text.partition("=")

@@ -1,13 +1,13 @@
-"""Continue from the end of an earlier copy of the same topics: copy the records added since.
+"""Continues an earlier copy of the same topics: copies the records added since.
 
-| partition of the destination | the range begins |
+| partition of the destination | the range starts |
 |---|---|
-| has records, or had some | where the earlier copy has ended |
-| never had any, as of a topic that was made again | as a new copy does, or before |
+| has records, or had some | where the earlier copy ended |
+| never had any, for instance of a topic that was created again | as in a new copy, or before |
 
-A group whose offset at the source lies before the range is where the earlier copy has put it:
-further back than at the source if it has read on since, so it reads some records again and misses
-none.
+A group whose offset at the source is before the range gets the offset that the earlier copy found
+for it. If it has read on since, that is further back than at the source: the group then reads some
+records again, and misses none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class SourceReplaced(EngineError):
-    """A topic of the source is another one of the same name since the copy has begun."""
+    """A topic of the source was deleted and created again since the copy began."""
 
     hint = (
         "its records are those of another copy: with another --journal, and --prefix for another "
@@ -49,7 +49,7 @@ class SourceShorter(EngineError):
 
 
 class GroupNotTranslated(EngineError):
-    """The place of a group lies in records that an earlier copy has copied without it."""
+    """A group's offset is among records that an earlier copy copied without this group."""
 
     hint = (
         "leave it out of --groups, and commit its place at the destination by "
@@ -65,7 +65,7 @@ class GroupNotTranslated(EngineError):
 
 
 class PartitionEnds(NamedTuple):
-    """Offsets of a partition of the source: the first, the end, and those that were requested."""
+    """Offsets of a source partition: its start and end, and the requested start and end."""
 
     first: int
     end: int
@@ -74,13 +74,13 @@ class PartitionEnds(NamedTuple):
 
 
 def new_range(ends: PartitionEnds) -> CopyRange:
-    """Return what is copied of a partition that was not copied before."""
+    """Return the range to copy of a partition that was not copied before."""
     end = min(ends.until, ends.end)
     return CopyRange(min(max(ends.start, ends.first), end), end)
 
 
 def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
-    """Return the range from the (exclusive) end of an earlier one; raises SourceShorter."""
+    """Return the range after an earlier one, which ended at `copied_to`; raises SourceShorter."""
     if ends.end < copied_to:
         raise SourceShorter(partition, ends.end, copied_to)
     start = max(copied_to, ends.first)
@@ -88,7 +88,7 @@ def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: i
 
 
 def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
-    """Raise SourceReplaced if a topic's id has changed: it was deleted and created again."""
+    """Raise SourceReplaced for a topic whose id has changed."""
     ids = {topic.source: topic.source_id for topic in earlier}
     for topic in topics:
         known = ids.get(topic.source)
@@ -99,9 +99,9 @@ def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedT
 def continued_group_offsets(
     offsets: Iterable[GroupOffset], plan: TopicCopy, earlier: TopicCopy
 ) -> list[GroupOffset]:
-    """Return the group offsets of a plan that continues an earlier copy.
+    """Return the group offsets for a plan that continues an earlier copy.
 
-    An offset before the plan's range was translated by the earlier plan, and is kept from there.
+    An offset before the plan's range was translated by the earlier copy, whose value is kept.
     Errors: GroupNotTranslated, also for a group whose offset has moved back since.
     """
     known = {(one.group_id, one.partition): one.offset for one in earlier.group_offsets}

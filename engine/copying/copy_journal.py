@@ -1,18 +1,18 @@
-"""Journal of a copy: its plan, on disk before the first record, so that a copy can be resumed.
+"""The journal of a copy: its plan and progress on disk, so that the copy can be resumed.
 
-A file of JSON lines; each is synced before what it announces is done, and none is ever changed.
-One process writes it, which holds the file (`engine.host.held_file`).
+It is a file of JSON lines. Each line is synced before the action it announces, and never changed.
+Only one process writes it, which holds the file (`engine.host.held_file`).
 
-| step | written | holds |
+| step | written | content |
 |---|---|---|
 | begin | first | the plan: topics, offsets, groups, the id of the copy |
 | writer | whenever a process takes the journal | the process |
-| stored | when records are stored; exactly once, at first and at the end | the next offsets |
+| stored | after records are stored; with exactly once, at first and at the end | the next offsets |
 | over | last | how it ended |
 
-Exactly once, the next offsets that count are at the destination, in the transactions of the
-records: a file and a cluster cannot be written together. Those here say whether the destination
-has lost them.
+With exactly once, the authoritative next offsets are at the destination, in the transactions of the
+records, since a file and a cluster cannot be written atomically. Those in the journal only reveal
+that the destination has lost its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BEGIN: Final = b'{"step":"begin"'
 
 
 class NoCopyJournal(EngineError):
-    """A file is no journal of a copy, or of a later version."""
+    """A file is not the journal of a copy, or has a later version."""
 
     hint = "name another file with --journal"
 
@@ -44,7 +44,7 @@ class NoCopyJournal(EngineError):
 
 
 class CopyJournalHeld(EngineError):
-    """Another process copies by a journal."""
+    """Another process holds the journal."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"another process copies by {path}")
@@ -52,7 +52,7 @@ class CopyJournalHeld(EngineError):
 
 
 class CopyState(NamedTuple):
-    """The content of a journal: the plan, the stored next offsets, and the end if it is over."""
+    """The content of a journal: the plan, the noted next offsets, and whether the copy is over."""
 
     plan: TopicCopy
     stored: Mapping[TopicPartition, int]
@@ -60,21 +60,21 @@ class CopyState(NamedTuple):
 
 
 class CopyJournal:
-    """The journal of one copy, held by this process."""
+    """The journal of a copy, held by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
-        """`held` is the journal's file, locked by this process."""
+        """`held` is the journal's file, which this process holds."""
         self._held = held
         self.path = held.path
         content = files.read_bytes(self.path)
-        #: Line end before the next step if the last line was cut short; empty after that step.
+        #: Newline to write before the next step if the last line is truncated, else empty.
         self._start = b"\n" if content and not content.endswith(b"\n") else b""
 
     @classmethod
     def take(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[CopyJournal, CopyState | None]:
-        """Lock a journal, created if missing; return it and its last copy.
+        """Hold a journal, created if it is missing; return it and the last copy in it.
 
         Errors: CopyJournalHeld, NoCopyJournal, StorageError.
         """
@@ -93,11 +93,11 @@ class CopyJournal:
         return journal, state
 
     def close(self) -> None:
-        """Let the file go."""
+        """Release the file."""
         self._held.close()
 
     def begin(self, plan: TopicCopy, writer: ProcessIdentity) -> None:
-        """Write a new copy's plan to the journal, after a finished copy."""
+        """Write the plan of a new copy."""
         self._write(
             "begin",
             version=VERSION,
@@ -117,22 +117,22 @@ class CopyJournal:
         self._write("writer", **writer._asdict())
 
     def stored(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Note the next offsets of partitions of the source."""
+        """Write the next offsets of source partitions."""
         self._write("stored", offsets=[[*key, offset] for key, offset in offsets.items()])
 
     def over(self, how: str) -> None:
-        """Note the end."""
+        """Write that the copy is over, and how it ended."""
         self._write("over", how=how)
 
     def _write(self, step: str, **fields: Any) -> None:
-        """Append a step durably; the first one starts a new line behind a line cut short."""
+        """Append a step and sync it; the first one starts a new line after a truncated one."""
         line = json.dumps({"step": step, **fields}, separators=(",", ":")).encode()
         self._held.append(self._start + line + b"\n")
         self._start = b""
 
 
 def read_copy(files: HeldFiles, path: str) -> CopyState | None:
-    """Return the last copy in a journal, None if empty; raises NoCopyJournal, FileMissing.
+    """Return the last copy in a journal, None if it is empty; raises NoCopyJournal, FileMissing.
 
     A truncated or damaged line is skipped: exactly once needs only the begin line, and at least
     once copies again what a lost line would have excluded. After a truncated begin nothing was
@@ -159,7 +159,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
 
 
 def _plan(path: str, fields: dict[str, Any]) -> TopicCopy:
-    """Read the plan of a copy from the journal's first line; raises NoCopyJournal."""
+    """Return the plan in a begin line; raises NoCopyJournal for another version."""
     if fields["version"] != VERSION:
         raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")
     return TopicCopy(

@@ -1,4 +1,4 @@
-"""Plan of a copy: topics by their names on both sides, offsets of partitions, groups."""
+"""The plan of a copy: topics with their names on both sides, offsets of partitions, groups."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from engine.model import TopicPartition
 
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
-#: In front of the id of a copy, in its transactional id and its group.
+#: Prefix of the transactional id and of the group of a copy.
 NAME_PREFIX: Final = "kctl-copy-"
 
 
 class CopiedTopic(NamedTuple):
-    """A topic, its name at the destination, how many partitions it had, and its id as text.
+    """A topic: its names at both clusters, its number of partitions, and its id as text.
 
-    `source_id` is None where the source has no ids of topics (before 2.8).
+    `source_id` is None if the source has no topic ids (before 2.8).
     """
 
     source: str
@@ -26,14 +26,14 @@ class CopiedTopic(NamedTuple):
 
 
 class CopyRange(NamedTuple):
-    """The offsets of a partition of the source that are copied: `end` is exclusive."""
+    """The offsets of a source partition that are copied; `end` is exclusive."""
 
     start: int
     end: int
 
 
 class GroupOffset(NamedTuple):
-    """A group's committed offset at the source when the copy began."""
+    """The committed offset of a group at the source when the copy began."""
 
     group_id: str
     partition: TopicPartition
@@ -41,9 +41,9 @@ class GroupOffset(NamedTuple):
 
 
 class TopicCopy(NamedTuple):
-    """A copy. `request` has the arguments, by which the same command finds it again.
+    """A copy. `request` is the text of its arguments, by which the same command finds it again.
 
-    The ranges of `continued` begin where an earlier copy has ended.
+    The ranges of the partitions in `continued` start where an earlier copy ended.
     """
 
     copy_id: str
@@ -58,11 +58,11 @@ class TopicCopy(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the transactional id, and the group in which progress is committed."""
+        """Return the transactional id, which is also the group that progress is committed for."""
         return f"{NAME_PREFIX}{self.copy_id}"
 
     def destinations(self) -> dict[TopicPartition, TopicPartition]:
-        """Return the partition of the destination for each of the source."""
+        """Return the destination partition of each source partition."""
         names = {topic.source: topic.destination for topic in self.topics}
         return {key: TopicPartition(names[key.topic], key.partition) for key in self.ranges}
 

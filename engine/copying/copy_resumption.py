@@ -1,14 +1,14 @@
-"""Positions at which a copy is resumed: the destination's progress, checked against the journal.
+"""Where a copy is resumed: the destination's progress, checked against the journal.
 
-| known position | the journal's | records at the destination | goes on |
+| known position | the journal's | records at the destination | resumed |
 |---|---|---|---|
-| any | any | never had any: the topic was made again | at the start |
-| any | the end | | at the end: it is done |
-| as far as the journal's, or further | | | at the known one |
-| none, or before the journal's | | some | not at all: what is there would come twice |
+| any | any | never had any: the topic was created again | at the start |
+| any | the end | | at the end: it is complete |
+| equal to the journal's, or later | | | at the known one |
+| none, or before the journal's | | some | not: an error, since records would be copied twice |
 
-The last one is a group whose offsets were deleted, or forgotten: a coordinator forgets those of a
-group without members after offsets.retention.minutes.
+The last row is a group whose offsets were deleted, or have expired: a coordinator removes those of
+a group without members after offsets.retention.minutes.
 
 Source: KIP-211; GroupMetadata.removeExpiredOffsets.
 """
@@ -26,7 +26,7 @@ from engine.model import TopicPartition
 
 
 class ProgressLost(EngineError):
-    """The destination does not know any more how far a partition is copied."""
+    """The destination has lost the progress of a partition."""
 
     hint = (
         "a coordinator forgets offsets after offsets.retention.minutes: begin another copy, with "
@@ -47,10 +47,10 @@ def resumed_positions(
     known: Mapping[TopicPartition, int],
     noted: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the next offset to copy of each partition of the source.
+    """Return the next offset to copy of each source partition.
 
-    `known` are the authoritative positions, `noted` those of the journal; both by partitions of the
-    source. Errors: ProgressLost, those of the requests.
+    `known` are the authoritative positions, `noted` those in the journal; both by source partition.
+    Errors: ProgressLost, those of the requests.
     """
     ranges = plan.ranges
     begun = [
@@ -73,7 +73,7 @@ def resumed_positions(
 def never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """Return the partitions whose destination never had a record, or does not exist."""
+    """Return the source partitions whose destination never had a record, or does not exist."""
     to = plan.destinations()
     there = {to[key]: key for key in keys}
     empty = set()

@@ -1,17 +1,17 @@
-"""Writers of a copy: exactly once in transactions, or at least once without them.
+"""Writers of a copy: exactly once with transactions, or at least once without them.
 
 | | exactly once | at least once |
 |---|---|---|
-| how far the source is copied | committed with the records | a line of the journal behind them |
-| a death between | readers of committed records see nothing | what is behind the line comes twice |
+| progress in the source | committed with the records | a line in the journal after them |
+| a crash in between | the transaction is aborted | the records after the line are copied twice |
 | rights at the destination | the transactional id, the group | – |
 
-Offsets of the source are committed at the destination, for a group that has the copy's name and the
-partitions of the destination: so they are part of the transaction that has the records.
+The positions in the source are committed at the destination as offsets of a group with the copy's
+name, for the destination's partitions; so they are in the same transaction as the records.
 
-A process that goes on fences the one before it (InitProducerId), has its open transaction ended,
-and then reads the offsets: these offsets are final. `copy_resumption` holds it against the journal,
-which has the first position of each partition that was committed, and its end.
+A process that resumes the copy fences the previous one (InitProducerId), which ends its open
+transaction, and then reads the offsets, which cannot change any more. `copy_resumption` compares
+them with the journal, which has the first committed position of each partition, and its end.
 
 Source: KIP-98, KIP-447; MirrorMaker writes at least once, exactly once by Connect (KIP-618).
 """
@@ -43,7 +43,7 @@ class NotCopied(EngineError):
     """A record was not stored at the destination."""
 
     def __init__(self, partition: TopicPartition, offset: int, cause: EngineError) -> None:
-        """Exit code and hint are those of `cause`."""
+        """The exit code and the hint are those of `cause`, but for records that are too large."""
         super().__init__(f"offset {offset} of {partition} is not copied: {cause}")
         self.partition = partition
         self.offset = offset
@@ -58,7 +58,7 @@ class NotCopied(EngineError):
 
 
 class OffsetUnknown(EngineError):
-    """The destination stored records again, and does not say where: groups cannot be translated."""
+    """The destination has a batch already and does not return its offset, which groups need."""
 
     hint = "run the same command again: it goes on behind what is committed"
 
@@ -68,35 +68,35 @@ class OffsetUnknown(EngineError):
 
 
 class CopyWriter(Protocol):
-    """Stores records, and then how far the source is copied."""
+    """Writes records to the destination, and then the positions in the source."""
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return the next offset of each partition of the source that is not copied."""
+        """Return the next offset to copy of each source partition."""
         ...
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Take a record, which has this offset at the source."""
+        """Add a record; `offset` is its offset at the source."""
         ...
 
     def poll(self) -> None:
-        """Send what is due; raises NotCopied."""
+        """Send what is ready; raises NotCopied."""
         ...
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Have all records stored, and then the positions; raises NotCopied."""
+        """Wait until all records are stored, then store the positions; raises NotCopied."""
         ...
 
     def finish(self) -> None:
-        """End, once all is committed."""
+        """Complete the copy, once all records are committed."""
         ...
 
     def abandon(self) -> None:
-        """Take back what is not committed, as far as the destination can be reached."""
+        """Abort what is not committed, if the destination can be reached."""
         ...
 
 
 class ExactlyOnceWriter:
-    """Writes in transactions, which have the offsets of the source in them."""
+    """Writes in transactions that contain the positions in the source."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ExactlyOnceWriter:
         options: ProducerOptions,
         notes: ProducerCallbacks | None = None,
     ) -> None:
-        """`stored` are the positions that the journal has, by source partition."""
+        """`stored` are the positions in the journal, by source partition."""
         self._client = client
         self._plan = plan
         self._journal = journal
@@ -118,14 +118,13 @@ class ExactlyOnceWriter:
         self._producer = TransactionalProducer(
             client, plan.name, options, notes, timeout_ms=_TIMEOUT_MS
         )
-        #: Committed offsets of groups that are still to be translated; empty until the positions
-        #: are known.
+        #: Group offsets to translate; none until the positions are known.
         self._translation = GroupTranslation((), {})
-        #: Results of the open transaction; they count once it is committed.
+        #: Results of the open transaction, for the translation at its commit.
         self._results: list[BatchResult] = []
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Fence an earlier process, abort its transaction, and return where to resume."""
+        """Fence an earlier process, which ends its transaction, and return where to resume."""
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
         known = {self._from[there]: offset for there, offset in committed.items()}
@@ -134,7 +133,7 @@ class ExactlyOnceWriter:
         return positions
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Take a record of the open transaction, which begins with the first one."""
+        """Add a record to the transaction; the first record begins it."""
         self._begin()
         self._producer.add(record, offset)
 
@@ -144,18 +143,18 @@ class ExactlyOnceWriter:
             self._producer.begin()
 
     def poll(self) -> None:
-        """Send what is due."""
+        """Send what is ready; raises NotCopied."""
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
-        """Raise the error of a batch; keep results for the translation of offsets."""
+        """Raise NotCopied for a refused batch; keep results for the translation of offsets."""
         for result in results:
             _check(result, self._from)
             if self._translation.is_needed:
                 self._results.append(result)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Commit the records, the positions, and the offsets of groups that they lead to."""
+        """Commit the records, the positions, and the translated offsets of groups."""
         self._begin()
         self._check_results(self._producer.flush())
         self._translate()
@@ -167,9 +166,9 @@ class ExactlyOnceWriter:
         self._note(positions)
 
     def _note(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Record in the journal which partitions got a first position or reached their end.
+        """Write to the journal the first position of partitions, and positions at their end.
 
-        This must come after the commit: a resume takes a noted end for copied, and raises
+        This must come after the commit: a resumed copy takes a noted end as complete, and raises
         ProgressLost for another noted position that is above the committed one.
         """
         ranges = self._plan.ranges
@@ -183,12 +182,12 @@ class ExactlyOnceWriter:
             self._stored |= new
 
     def _send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Add offsets to the transaction, for the destination's names of the partitions."""
+        """Add a group's offsets, given by source partition, to the transaction."""
         there = {self._to[key]: offset for key, offset in offsets.items()}
         self._producer.send_offsets(GroupMembership(group_id), there)
 
     def _translate(self) -> None:
-        """Pass on where source offsets were stored; raises OffsetUnknown."""
+        """Tell the translation where source offsets were stored; raises OffsetUnknown."""
         results, self._results = self._results, []
         for result in sorted(results, key=lambda one: one.batch.order):
             partition = result.batch.partition
@@ -198,7 +197,7 @@ class ExactlyOnceWriter:
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 
     def _settle(self, positions: Mapping[TopicPartition, int] | None) -> None:
-        """Translate group offsets beyond all copied records to the destination's log end offset."""
+        """Translate group offsets after all copied records to the destination's log end."""
         unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
         ends: dict[TopicPartition, int] = {}
         for there, found in list_offsets(self._client, unseen).items() if unseen else ():
@@ -208,7 +207,7 @@ class ExactlyOnceWriter:
         self._translation.settle(positions, ends)
 
     def finish(self) -> None:
-        """Commit group offsets that lie after all copied records."""
+        """Commit the group offsets that are after all copied records."""
         if not self._translation.is_needed:
             return
         self._settle(None)
@@ -218,14 +217,14 @@ class ExactlyOnceWriter:
         self._producer.commit()
 
     def abandon(self) -> None:
-        """Abort the open transaction, so that it holds up no readers until its timeout."""
+        """Abort the open transaction, which would block readers until its timeout."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             with suppress(EngineError):
                 self._producer.abort()
 
 
 class AtLeastOnceWriter:
-    """Writes without transactions; its progress is kept in the journal."""
+    """Writes without transactions, with the progress in the journal."""
 
     def __init__(
         self,
@@ -236,7 +235,7 @@ class AtLeastOnceWriter:
         options: ProducerOptions,
         notes: ProducerCallbacks | None = None,
     ) -> None:
-        """`stored` are the positions that the journal has, by source partition."""
+        """`stored` are the positions in the journal, by source partition."""
         self._client = client
         self._plan = plan
         #: Source of each destination partition.
@@ -246,36 +245,36 @@ class AtLeastOnceWriter:
         self._producer = Producer(client, options, notes)
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return where the journal says to go on."""
+        """Return the positions in the journal, after a check against the destination."""
         return resumed_positions(self._client, self._plan, self._stored, self._stored)
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Take a record."""
+        """Add a record to the producer."""
         self._producer.add(record, offset)
 
     def poll(self) -> None:
-        """Send what is due."""
+        """Send what is ready; raises NotCopied."""
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
-        """Raise NotCopied for a batch that the destination has refused."""
+        """Raise NotCopied for a batch that the destination refused."""
         for result in results:
             _check(result, self._from)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Note the positions once all records are stored."""
+        """Write the positions to the journal once all records are stored."""
         self._check_results(self._producer.flush())
         self._journal.stored(positions)
 
     def finish(self) -> None:
-        """Do nothing: there are no groups."""
+        """Do nothing: groups are copied only exactly once."""
 
     def abandon(self) -> None:
-        """Do nothing: what is stored stays, and comes again."""
+        """Do nothing: records after the journal's positions will be copied again."""
 
 
 def _check(result: BatchResult, sources: Mapping[TopicPartition, TopicPartition]) -> None:
-    """Raise NotCopied, with the first source offset of the batch, if it was refused."""
+    """Raise NotCopied with the batch's first source offset if the batch was refused."""
     if result.error is not None:
         offset = next(iter(result.batch.places))
         raise NotCopied(sources[result.batch.partition], offset, result.error)

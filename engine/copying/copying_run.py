@@ -1,8 +1,8 @@
-"""A copy under way: fetch, change, add; commit every so often; until the end of each partition.
+"""A running copy: fetches, changes and writes records, and commits, up to each partition's end.
 
-A commit comes after COMMIT_RECORDS, COMMIT_BYTES or COMMIT_MS, whichever is first: few enough for
-speed, often enough that little is read again after a death. Transactions are far shorter than
-their timeout, also under a throttle.
+It commits after COMMIT_RECORDS, COMMIT_BYTES or COMMIT_MS, whichever comes first: rarely enough to
+be fast, often enough that little is copied again after a crash. Transactions are much shorter than
+their timeout, also with a throttle.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PartitionUnreadable(EngineError):
     """A partition of the source cannot be read."""
 
     def __init__(self, partition: TopicPartition, position: int, cause: EngineError) -> None:
-        """Exit code and hint are those of `cause`, if it is not about deleted records."""
+        """Exit code and hint are those of `cause`, except if records were deleted at the source."""
         super().__init__(f"{partition} of the source, from offset {position} on: {cause}")
         self.partition = partition
         self.cause = cause
@@ -53,25 +53,25 @@ class PartitionUnreadable(EngineError):
 
 
 class CopiedCounts(NamedTuple):
-    """Records by partition of the source: copied, their bytes, and those that a sample left out."""
+    """Counts by source partition: copied records, their bytes, and records left out by a sample."""
 
     records: Counter[TopicPartition]
     size_bytes: Counter[TopicPartition]
     left_out: Counter[TopicPartition]
 
     def add(self, others: CopiedCounts) -> None:
-        """Count those of others, too."""
+        """Add the counts of another."""
         for mine, theirs in zip(self, others, strict=True):
             mine.update(theirs)
 
 
 def no_counts() -> CopiedCounts:
-    """Return counts of nothing."""
+    """Return empty counts."""
     return CopiedCounts(Counter(), Counter(), Counter())
 
 
 class CopyingRun:
-    """Copies from positions on: `fetch`, `store`, until `is_done`; then `finish`."""
+    """Copies records: repeat `fetch` and `store` until `is_done`, then call `finish`."""
 
     def __init__(
         self,
@@ -89,55 +89,55 @@ class CopyingRun:
         #: Offsets at which the copy of each partition ends (exclusive).
         self._ends = {key: found.end for key, found in plan.ranges.items()}
         self._to = plan.destinations()
-        #: Ids of the source topics at the start: another id means another topic of that name.
+        #: Ids of the source topics; another id means that the topic was created again.
         self._topic_ids = {topic.source: topic.source_id for topic in plan.topics}
         self._writer = writer
         self._rules = rules
         self._rate = rate_bytes_per_s
-        #: Tokens of the byte rate; unused without one.
+        #: Token bucket of the throttle; unused without one.
         self._bucket = TokenBucket(1, _BURST_MS)
         left = {key: at for key, at in positions.items() if at < self._ends[key]}
         self._fetcher = Fetcher(source, left, _fetch_options(rate_bytes_per_s))
-        #: Next offset to copy; below, as of the last commit, and what was added since.
+        #: Next offsets to copy; below, those committed, and those that changed since.
         self._positions = dict(positions)
         self._committed = dict(positions)
         self._uncommitted: dict[TopicPartition, int] = {}
-        #: When the last commit was (monotonic): the next is due a fixed time later.
+        #: Monotonic time of the last commit, after which the next one is due.
         self._open_since_ms = self._clock.monotonic_ms()
-        #: Counts of records that were added and are not committed.
+        #: Counts of records that are not committed yet.
         self._open = no_counts()
         #: Counts of records that this process has committed.
         self.counts = no_counts()
 
     @property
     def is_done(self) -> bool:
-        """Return whether every partition was read to its end."""
+        """Return True if every partition was read to its end."""
         return not self._fetcher.partitions
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return what keeps a partition of the source from being read now."""
+        """Return why a partition of the source cannot be read at present, None if all can be."""
         return self._fetcher.trouble
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """Return how far the source is read."""
+        """Return the next offset to read of each source partition."""
         return dict(self._positions)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Return how many records were read so far, and the bytes of the copied ones."""
+        """Return the number of records read so far, and the bytes of those that were copied."""
         both = (self.counts, self._open)
         records = sum(one.records.total() + one.left_out.total() for one in both)
         return records, sum(one.size_bytes.total() for one in both)
 
     @property
     def committed(self) -> dict[TopicPartition, int]:
-        """Return how far the source is known to be copied."""
+        """Return the committed position of each source partition."""
         return dict(self._committed)
 
     def fetch(self, wait_ms: int) -> list[ConsumedRecords]:
-        """Return fetched records, after a pause if the throttle demands it.
+        """Return fetched records; pause instead if the throttle requires it.
 
         Raises SourceReplaced if a topic was deleted and created again.
         """
@@ -150,21 +150,21 @@ class CopyingRun:
         return arrived
 
     def _require_same_topics(self) -> None:
-        """Raise SourceReplaced before a record of another topic of the same name is copied."""
+        """Raise SourceReplaced before a record of a newly created topic of that name is copied."""
         for name, topic_id in self._fetcher.topic_ids.items():
             known = self._topic_ids.get(name)
             if known is not None and topic_id != NO_UUID and uuid_text(topic_id) != known:
                 raise SourceReplaced(name)
 
     def _pause_ms(self) -> int:
-        """Return the ms to wait so that the rate is held, 0 without a rate."""
+        """Return how long to wait so that the throttle is kept, 0 without one."""
         if self._rate is None:
             return 0
         tokens = self._bucket.tokens(self._rate, self._clock.monotonic_ms())
         return max(round(-tokens * 1000 / self._rate), 0)
 
     def store(self, arrived: list[ConsumedRecords]) -> None:
-        """Copy fetched records, and commit if it is time; raises PartitionUnreadable, NotCopied."""
+        """Copy fetched records, and commit if it is due; raises PartitionUnreadable, NotCopied."""
         for consumed in arrived:
             self._copy(consumed)
         self._writer.poll()
@@ -174,7 +174,7 @@ class CopyingRun:
     def _copy(self, consumed: ConsumedRecords) -> None:
         """Copy fetched records below the partition's end, and advance its position.
 
-        Raises PartitionUnreadable at damaged records, after those before them.
+        At damaged records PartitionUnreadable is raised, after the records before them are copied.
         """
         key = consumed.partition
         end = self._ends[key]
@@ -199,7 +199,7 @@ class CopyingRun:
                 self._open.left_out[key] += 1
                 continue
             content = rules.content(record_key, record_value, record_headers)
-            # Records of format 0 have no time.
+            # Records of message format 0 have no timestamp.
             at_ms = None if timestamp_ms < 0 else timestamp_ms
             writer.add(OutgoingRecord(to.topic, *content, at_ms, to.partition), offset)
             records += 1
@@ -211,7 +211,7 @@ class CopyingRun:
 
     @property
     def _is_commit_due(self) -> bool:
-        """Return True once records, bytes or time since the last commit reach their bound."""
+        """Return True if records, bytes or time since the last commit have reached a limit."""
         if not self._uncommitted:
             self._open_since_ms = self._clock.monotonic_ms()
             return False
@@ -222,7 +222,10 @@ class CopyingRun:
         )
 
     def commit(self) -> None:
-        """Flush all copied records, and store the positions after them; raises NotCopied."""
+        """Wait until all records are stored, and commit the positions after them.
+
+        Errors: NotCopied.
+        """
         if self._uncommitted:
             self._writer.commit(self._uncommitted)
             self._committed |= self._uncommitted
@@ -232,13 +235,13 @@ class CopyingRun:
         self._open_since_ms = self._clock.monotonic_ms()
 
     def finish(self) -> None:
-        """Commit what is left, and where groups stand."""
+        """Commit the rest, and the offsets of groups; raises NotCopied."""
         self.commit()
         self._writer.finish()
 
 
 def _fetch_options(rate_bytes_per_s: int | None) -> FetchOptions:
-    """Return how to fetch: committed records, and under a throttle one second's bytes at most."""
+    """Return options to fetch committed records, with a throttle at most one second's bytes."""
     options = FetchOptions(read_committed=True)
     if rate_bytes_per_s is None:
         return options

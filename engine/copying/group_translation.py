@@ -1,20 +1,21 @@
-"""Translate the committed offsets of groups from the source to the destination.
+"""Translates the committed offsets of groups from the source to the destination.
 
-A copy has other offsets: markers of transactions, compaction and samples leave gaps. So an offset
-of a group is found while its records are copied:
+The copy has other offsets, since transaction markers, compaction and samples leave gaps. So the
+offset of a group is translated while the records around it are copied:
 
 | committed at the source | at the destination |
 |---|---|
 | an offset that is copied, or a gap before one | the first copied record at or after it |
-| before all that is copied, as what is deleted | the first copied record |
-| in a gap at which a transaction ends | the end of the copy by then, where the next record goes |
-| behind all that is copied | the end of the copy |
+| before everything that is copied, for instance deleted | the first copied record |
+| in a gap at which a transaction ends | the end of the copy then, where the next record goes |
+| after everything that is copied | the end of the copy |
 
-Each is committed in the transaction whose position lies behind it. So one at or after the position
-at which a copy goes on is still to be found, and one before it is committed: no other state is
-needed.
-Source: MirrorMaker's OffsetSyncStore translates to the last sync before, and so further back
-(Differs).
+Each is committed in the transaction whose position is after it. So an offset at or after the
+position at which a copy is resumed is not translated yet, and one before it is committed: no other
+state is needed.
+
+Source: MirrorMaker's OffsetSyncStore translates to the last sync before the offset, which is
+further back (Differs).
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ GroupPositions = dict[str, dict[TopicPartition, int]]
 
 
 class GroupTranslation:
-    """The offsets of groups that are still to be found, and those found since the last `take`."""
+    """Group offsets that are not translated yet, and those translated since the last `take`."""
 
     def __init__(
         self, offsets: Iterable[GroupOffset], positions: Mapping[TopicPartition, int]
     ) -> None:
-        """`positions` are where the copy resumes: offsets before them are committed already."""
+        """The copy resumes at `positions`; offsets before them are committed already."""
         #: Offsets without a translation, by partition and ascending.
         self._pending: dict[TopicPartition, list[GroupOffset]] = {}
         for one in sorted(offsets, key=lambda one: one.offset):
@@ -48,11 +49,11 @@ class GroupTranslation:
 
     @property
     def is_needed(self) -> bool:
-        """Return whether an offset is still to be found."""
+        """Return True while an offset is not translated yet."""
         return bool(self._pending)
 
     def stored(self, partition: TopicPartition, offsets: Sequence[int], base_offset: int) -> None:
-        """Note that records with these source offsets are stored from `base_offset` on."""
+        """Note that the records at these source offsets were stored from `base_offset` on."""
         self._ends[partition] = base_offset + len(offsets)
         pending = self._pending.get(partition)
         while pending and pending[0].offset <= offsets[-1]:
@@ -62,7 +63,7 @@ class GroupTranslation:
             del self._pending[partition]
 
     def unseen(self, positions: Mapping[TopicPartition, int] | None) -> list[TopicPartition]:
-        """Return the partitions whose end `settle` must look up: no record was stored in them."""
+        """Return the partitions for which `settle` needs the end: no record was stored in them."""
         return [
             key for key in self._pending if key not in self._ends and self._passed(key, positions)
         ]
@@ -70,7 +71,7 @@ class GroupTranslation:
     def _passed(
         self, partition: TopicPartition, positions: Mapping[TopicPartition, int] | None
     ) -> list[GroupOffset]:
-        """Return the group offsets before a position; all of them without positions."""
+        """Return the pending offsets before the partition's position; all of them for None."""
         pending = self._pending[partition]
         if positions is None:
             return list(pending)
@@ -81,7 +82,10 @@ class GroupTranslation:
         positions: Mapping[TopicPartition, int] | None,
         ends: Mapping[TopicPartition, int],
     ) -> None:
-        """Put the offsets before positions, or all, at the end of the copy; see `unseen`."""
+        """Translate offsets before positions (None: all) to the end of the copy.
+
+        `ends` has the ends of the partitions that `unseen` returned.
+        """
         for partition in list(self._pending):
             for one in self._passed(partition, positions):
                 self._pending[partition].remove(one)
@@ -90,10 +94,10 @@ class GroupTranslation:
                 del self._pending[partition]
 
     def _note(self, one: GroupOffset, offset: int) -> None:
-        """Note a group's offset in the destination, which `take` hands out."""
+        """Note the offset of a group at the destination, for `take`."""
         self._found.setdefault(one.group_id, {})[one.partition] = offset
 
     def take(self) -> GroupPositions:
-        """Return the offsets found since the last call."""
+        """Return the offsets translated since the last call, by group and source partition."""
         found, self._found = self._found, {}
         return found

@@ -1,6 +1,6 @@
-"""The topics of a copy: those that the destination lacks, made as the source has them.
+"""The topics of a copy: those missing at the destination are created as at the source.
 
-Left out of settings are the lists of throttled replicas: brokers of another cluster have other ids.
+Lists of throttled replicas are not copied, since brokers of another cluster have other ids.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEFT_OUT: Final = frozenset(
 
 
 class DestinationTooSmall(EngineError):
-    """A topic at the destination has too few partitions."""
+    """A topic at the destination has fewer partitions than at the source."""
 
     def __init__(self, topic: CopiedTopic, count: int) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class DestinationTooSmall(EngineError):
 
 
 class DestinationNotEmpty(EngineError):
-    """A topic at the destination has records already, and no copy of ours has begun there."""
+    """A topic at the destination has records already that are not from an earlier copy."""
 
     hint = "--append copies behind them; --prefix gives the copy another name"
 
@@ -63,7 +63,7 @@ class SettingsUnread(EngineError):
 
 
 class Destination(NamedTuple):
-    """Topics that exist at the destination, and topics to create there."""
+    """The topics that exist at the destination, and those to create there."""
 
     there: list[CopiedTopic]
     missing: list[NewTopic]
@@ -77,10 +77,10 @@ def destination_topics(
     replication_factor: int | None,
     with_settings: bool,
 ) -> Destination:
-    """Return the topics that the destination has, and those it lacks.
+    """Return the topics that exist at the destination, and those to create.
 
-    The replication factor is the source's, at most the number of brokers. Errors: those of the
-    requests, DestinationTooSmall.
+    Without `replication_factor` it is that of the source, but at most the number of brokers.
+    Errors: those of the requests, DestinationTooSmall.
     """
     view = destination.view({topic.destination for topic in topics})
     there, missing = [], []
@@ -110,12 +110,12 @@ def destination_topics(
 
 
 def _replica_count(topic: TopicView) -> int:
-    """Return the largest replica count of a topic's partitions: they may differ."""
+    """Return the largest number of replicas of any partition of a topic."""
     return max((len(partition.replicas) for partition in topic.partitions), default=1)
 
 
 def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, Mapping[str, str]]:
-    """Return the settings that topics override at the source; raises the first error."""
+    """Return the settings that each topic overrides at the source; raises SettingsUnread."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.source) for topic in topics]
     settings: dict[str, Mapping[str, str]] = {}
     for resource, entries in describe_configs(source, resources).items():
@@ -132,7 +132,7 @@ def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, M
 
 
 def require_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
-    """Raise DestinationNotEmpty if a topic has records; errors: those of the requests."""
+    """Raise DestinationNotEmpty if a topic has records. Errors: also those of the requests."""
     keys = [
         TopicPartition(topic.destination, number)
         for topic in topics

@@ -1,4 +1,4 @@
-"""Compare the declared state with the current one, and return the steps between them. Pure."""
+"""Compares the declared state with the current one, and returns the steps between them. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from engine.security.scram import ScramMechanism
 
 
 class StateComparison(NamedTuple):
-    """The steps to the declared state, and faults that no step can remove."""
+    """The steps to the declared state, and what of it is impossible."""
 
     steps: Sequence[StateStep]
     faults: Sequence[StateFault]
@@ -37,7 +37,7 @@ class StateComparison(NamedTuple):
 def compare(
     declared: DeclaredState, cluster: CurrentState, *, prunes: bool = False
 ) -> StateComparison:
-    """Return the steps from a cluster's state to the declared one, in their order.
+    """Return the steps from the current to the declared state, in order.
 
     Without `prunes` nothing changes that is not declared.
     """
@@ -65,7 +65,7 @@ def compare(
 def _brokers(
     declared: DeclaredState, cluster: CurrentState, *, prunes: bool
 ) -> tuple[list[StateStep], list[StateFault]]:
-    """Return the steps to the declared broker configs, and a fault for each unknown broker."""
+    """Return the steps to the declared settings of brokers, and a fault for each unknown broker."""
     steps: list[StateStep] = []
     faults: list[StateFault] = []
     for name, settings in sorted(declared.brokers.items(), key=lambda item: _number(item[0])):
@@ -84,12 +84,12 @@ def _brokers(
 
 
 def _number(name: str) -> int:
-    """Return a broker id to sort by, -1 for all brokers, whose settings come first."""
+    """Return a broker id as sort key; -1 for all brokers, whose settings come first."""
     return -1 if name == ALL_BROKERS else int(name)
 
 
 def _user_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
-    """Yield a step for each mechanism that a user lacks or has with other iterations."""
+    """Yield a step for each credential that a user lacks or has with other iterations."""
     for name, user in sorted(declared.users.items()):
         current = cluster.users.get(name, {})
         for mechanism, iterations in sorted(user.mechanisms.items()):
@@ -100,7 +100,7 @@ def _user_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[Stat
 def _credential_step(
     name: str, user: DeclaredUser, mechanism: ScramMechanism, current: int | None
 ) -> StateStep:
-    """Return the step that sets one SCRAM credential; `current` are its iterations now."""
+    """Return the step that sets a SCRAM credential; `current` is its present iterations."""
     iterations = user.mechanisms[mechanism]
     before = None if current is None else f"{current} iterations"
     after = "a password" if iterations is None else f"{iterations} iterations"
@@ -114,7 +114,7 @@ def _credential_step(
 
 
 def _quota_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
-    """Yield a step for each entity some of whose declared quotas differ."""
+    """Yield a step for each entity with a declared quota that differs."""
     for entity, quotas in sorted(declared.quotas.items(), key=lambda item: entity_text(item[0])):
         current = cluster.quotas.get(entity, {})
         wanted = {key: value for key, value in sorted(quotas.items()) if current.get(key) != value}

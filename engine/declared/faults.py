@@ -1,4 +1,4 @@
-"""Declared resources that cannot be reached: found before any step is done."""
+"""Errors for declared resources that are impossible, found before any step is executed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.errors import EngineError
 
 
 class StateFault(EngineError):
-    """A declared resource that no step can bring about."""
+    """A declared resource is impossible."""
 
     def __init__(self, kind: ResourceKind, name: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{kind.value}: {name}: {reason}")

@@ -1,7 +1,7 @@
-"""Steps that delete resources of a cluster which no file declares. Pure.
+"""Steps that delete the resources of a cluster that no file declares. Pure.
 
-Only kinds that are declared are looked at. Topics of Kafka itself are never deleted: those that
-brokers call internal, and all whose names begin with `__`.
+Only declared kinds are considered. Kafka's own topics are never deleted: those that brokers call
+internal, and all whose names begin with `__`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_KAFKA: Final = "__"
 
 
 def undeclared_steps(declared: DeclaredState, cluster: CurrentState) -> list[StateStep]:
-    """Return the steps that delete undeclared resources, in their order."""
+    """Return the steps that delete undeclared resources, in order."""
     steps: list[StateStep] = []
     if ResourceKind.ACLS in declared.kinds:
         surplus = sorted(cluster.acls - declared.acls)
@@ -45,7 +45,7 @@ def undeclared_steps(declared: DeclaredState, cluster: CurrentState) -> list[Sta
 
 
 def undeclared_broker_steps(declared: DeclaredState, cluster: CurrentState) -> list[StateStep]:
-    """Return the steps that unset settings of brokers that no file names."""
+    """Return the steps that unset the settings of brokers that no file names."""
     if ResourceKind.BROKERS not in declared.kinds:
         return []
     steps = []

@@ -1,4 +1,4 @@
-"""The declared state, from files, and the current state of a cluster: the two that are compared."""
+"""The two states that are compared: the declared one, from files, and that of a cluster."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 from engine.security.acls import AclBinding
 from engine.security.scram import ScramMechanism
 
-#: Of a setting: its text, or None for its default.
+#: Values of settings by name; None for the default.
 Settings = Mapping[str, str | None]
 #: The replicas of each partition, the preferred leader first.
 Placement = tuple[tuple[int, ...], ...]
-#: The types and names of an entity of quotas; the name of a default entity is None.
+#: The types and names of a quota entity; the name of a default entity is None.
 Entity = tuple[tuple[str, str | None], ...]
 
-#: The name of the settings that all brokers share, as requests have it.
+#: Resource name in requests for the settings of all brokers.
 ALL_BROKERS = ""
 
 
@@ -31,7 +31,7 @@ class ResourceKind(Enum):
 
 
 class DeclaredTopic(NamedTuple):
-    """A topic as it shall be; None and an empty placement are left to the cluster."""
+    """A declared topic; None and an empty placement are left to the cluster."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -40,7 +40,7 @@ class DeclaredTopic(NamedTuple):
 
 
 class DeclaredPassword(NamedTuple):
-    """The password of a user, from a variable of the environment; None where that is not set."""
+    """The password of a user in an environment variable; `value` is None if that is not set."""
 
     variable: str
     value: str | None
@@ -50,16 +50,16 @@ class DeclaredPassword(NamedTuple):
 
 
 class DeclaredUser(NamedTuple):
-    """A user of SCRAM as it shall be: iterations by mechanism, None for any."""
+    """A declared SCRAM user: iterations by mechanism, None for any."""
 
     mechanisms: Mapping[ScramMechanism, int | None]
     password: DeclaredPassword | None = None
 
 
 class DeclaredState(NamedTuple):
-    """The state that files declare. Only `kinds` are compared: an empty section is one, too.
+    """The state that files declare. Only `kinds` are compared, also those with an empty section.
 
-    `kept_topics` are regular expressions of topics that are never deleted for not being declared.
+    `kept_topics` are regular expressions of topics that are not deleted if they are undeclared.
     """
 
     kinds: frozenset[ResourceKind] = frozenset()
@@ -72,10 +72,10 @@ class DeclaredState(NamedTuple):
 
 
 class ClusterSetting(NamedTuple):
-    """A setting of a cluster; the value of a sensitive one is None.
+    """A setting in a cluster; `value` is None for a sensitive one.
 
-    `is_set` tells that it was set for this resource itself, at run time: it is not a default, and
-    not from a file of the broker.
+    With `is_set` it was set dynamically for this very resource: it is neither a default nor from a
+    broker's file.
     """
 
     value: str | None
@@ -85,7 +85,7 @@ class ClusterSetting(NamedTuple):
 
 
 class ClusterTopic(NamedTuple):
-    """A topic of a cluster, with the replicas it has once all its reassignments are over."""
+    """A topic in a cluster, with the replicas that it has after its ongoing reassignments."""
 
     placement: Placement
     settings: Mapping[str, ClusterSetting]
@@ -93,25 +93,25 @@ class ClusterTopic(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """Return how many partitions there are."""
+        """Return the number of partitions."""
         return len(self.placement)
 
     @property
     def replication_factor(self) -> int | None:
-        """Return how many replicas each partition has, None if they differ."""
+        """Return the number of replicas of each partition, None if partitions differ."""
         counts = {len(replicas) for replicas in self.placement}
         return counts.pop() if len(counts) == 1 else None
 
     @property
     def replicas_text(self) -> str:
-        """Return the replication factor of the partitions as text: `3`, or `2 to 3`."""
+        """Return the number of replicas of the partitions as text: `3`, or `2 to 3`."""
         counts = [len(replicas) for replicas in self.placement]
         few, many = min(counts, default=0), max(counts, default=0)
         return str(few) if few == many else f"{few} to {many}"
 
 
 class CurrentState(NamedTuple):
-    """The state of a cluster, of the requested kinds; `broker_ids` are the live ones."""
+    """The current state of a cluster, for the requested kinds; `broker_ids` are live brokers."""
 
     broker_ids: frozenset[int] = frozenset()
     topics: Mapping[str, ClusterTopic] = {}

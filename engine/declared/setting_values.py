@@ -1,6 +1,6 @@
-"""Compare two texts of a setting by their meaning, so that an equal value is no change.
+"""Compares texts of a setting by meaning, so that an equal value is not a change.
 
-Brokers give values as they have parsed them: `0.50` comes back as `0.5`, `a, b` as `a,b`.
+Brokers return values as they parsed them: `0.50` is returned as `0.5`, `a, b` as `a,b`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from engine.declared.resources import ClusterSetting
 
-#: Throttles of replication are set and taken away by the mover of replicas.
+#: Replication throttles, which moves of replicas set and remove.
 OF_MOVES: Final = frozenset(
     (
         "leader.replication.throttled.replicas",
@@ -21,28 +21,28 @@ OF_MOVES: Final = frozenset(
         "replica.alter.log.dirs.io.max.bytes.per.second",
     )
 )
-#: With KRaft brokers set it for all when they are new, and refuse to unset it (KIP-966).
+#: New KRaft brokers set it for all brokers, and refuse to unset it (KIP-966).
 OF_CLUSTER: Final = "min.insync.replicas"
 _SECRET_WORDS: Final = re.compile(r"password|secret|jaas|keystore\.key", re.IGNORECASE)
 
 
 def _whole(text: str) -> object:
-    """Return the number in a text: `010` and `10` are the same."""
+    """Return the whole number in a text: `010` and `10` are equal."""
     return int(text)
 
 
 def _number(text: str) -> object:
-    """Return the number in a text: `0.50` and `0.5` are the same."""
+    """Return the number in a text: `0.50` and `0.5` are equal."""
     return float(text)
 
 
 def _boolean(text: str) -> object:
-    """Return a boolean's text in lower case: `True` and `true` are the same to Kafka."""
+    """Return a boolean in lower case: `True` and `true` are equal."""
     return text.lower()
 
 
 def _list(text: str) -> object:
-    """Return a list's entries in order; spaces around an entry mean nothing."""
+    """Return the entries of a list in order, without spaces around them."""
     return [part.strip() for part in text.split(",")] if text.strip() else []
 
 
@@ -57,14 +57,17 @@ _MEANINGS: Final[Mapping[str, Callable[[str], object]]] = {
 
 
 def means_the_same(declared: str, current: str, setting_type: str | None) -> bool:
-    """Return True if two texts are one value of a type; of an unknown type they must be equal."""
+    """Return True if two texts are the same value of the setting's type.
+
+    With an unknown type the texts must be equal.
+    """
     return _meaning(declared, setting_type) == _meaning(current, setting_type)
 
 
 def _meaning(text: str, setting_type: str | None) -> object:
-    """Return a text's value by the setting's type; unknown ones as text without outer spaces.
+    """Return the value of a text by the setting's type.
 
-    So `1e3` and `1000` are not a difference.
+    With an unknown type, and for an unreadable text, it is the text without outer spaces.
     """
     try:
         return _MEANINGS[setting_type or ""](text.strip())
@@ -73,5 +76,5 @@ def _meaning(text: str, setting_type: str | None) -> object:
 
 
 def is_secret(name: str, setting: ClusterSetting | None) -> bool:
-    """Return True if the value of a setting must not be shown: the cluster says so, or its name."""
+    """Return True if a setting's value must not be shown, by the cluster or by its name."""
     return (setting is not None and setting.is_sensitive) or bool(_SECRET_WORDS.search(name))

@@ -1,4 +1,4 @@
-"""Requests the state of a cluster that is compared with a declared one, or written to a file."""
+"""Requests the state of a cluster, to compare it with a declared one or to write it to a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from engine.security.acls import (
 )
 from engine.security.scram import ScramMechanism
 
-#: So many topics are described by one request: a response has some forty settings of each.
+#: Topics per request; a response has some forty settings for each.
 _TOPICS_PER_REQUEST: Final = 500
 _EVERY_RULE: Final = AclFilter(
     PatternFilter(AclResource.ANY, None, PatternType.ANY),
@@ -52,10 +52,10 @@ def read_topics(
     *,
     described: Container[str] | None = None,
 ) -> dict[str, ClusterTopic]:
-    """Return topics, all for None; topics that do not exist are left out.
+    """Return topics (None: all); those that do not exist are left out.
 
-    Settings are read for the `described` topics, for all if None. Replicas are those after all
-    ongoing reassignments. Errors: those of the requests, and the ApiError of any topic.
+    Settings are read for the `described` topics, for all if it is None. Replicas are those after
+    all ongoing reassignments. Errors: those of the requests, and the ApiError of any topic.
     """
     wanted = None if names is None else sorted(set(names))
     view = client.view(wanted)
@@ -69,7 +69,7 @@ def read_topics(
     view, ongoing = with_moves(client, view)
     requested = [name for name in there if described is None or name in described]
     settings = _topic_settings(client, requested)
-    # A topic that has gone meanwhile is not there either.
+    # A topic that was deleted meanwhile is left out, too.
     gone = set(requested) - set(settings)
     return {
         name: _topic(view.topics[name], ongoing, settings.get(name, {}))
@@ -83,7 +83,7 @@ def _topic(
     ongoing: dict[TopicPartition, OngoingReassignment],
     settings: dict[str, ClusterSetting],
 ) -> ClusterTopic:
-    """Return a topic with its placement: the target replicas during a reassignment."""
+    """Return a topic; its placement is the target of ongoing reassignments."""
     placement = []
     for partition in topic.partitions:
         move = ongoing.get(TopicPartition(topic.name, partition.partition))
@@ -94,7 +94,7 @@ def _topic(
 def _topic_settings(
     client: KafkaClient, names: Sequence[str]
 ) -> dict[str, dict[str, ClusterSetting]]:
-    """Return the dynamic configs of topics, read in several requests."""
+    """Return the settings of topics, read by several requests."""
     found: dict[str, dict[str, ClusterSetting]] = {}
     for first in range(0, len(names), _TOPICS_PER_REQUEST):
         resources = [
@@ -111,7 +111,7 @@ def _topic_settings(
 def _settings(
     client: KafkaClient, resources: Sequence[Resource], own: ConfigSource
 ) -> dict[Resource, dict[str, ClusterSetting]]:
-    """Return the settings of resources, marked as set if of source `own`; skip deleted topics."""
+    """Return the settings of resources, marked as set if from source `own`; skip deleted topics."""
     found: dict[Resource, dict[str, ClusterSetting]] = {}
     for resource, entries in describe_configs(client, resources).items():
         if isinstance(entries, EngineError):
@@ -128,7 +128,7 @@ def _settings(
 
 
 def read_users(client: KafkaClient) -> dict[str, dict[ScramMechanism, int]]:
-    """Return the iterations of all users' credentials; raises ApiError."""
+    """Return the iterations of each user's credentials; raises ApiError."""
     users: dict[str, dict[ScramMechanism, int]] = {}
     for name, credentials in describe_credentials(client, ()).items():
         if isinstance(credentials, EngineError):
@@ -138,13 +138,13 @@ def read_users(client: KafkaClient) -> dict[str, dict[ScramMechanism, int]]:
 
 
 def read_rules(client: KafkaClient) -> frozenset[AclBinding]:
-    """Return all access rules; raises ApiError (SECURITY_DISABLED without an authorizer)."""
+    """Return all ACLs; raises ApiError (SECURITY_DISABLED without an authorizer)."""
     return frozenset(describe_acls(client, _EVERY_RULE))
 
 
 def read_quotas(client: KafkaClient) -> dict[Entity, dict[str, float]]:
-    """Return the quotas of all entities, each with its parts in order; raises ApiError."""
-    # Not asked for by their type, those of addresses are left out.
+    """Return the quotas of all entities, whose parts are in order; raises ApiError."""
+    # Quotas of addresses are only returned if they are requested by type.
     any_address = [QuotaEntityFilter("ip", None)]
     found = describe_quotas(client, (), is_strict=False)
     found |= describe_quotas(client, any_address, is_strict=False)
@@ -152,13 +152,13 @@ def read_quotas(client: KafkaClient) -> dict[Entity, dict[str, float]]:
 
 
 def ordered_entity(entity: Entity) -> Entity:
-    """Return an entity with its parts in one order: user, client id, address."""
+    """Return an entity with its parts in order: user, client id, address."""
     order = ("user", "client-id", "ip")
     return tuple(sorted(entity, key=lambda part: order.index(part[0]) if part[0] in order else 9))
 
 
 def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
-    """Return the settings of all live brokers, and the cluster-wide ones; raises ApiError."""
+    """Return the settings of all live brokers, and those for all brokers; raises ApiError."""
     kind = ConfigResourceType.BROKER
     shared = Resource(kind, ALL_BROKERS)
     single = [Resource(kind, str(id_)) for id_ in sorted(client.brokers_view().brokers)]
@@ -168,5 +168,5 @@ def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
 
 
 def read_broker_ids(client: KafkaClient) -> frozenset[int]:
-    """Return the brokers that are alive."""
+    """Return the ids of the live brokers."""
     return frozenset(client.brokers_view().brokers)

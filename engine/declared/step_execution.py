@@ -1,7 +1,7 @@
-"""Executes steps of one request each; an error of one step does not stop the others.
+"""Executes steps; an error of one step does not stop the others.
 
-Steps of one kind that follow each other go together in requests. Moves of replicas are not here:
-they take a plan and a journal.
+Consecutive steps of the same kind share requests. Moves of replicas are not executed here, since
+they need a plan and a journal.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ from engine.errors import EngineError
 from engine.security.acls import AclBinding, AclFilter, EntryFilter, PatternFilter
 from engine.security.scram import ITERATIONS_MIN
 
-#: So many steps go into one request; a controller is given time for each of them.
+#: Maximum number of steps in a request, so that a controller has time for them.
 _STEPS_PER_REQUEST: Final = 50
 
 Errors = Sequence[EngineError | None]
 
 
 class PasswordNotSet(EngineError):
-    """The environment variable with a declared user's password is not set."""
+    """The variable with a declared user's password is missing or empty."""
 
     def __init__(self, user: str, password: DeclaredPassword | None) -> None:
-        """`password` is None if none is declared for the user."""
+        """`password` is None if the file declares none for the user."""
         variable = None if password is None else password.variable
         self.user = user
         self.variable = variable
@@ -76,7 +76,7 @@ class PasswordNotSet(EngineError):
 
 
 def check_passwords(steps: Sequence[StateStep]) -> list[PasswordNotSet]:
-    """Return an error for each user whose password is needed and not there, each user once."""
+    """Return an error for each user whose password is needed and missing, once per user."""
     lacking: dict[str, PasswordNotSet] = {}
     for step in steps:
         operation = step.operation
@@ -88,7 +88,7 @@ def check_passwords(steps: Sequence[StateStep]) -> list[PasswordNotSet]:
 
 
 def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
-    """Yield steps in their order, those together that one request can carry out."""
+    """Yield the steps in order, in groups that one call of `perform` can execute."""
     alike = groupby(steps, key=lambda step: (type(step.operation), step.kind, step.deletes))
     for (kind, _, _), group in alike:
         together = list(group)
@@ -98,9 +98,9 @@ def step_groups(steps: Sequence[StateStep]) -> Iterator[list[StateStep]]:
 
 
 def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
-    """Carry out steps of one kind of operation; return the error of each.
+    """Execute steps of the same operation; return the error of each, None for success.
 
-    Raises the error of a request after which it is unknown what was done.
+    Raises the error of a request whose effect is unknown.
     """
     operations: list[Any] = [step.operation for step in group]
     return _PERFORMERS[type(operations[0])](client, operations)
@@ -109,7 +109,7 @@ def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
 def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
     """Let the cluster check steps on topics, settings and quotas; return the error of each.
 
-    Nothing is changed. Other steps are not checked: brokers have no such request.
+    Nothing is changed. Other steps are not checked, since there is no request for that.
     """
     errors: list[EngineError | None] = []
     for group in step_groups(steps):
@@ -125,7 +125,7 @@ def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineErro
 def _create_topics(
     client: KafkaClient, operations: Sequence[CreateTopic], validate_only: bool = False
 ) -> Errors:
-    """Create topics in one request; −1 stands for the broker's default counts."""
+    """Create topics with one request; counts of None are the broker's defaults."""
     topics = [
         NewTopic(
             one.topic,
@@ -144,7 +144,7 @@ def _create_topics(
 def _add_partitions(
     client: KafkaClient, operations: Sequence[AddPartitions], validate_only: bool = False
 ) -> Errors:
-    """Add partitions to topics in one request; return each topic's error or None."""
+    """Add partitions to topics with one request."""
     wanted = {one.topic: NewPartitions(one.total, one.placement or None) for one in operations}
     results = create_partitions(client, wanted, validate_only=validate_only)
     return [results[one.topic] for one in operations]
@@ -153,7 +153,7 @@ def _add_partitions(
 def _change_settings(
     client: KafkaClient, operations: Sequence[ChangeSettings], validate_only: bool = False
 ) -> Errors:
-    """Alter configs: all topics in one request, each other resource in one of its own."""
+    """Change settings: all topics with one request, each broker with one of its own."""
     errors: dict[Resource, EngineError | None] = {}
     changes = {_resource(one): _config_changes(one.settings) for one in operations}
     topics = {r: c for r, c in changes.items() if r.kind is ConfigResourceType.TOPIC}
@@ -161,7 +161,7 @@ def _change_settings(
         errors |= alter_configs(client, topics, validate_only=validate_only)
     for resource, wanted in changes.items():
         if resource not in topics:
-            # Each broker is asked itself: one that does not answer is no error of the others.
+            # A request for each broker: one that does not respond is no error for the others.
             try:
                 errors |= alter_configs(client, {resource: wanted}, validate_only=validate_only)
             except EngineError as error:
@@ -177,7 +177,7 @@ def _resource(one: ChangeSettings) -> Resource:
 
 
 def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
-    """Return config changes: DELETE for a value of None, else SET."""
+    """Return the changes for a request: DELETE for a value of None, else SET."""
     return [
         ConfigChange(ConfigOp.DELETE, name)
         if value is None
@@ -187,12 +187,12 @@ def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
 
 
 def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -> Errors:
-    """Set each credential by a request of its own; an error does not stop the others."""
+    """Set credentials, each with its own request."""
     return [_error_of(_set_credential, client, one) for one in operations]
 
 
 def _set_credential(client: KafkaClient, one: SetCredential) -> None:
-    """Set a credential; each in a request: KRaft refuses two changes of a user in one."""
+    """Set a credential; raises PasswordNotSet. KRaft refuses two for a user in one request."""
     password = one.password
     if password is None or not password.value:
         raise PasswordNotSet(one.user, password)
@@ -202,7 +202,7 @@ def _set_credential(client: KafkaClient, one: SetCredential) -> None:
 
 
 def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredential]) -> Errors:
-    """Delete credentials, a request each; return each one's error or None."""
+    """Delete credentials, each with its own request."""
 
     def delete(client: KafkaClient, one: DeleteCredential) -> None:
         """Delete the credential of one user and mechanism."""
@@ -214,7 +214,7 @@ def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredenti
 def _change_quotas(
     client: KafkaClient, operations: Sequence[ChangeQuotas], validate_only: bool = False
 ) -> Errors:
-    """Change quotas, a request for each entity; return each one's error or None."""
+    """Change quotas, with a request for each entity."""
 
     def change(client: KafkaClient, one: ChangeQuotas) -> None:
         """Set or remove the quotas of one entity."""
@@ -228,13 +228,13 @@ def _create_rules(client: KafkaClient, operations: Sequence[CreateRule]) -> Erro
 
 
 def _delete_rules(client: KafkaClient, operations: Sequence[DeleteRule]) -> Errors:
-    """Delete exactly these rules; one that is gone already is no error."""
+    """Delete exactly these ACLs; one that does not exist any more is not an error."""
     results = delete_each(client, [exactly(one.rule) for one in operations])
     return [result if isinstance(result, EngineError) else None for result in results]
 
 
 def exactly(rule: AclBinding) -> AclFilter:
-    """Return the filter that means one rule and no other."""
+    """Return the filter that matches only this ACL."""
     pattern, entry = rule
     return AclFilter(PatternFilter(*pattern), EntryFilter(*entry))
 
@@ -247,7 +247,7 @@ def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Er
 def _error_of(
     do: Callable[[KafkaClient, Any], None], client: KafkaClient, one: object
 ) -> EngineError | None:
-    """Run one request; return its error in place of raising it."""
+    """Call `do`; return its error instead of raising it, None for success."""
     try:
         do(client, one)
     except EngineError as error:

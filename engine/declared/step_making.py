@@ -1,4 +1,4 @@
-"""Make steps from differences, with properties before and after, secrets left out. Pure."""
+"""Makes steps from differences, with properties before and after; hides secrets. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.declared.steps import (
 )
 from engine.security.acls import AclBinding
 
-#: How settings of all brokers are called.
+#: Name of all brokers in files and steps.
 DEFAULT_NAME: Final = "default"
 _HIDDEN: Final = "(hidden)"
 
@@ -31,7 +31,7 @@ def changed_settings(
 ) -> dict[str, str | None]:
     """Return the declared settings that differ in the cluster, None for those to unset.
 
-    A sensitive setting that is set counts as equal: nobody can read its value.
+    A sensitive setting that is set counts as equal, since its value cannot be read.
     """
     return {
         name: value
@@ -41,7 +41,7 @@ def changed_settings(
 
 
 def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
-    """Return True if a setting has its declared value; None means that it is not set."""
+    """Return True if a setting has its declared value; None declares that it is not set."""
     if setting is None or not setting.is_set:
         return value is None
     if value is None:
@@ -54,9 +54,9 @@ def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
 def settings_to_reset(
     declared: Settings, current: Mapping[str, ClusterSetting], *, is_shared: bool = False
 ) -> dict[str, str | None]:
-    """Return undeclared settings as ones to unset; throttles of reassignments stay.
+    """Return the undeclared settings to unset; throttles of reassignments are kept.
 
-    `is_shared` settings are those of all brokers: one of them cannot be unset.
+    `is_shared` is True for the settings of all brokers, one of which cannot be unset.
     """
     kept = {*declared, *OF_MOVES, *((OF_CLUSTER,) if is_shared else ())}
     return {
@@ -80,7 +80,7 @@ def settings_step(
 
 
 def _setting_change(name: str, value: str | None, setting: ClusterSetting | None) -> PropertyChange:
-    """Return a setting's change, with the values of secrets hidden."""
+    """Return the change of a setting; values of secrets are hidden."""
     before = setting.value if setting is not None and setting.is_set else None
     if is_secret(name, setting):
         was_set = setting is not None and setting.is_set
@@ -89,7 +89,7 @@ def _setting_change(name: str, value: str | None, setting: ClusterSetting | None
 
 
 def shown_settings(settings: Mapping[str, str]) -> tuple[PropertyChange, ...]:
-    """Return the settings of something new as changes, secrets left out."""
+    """Return the settings of a new resource as changes; values of secrets are hidden."""
     return tuple(_setting_change(name, value, None) for name, value in sorted(settings.items()))
 
 
@@ -102,7 +102,7 @@ def quota_step(
     quotas: Mapping[str, float | None],
     current: Mapping[str, float],
 ) -> StateStep:
-    """Return the step that changes quotas of an entity."""
+    """Return the step that changes the quotas of an entity."""
     changes = tuple(
         PropertyChange(key, amount_text(current.get(key)), amount_text(value))
         for key, value in quotas.items()
@@ -112,12 +112,12 @@ def quota_step(
 
 
 def entity_text(entity: Entity) -> str:
-    """Return an entity as one word: `user=billing,client-id=<default>`."""
+    """Return an entity as text without spaces: `user=billing,client-id=<default>`."""
     return ",".join(f"{kind}={'<default>' if name is None else name}" for kind, name in entity)
 
 
 def amount_text(amount: float | None) -> str | None:
-    """Return an amount as the shortest text of its number."""
+    """Return an amount as its shortest text, None for None."""
     if amount is None:
         return None
     return str(int(amount)) if amount.is_integer() else repr(amount)
@@ -127,6 +127,6 @@ def amount_text(amount: float | None) -> str | None:
 
 
 def rule_step(action: StepAction, rule: AclBinding) -> StateStep:
-    """Return the step that creates or deletes an access rule."""
+    """Return the step that creates or deletes an ACL."""
     operation = CreateRule(rule) if action is StepAction.CREATE else DeleteRule(rule)
     return StateStep(action, ResourceKind.ACLS, "", (), operation)

@@ -1,14 +1,14 @@
-"""Steps that bring a cluster to the declared state, with their changed properties.
+"""Steps that bring a cluster to the declared state, and the properties that they change.
 
-| order | steps | why there |
+| order | steps | reason |
 |---|---|---|
-| 1 | settings of all brokers, of single brokers | what is created later begins under them |
+| 1 | settings of all brokers, of single brokers | what is created later starts with them |
 | 2 | topics created, partitions added, settings of topics | |
 | 3 | users, quotas | |
-| 4 | access rules created | before others are deleted, so that nobody is without both |
-| 5 | replicas moved | the longest: nothing else waits for it |
-| 6 | settings that need the moved replicas (`min.insync.replicas` above today's replicas) | |
-| 7 | access rules, quotas, users, topics deleted | only if all before it went well |
+| 4 | ACLs created | before others are deleted, so that nobody is without both |
+| 5 | replicas moved | this takes longest: nothing else waits for it |
+| 6 | settings that need the moved replicas (`min.insync.replicas` above the present replicas) | |
+| 7 | ACLs, quotas, users, topics deleted | only if all steps before succeeded |
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.security.scram import ScramMechanism
 
 
 class StepAction(Enum):
-    """The action of a step on its resource."""
+    """What a step does to its resource."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -32,7 +32,7 @@ class StepAction(Enum):
 
 
 class PropertyChange(NamedTuple):
-    """One property that a step changes; None is: not there, or its default."""
+    """A property that a step changes; None means that it does not exist or has its default."""
 
     property: str
     before: str | None
@@ -50,7 +50,7 @@ class CreateTopic(NamedTuple):
 
 
 class AddPartitions(NamedTuple):
-    """Add partitions to a topic; `placement` has the replicas of those that are added, or none."""
+    """Add partitions up to `total`; `placement` has the replicas of the new ones, or is empty."""
 
     topic: str
     total: int
@@ -58,7 +58,7 @@ class AddPartitions(NamedTuple):
 
 
 class ChangeSettings(NamedTuple):
-    """Set settings of a topic or broker, and unset those of None."""
+    """Set the settings of a topic or broker; those with a value of None are unset."""
 
     kind: ResourceKind
     resource: str
@@ -66,7 +66,7 @@ class ChangeSettings(NamedTuple):
 
 
 class SetCredential(NamedTuple):
-    """Give a user a password for a mechanism; iterations of None are the fewest allowed."""
+    """Set a user's password for a mechanism; iterations of None are the minimum."""
 
     user: str
     mechanism: ScramMechanism
@@ -75,20 +75,20 @@ class SetCredential(NamedTuple):
 
 
 class ChangeQuotas(NamedTuple):
-    """Set quotas of an entity, and remove those of None."""
+    """Set the quotas of an entity; those with a value of None are removed."""
 
     entity: Entity
     quotas: Mapping[str, float | None]
 
 
 class CreateRule(NamedTuple):
-    """Create an access rule."""
+    """Create an ACL."""
 
     rule: AclBinding
 
 
 class MoveReplicas(NamedTuple):
-    """Have other replicas of a topic: so many of each partition, or these."""
+    """Change the replicas of a topic, to a number for each partition or to a placement."""
 
     topic: str
     replication_factor: int | None
@@ -96,13 +96,13 @@ class MoveReplicas(NamedTuple):
 
 
 class DeleteRule(NamedTuple):
-    """Delete an access rule."""
+    """Delete an ACL."""
 
     rule: AclBinding
 
 
 class DeleteCredential(NamedTuple):
-    """Delete the password of a user for a mechanism."""
+    """Delete a user's credential for a mechanism."""
 
     user: str
     mechanism: ScramMechanism
@@ -129,9 +129,9 @@ Operation = (
 
 
 class StateStep(NamedTuple):
-    """One step: its action, its resource, and the operation that performs it.
+    """A step: its action, its resource, and the operation to execute.
 
-    `name` is empty for access rules, whose words are those of the command line.
+    `name` is empty for ACLs; kctl writes them in the terms of its command line.
     """
 
     action: StepAction
@@ -142,5 +142,5 @@ class StateStep(NamedTuple):
 
     @property
     def deletes(self) -> bool:
-        """Return True if what the step takes away cannot be had back from the declared state."""
+        """Return True if the step removes what the declared state cannot restore."""
         return self.action is StepAction.DELETE

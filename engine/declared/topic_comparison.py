@@ -1,7 +1,7 @@
-"""Steps to one declared topic, in groups by what has to be done before them. Pure.
+"""The steps to a declared topic, grouped by what must precede them. Pure.
 
-A `min.insync.replicas` above the replicas that there are would have brokers refuse `acks=all`: it
-is set once the replicas are there. One that falls is set before replicas are taken away.
+With a `min.insync.replicas` above the present number of replicas, brokers would refuse `acks=all`:
+it is set after the replicas are added. A lower value is set before replicas are removed.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _GROWS: Final = "partitions are only added: delete the topic and create it again
 
 
 class TopicSteps(NamedTuple):
-    """The steps of one topic, in their order; None where there is nothing to do."""
+    """The steps for a topic in order; None where nothing has to be done."""
 
     created: StateStep | None = None
     grown: StateStep | None = None
     configured: StateStep | None = None
     moved: StateStep | None = None
-    #: Settings that need the replicas that a move brings.
+    #: Settings that need the replicas that a move adds.
     configured_later: StateStep | None = None
 
 
 def compare_topic(
     name: str, declared: DeclaredTopic, cluster: CurrentState, *, prunes: bool
 ) -> tuple[TopicSteps, list[StateFault]]:
-    """Return the steps to a declared topic, and the parts of it that are impossible."""
+    """Return the steps to a declared topic, and what of it is impossible."""
     current = cluster.topics.get(name)
     faults = _faults(name, declared, current, cluster.broker_ids)
     if faults:
@@ -72,7 +72,7 @@ def compare_topic(
 
 
 def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving: bool) -> list[str]:
-    """Return the settings that are to wait for the move."""
+    """Return the settings that have to wait for the move."""
     value = wanted.get(_MIN_ISR)
     if not is_moving or value is None or not value.isdecimal():
         return []
@@ -81,10 +81,10 @@ def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving:
 
 
 def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
-    """Return the steps to a topic that does not exist.
+    """Return the steps to a topic that does not exist yet.
 
-    Brokers create topics with one replication factor: where partitions declare different ones, the
-    further replicas are added by a reassignment.
+    Brokers create topics with the same number of replicas for each partition: if the declared
+    numbers differ, a reassignment adds the others.
     """
     fewest = min(map(len, declared.placement), default=0)
     placement = tuple(replicas[:fewest] for replicas in declared.placement)
@@ -105,12 +105,12 @@ def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
 
 
 def _growth(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
-    """Return the step that adds partitions, None if the topic has enough."""
+    """Return the step that adds partitions, None if there are enough."""
     wanted = declared.partitions or len(declared.placement)
     if wanted <= current.partitions:
         return None
     change = PropertyChange("partitions", str(current.partitions), str(wanted))
-    # Brokers create partitions with as many replicas as the others have, and no other number.
+    # Brokers add partitions only with as many replicas as the present ones have.
     added = declared.placement[current.partitions :] if _fits(declared, current) else ()
     return StateStep(
         StepAction.CHANGE, ResourceKind.TOPICS, name, (change,), AddPartitions(name, wanted, added)
@@ -118,13 +118,13 @@ def _growth(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateS
 
 
 def _fits(declared: DeclaredTopic, current: ClusterTopic) -> bool:
-    """Return True if declared places of partitions to add have today's number of replicas."""
+    """Return True if the partitions to add have as many declared replicas as the present ones."""
     added = declared.placement[current.partitions :]
     return all(len(replicas) == current.replication_factor for replicas in added)
 
 
 def _move(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
-    """Return the step that moves replicas of partitions that are there once it is grown."""
+    """Return the step that moves the replicas of the present partitions, None if none moves."""
     if declared.placement:
         wanted = declared.placement
         if len(wanted) > current.partitions and _fits(declared, current):
@@ -144,14 +144,14 @@ def _move(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateSte
 
 
 def placement_text(placement: Placement) -> str:
-    """Return the replicas of partitions as one word: `1:2,2:3`."""
+    """Return the replicas of partitions as text: `1:2,2:3`."""
     return ",".join(":".join(map(str, replicas)) for replicas in placement)
 
 
 def _faults(
     name: str, declared: DeclaredTopic, current: ClusterTopic | None, broker_ids: frozenset[int]
 ) -> list[StateFault]:
-    """Return why a declared topic is impossible: fewer partitions, brokers unknown or too few."""
+    """Return why a topic is impossible: too many partitions now, unknown or too few brokers."""
     wanted = declared.partitions or len(declared.placement)
     reasons: list[tuple[str, str | None]] = []
     if current is not None and 0 < wanted < current.partitions:
@@ -162,7 +162,7 @@ def _faults(
             )
         )
     unknown = sorted({id_ for replicas in declared.placement for id_ in replicas} - broker_ids)
-    # Replicas that are on a dead broker already may stay declared there.
+    # A dead broker may be declared for the replicas that it has already.
     held = {id_ for replicas in current.placement for id_ in replicas} if current else set()
     unknown = [id_ for id_ in unknown if id_ not in held]
     if unknown:

@@ -1,1 +1,1 @@
-"""Programs that show a cluster at work: a producer with a consumer, and exactly-once processing."""
+"""Demonstrations on a cluster: a producer with a consumer, and exactly-once processing."""

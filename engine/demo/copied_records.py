@@ -1,14 +1,14 @@
-"""Records of the exactly-once demo: the input's contents, and faults of the output.
+"""Records of the exactly-once demo: the content of the input, and the check of the output.
 
-Record n of the input has the key n, and is in partition n modulo the count: so the next record of a
-partition is known without a list of all. The output has the same keys in the same partitions, and
-values that say so.
+Record n of the input has the key n, and is in partition n modulo the number of partitions; so the
+next record of a partition is known without a list of all. The output has the same keys in the same
+partitions, with transformed values.
 
-| the output of a partition has | it is |
+| the next record of an output partition | means |
 |---|---|
 | the next number | as expected |
-| a later number | those between are missing |
-| a number that is missing so far | there, but out of order |
+| a later number | the numbers between are missing so far |
+| a number that was missing so far | present, but out of order |
 | any other earlier number | doubled |
 """
 
@@ -20,13 +20,13 @@ from typing import Final, NamedTuple
 from engine.errors import EngineError
 from engine.model import TopicPartition
 
-#: The header of an output record that names the instance which made it.
+#: Header of output records with the number of the instance that copied them.
 INSTANCE_HEADER: Final = "instance"
 _PREFIX: Final = b"copy of "
 
 
 class UnexpectedRecord(EngineError):
-    """A record is none of the demo's: somebody else writes to its topics."""
+    """A record is not from this demo: another program writes to its topics."""
 
     hint = "--prefix NAME takes topics of another name"
 
@@ -45,43 +45,43 @@ class OutputFaults(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Return whether each record is there once, in order."""
+        """Return True if each record is there once and in order."""
         return not any(self)
 
 
 def partition_of_number(number: int, partition_count: int) -> int:
-    """Return the partition of a record."""
+    """Return the partition of record `number`."""
     return number % partition_count
 
 
 def input_value(number: int) -> bytes:
-    """Return the value of a record of the input."""
+    """Return the value of record `number` in the input."""
     return b"record %d" % number
 
 
 def transformed(value: bytes) -> bytes:
-    """Return what the value of an output record is made of its input's."""
+    """Return the value of the output for a value of the input."""
     return _PREFIX + value
 
 
 class PartitionCheck:
-    """Compares the output of one partition with its input; constant memory where nothing lacks."""
+    """Compares the output of one partition with its input; takes memory only for missing ranges."""
 
     def __init__(self, partition: TopicPartition, partition_count: int, record_count: int) -> None:
         self._partition = partition
-        #: Numbers of a partition rise by this; the first one is the partition's index.
+        #: Difference between the numbers of a partition; the first is the partition's index.
         self._step = partition_count
         self._end = record_count
         #: The next expected number.
         self._next = partition.partition
         #: Ranges of missing numbers: first (inclusive), end (exclusive), ascending.
         self._gaps: list[tuple[int, int]] = []
-        #: Records that came twice, and records below an earlier number.
+        #: Counts of repeated records, and of records after a larger number.
         self._doubled = 0
         self._out_of_order = 0
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Compare the next record. Errors: UnexpectedRecord."""
+        """Compare the next record of the output; raises UnexpectedRecord."""
         number = self._number_of(key)
         if number is None or value != transformed(input_value(number)):
             raise UnexpectedRecord(self._partition, offset)
@@ -96,14 +96,14 @@ class PartitionCheck:
             self._doubled += 1
 
     def faults(self) -> OutputFaults:
-        """Return the missing, repeated and disordered records, once all records were read."""
+        """Return the faults of the partition; call it after all records were taken."""
         last = max(self._next, self._partition.partition)
         gaps = [*self._gaps, (last, self._end)]
         missing = sum(len(range(first, end, self._step)) for first, end in gaps)
         return OutputFaults(missing, self._doubled, self._out_of_order)
 
     def _number_of(self, key: bytes | None) -> int | None:
-        """Return the number in a key, None if it does not belong to this partition."""
+        """Return the number in a key, None if no record of this partition has that key."""
         if key is None or not key.isdigit():
             return None
         number = int(key)
@@ -111,7 +111,7 @@ class PartitionCheck:
         return number if is_here else None
 
     def _fill_gap(self, number: int) -> bool:
-        """Remove a number from the missing ones, splitting its range; False if not missing."""
+        """Remove a number from the missing ranges; return False if it is not in one."""
         place = bisect_right(self._gaps, (number, self._end)) - 1
         if place < 0:
             return False

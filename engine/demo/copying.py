@@ -1,18 +1,18 @@
-"""One instance of the exactly-once demo: consume, transform, produce, in transactions.
+"""One instance of the exactly-once demo: it consumes, transforms and produces in transactions.
 
-One transaction:
+Each transaction:
 
-1. Begin; add the transformed records, each to the partition that its input has.
-2. Send the offsets behind them with the member's id and generation: a member that the group has
-   gone on without is refused, and so is its transaction.
+1. Begin; add the transformed records, each to the partition of its input record.
+2. Send the offsets after them with the member's id and generation. If the group has a newer
+   generation without this member, they are refused, and the transaction fails.
 3. Commit.
 
-| what failed | then |
+| failure | reaction |
 |---|---|
-| anything of the transaction | it is aborted; the consumer goes back to the committed offsets |
+| anything in the transaction | abort it; the consumer goes back to the committed offsets |
 | the group has another generation | the same, and the member joins again |
-| the producer is fenced | the same with a new producer, which ends what the old one left |
-| commit or abort is not answered | it is asked again |
+| the producer is fenced | the same with a new producer, which ends the old one's transaction |
+| commit or abort gets no response | it is sent again |
 
 Source: KIP-447; ExactlyOnceMessageProcessor of Kafka's examples.
 """
@@ -41,15 +41,15 @@ from engine.model import TopicPartition
 from engine.records.record import Header
 from engine.records.record_run import RecordRun
 
-#: As many as a poll of Java's consumer gives.
+#: As many as a poll of the Java consumer returns by default.
 RECORDS_PER_TRANSACTION: Final = 500
-#: The least that a broker allows: a member that dies is missed for no longer.
+#: The minimum that brokers allow, so that a dead member is noticed early.
 SESSION_TIMEOUT_MS: Final = 6_000
 _HEARTBEAT_MS: Final = 500
 _REBALANCE_MS: Final = 30_000
 TRANSACTION_TIMEOUT_MS: Final = 10_000
 _FETCH_WAIT_MS: Final = 100
-#: Small, so that the records of one poll are processed long before the next heartbeat is due.
+#: Small, so that the records of a poll are processed well before the next heartbeat.
 _FETCH_BYTES: Final = 1 << 16
 _END_ATTEMPTS_MAX: Final = 5
 
@@ -74,7 +74,7 @@ class CopyCounts(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Some records of one partition that one transaction has, and the offset behind them."""
+    """The records of one partition in one transaction, and the offset after them."""
 
     partition: TopicPartition
     run: RecordRun
@@ -82,17 +82,17 @@ class Part(NamedTuple):
 
 
 class CopyingInstance:
-    """A member of the group with a transactional producer."""
+    """A member of the group, with a transactional producer."""
 
     def __init__(self, connect: Callable[[], KafkaClient], names: CopyNames) -> None:
-        """`connect` makes a client each for the consumer and the producer."""
+        """`connect` returns a new client; it is called for the consumer and for the producer."""
         self._names = names
         #: Header of each copied record, which names this instance.
         self._headers: tuple[Header, ...] = ((INSTANCE_HEADER, b"%d" % names.instance),)
-        #: Connections of the producer, which a new producer takes over when the old one was fenced.
+        #: Client of the producer, also of the one that replaces a fenced producer.
         self._producer_client = connect()
         self._producer = self._new_producer()
-        # What a process of this instance left open holds up readers until it is ended.
+        # Ends an open transaction of an earlier process, which would block readers.
         self._producer.init()
         self._consumer = GroupConsumer(
             connect(),
@@ -115,25 +115,25 @@ class CopyingInstance:
 
     @property
     def counts(self) -> CopyCounts:
-        """Return what was done so far."""
+        """Return the counts so far, with the partitions that are assigned now."""
         partitions = tuple(key.partition for key in self._consumer.session.partitions)
         return self._counts._replace(partitions=partitions)
 
     def step(self, wait_ms: int) -> None:
         """Copy the records that arrive within about `wait_ms`, in transactions.
 
-        Errors: those of the group, of reading, and of brokers that stay unreachable.
+        Errors: those of the group, of reading, and of brokers that remain unreachable.
         """
         for parts in transactions_of(self._consumer.poll(wait_ms)):
             if not self._copy(parts):
                 return
 
     def close(self) -> None:
-        """Leave the group. Errors: those of the request."""
+        """Leave the group; raises the errors of the request."""
         self._consumer.close()
 
     def _new_producer(self) -> TransactionalProducer:
-        """Return a producer of this instance's transactional id, not initialized yet."""
+        """Return a producer with this instance's transactional id, not initialized yet."""
         return TransactionalProducer(
             self._producer_client,
             self._names.transactional_id,
@@ -141,7 +141,7 @@ class CopyingInstance:
         )
 
     def _copy(self, parts: list[Part]) -> bool:
-        """Copy some records in a transaction; returns whether it is committed."""
+        """Copy records in one transaction; return True if it was committed."""
         try:
             self._producer.begin()
             for part in parts:
@@ -160,19 +160,19 @@ class CopyingInstance:
         return True
 
     def _membership(self) -> GroupMembership:
-        """Return the group's generation now: the coordinator fences offsets of an earlier one."""
+        """Return the member's generation, by which the coordinator refuses outdated offsets."""
         session = self._consumer.session
         return GroupMembership(self._names.group_id, session.generation_id, session.member_id)
 
     def outgoing(self, part: Part) -> Iterator[OutgoingRecord]:
-        """Yield the records to produce for some consumed ones."""
+        """Yield the records to produce for consumed ones."""
         number = part.partition.partition
         for key, value in zip(part.run.keys, part.run.values, strict=True):
             copy = transformed(value or b"")
             yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
     def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
-        """Abort the transaction, and restart at the committed offsets."""
+        """Abort the transaction, and continue from the committed offsets."""
         if self._producer.phase is TransactionPhase.TO_ABORT:
             try:
                 self._end(self._producer.abort)
@@ -186,7 +186,7 @@ class CopyingInstance:
         self._consumer.rewind()
 
     def _end(self, request: Callable[[], object]) -> None:
-        """Commit or abort, again if that is not answered."""
+        """Commit or abort; repeat it if there is no response, up to `_END_ATTEMPTS_MAX` times."""
         for attempt in range(_END_ATTEMPTS_MAX):
             try:
                 request()
@@ -197,7 +197,7 @@ class CopyingInstance:
 
 
 def transactions_of(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
-    """Split fetched records into transactions of RECORDS_PER_TRANSACTION at most.
+    """Split consumed records into transactions of at most RECORDS_PER_TRANSACTION.
 
     Raises the error of a partition that cannot be read.
     """

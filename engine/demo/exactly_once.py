@@ -1,14 +1,15 @@
-"""The exactly-once demo: its topics, its input, and whether its output is right.
+"""The exactly-once demo: its topics, its input, and the check of its output.
 
 ```
 input ── INSTANCES processes of one group: consume, transform, produce, in transactions ──> output
 ```
 
-1. Every broker must take the offsets of a member in a transaction (TxnOffsetCommit 3, Kafka 2.5).
-2. Both topics are deleted, and created again; the group is deleted.
-3. The input is filled.
-4. Instances copy it (`instance`), until the group has committed all of it.
-5. The output is read with read_committed, and compared record by record (`copied_records`).
+1. Check that every broker accepts a member's offsets in a transaction (TxnOffsetCommit 3, Kafka
+   2.5).
+2. Delete both topics and create them again; delete the group.
+3. Write the input.
+4. Processes copy it (`instance`), until the group has committed all of it.
+5. Read the output with read_committed, and compare it record by record (`copied_records`).
 
 Source: TXN-1, TXN-2; the exactly-once demo in Kafka's examples; KIP-447.
 """
@@ -46,12 +47,12 @@ _WAIT_MS: Final = 500
 
 
 class BrokerTooOld(EngineError):
-    """A broker does not take the offsets of a group's member in a transaction."""
+    """A broker does not accept the offsets of a group member in a transaction."""
 
     hint = "exactly-once processing by a group needs brokers of Kafka 2.5 or newer (KIP-447)"
 
     def __init__(self, broker_id: int, version: int | None) -> None:
-        """`version` is the highest that the broker serves, None if it does not serve the API."""
+        """`version` is the highest that the broker supports, None if it lacks the API."""
         served = "does not serve it" if version is None else f"serves up to version {version}"
         super().__init__(
             f"broker {broker_id}: TxnOffsetCommit version too low: it {served}, "
@@ -62,7 +63,7 @@ class BrokerTooOld(EngineError):
 
 
 class NotDeleted(EngineError):
-    """A topic is still there a while after it was deleted."""
+    """A topic still exists `_DELETED_MS` after its deletion."""
 
     hint = "delete.topic.enable of the brokers may be false; --prefix NAME takes other topics"
 
@@ -72,7 +73,7 @@ class NotDeleted(EngineError):
 
 
 class CopyPlan(NamedTuple):
-    """Names and sizes of one run."""
+    """The names and sizes of a run."""
 
     prefix: str
     partition_count: int
@@ -81,30 +82,30 @@ class CopyPlan(NamedTuple):
 
     @property
     def input_topic(self) -> str:
-        """Return the topic that is read."""
+        """Return the name of the topic that is read."""
         return f"{self.prefix}-input"
 
     @property
     def output_topic(self) -> str:
-        """Return the topic that is written."""
+        """Return the name of the topic that is written."""
         return f"{self.prefix}-output"
 
     @property
     def group_id(self) -> str:
-        """Return the group of the instances."""
+        """Return the id of the group of all instances."""
         return f"{self.prefix}-group"
 
     def transactional_id(self, instance: int) -> str:
-        """Return the transactional id of an instance, which its successors have too."""
+        """Return the transactional id of an instance, the same after a restart."""
         return f"{self.prefix}-{instance}"
 
     def partitions(self, topic: str) -> list[TopicPartition]:
-        """Return the partitions of one of the topics."""
+        """Return the partitions of one of the two topics."""
         return [TopicPartition(topic, number) for number in range(self.partition_count)]
 
 
 class CheckedOutput(NamedTuple):
-    """The check of the output: records of each instance, and faults."""
+    """The result of the check: records by the instance that copied them, and faults."""
 
     by_instance: Counter[int]
     faults: OutputFaults
@@ -114,7 +115,7 @@ class CheckedOutput(NamedTuple):
 
 
 def check_brokers(client: KafkaClient) -> None:
-    """Check that every broker is new enough (1). Errors: BrokerTooOld, of the requests."""
+    """Check that every broker is new enough (step 1); raises BrokerTooOld."""
     key = api("TxnOffsetCommit").key
     for broker_id in sorted(client.brokers_view().brokers):
         served = api_versions(client, broker_id).versions.get(key)
@@ -123,7 +124,7 @@ def check_brokers(client: KafkaClient) -> None:
 
 
 def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
-    """Create both topics from nothing, and forget the group (2). Errors: ApiError, NotDeleted."""
+    """Create both topics anew and delete the group (step 2); raises ApiError, NotDeleted."""
     names = [plan.input_topic, plan.output_topic]
     for error in delete_topics(client, names).values():
         if error is not None and error.code != UNKNOWN_TOPIC_OR_PARTITION:
@@ -139,7 +140,10 @@ def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
 
 
 def _create(client: KafkaClient, topic: NewTopic) -> None:
-    """Create a topic, after the deletion of the earlier topic of that name has ended."""
+    """Create a topic, once the earlier topic of that name is deleted.
+
+    Errors: ApiError, NotDeleted.
+    """
     deadline_ms = client.clock.monotonic_ms() + _DELETED_MS
     attempt = 0
     while True:
@@ -155,7 +159,7 @@ def _create(client: KafkaClient, topic: NewTopic) -> None:
 
 
 def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]) -> None:
-    """Write the numbered input records (3). Errors: those of records that are not stored."""
+    """Write the numbered records of the input (step 3); raises the error of a record not stored."""
     producer = Producer(client)
     stored_count = 0
     for number in range(plan.record_count):
@@ -171,7 +175,7 @@ def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], No
 
 
 def _stored(results: list[BatchResult]) -> int:
-    """Return how many records were stored; raises the first error."""
+    """Return the number of stored records; raises the first error."""
     for result in results:
         if result.error is not None:
             raise result.error
@@ -182,7 +186,7 @@ def _stored(results: list[BatchResult]) -> int:
 
 
 def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
-    """Return how many records of the input the group has committed. Errors: of the request."""
+    """Return the number of input records that the group has committed."""
     committed = committed_offsets(client, plan.group_id)
     return sum(offset for key, offset in committed.items() if key.topic == plan.input_topic)
 
@@ -193,10 +197,9 @@ def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
 def check_output(
     client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], None]
 ) -> CheckedOutput:
-    """Read the output with read_committed and compare it with the input (5).
+    """Read the output with read_committed and compare it with the input (step 5).
 
     Errors: those of reading, UnexpectedRecord.
-
     Source: TXN-2.
     """
     partitions = plan.partitions(plan.output_topic)
@@ -222,9 +225,9 @@ def check_output(
 def _stable_ends(
     client: KafkaClient, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the high watermarks once no transaction is open below them.
+    """Return the high watermarks, once no transaction is open below them.
 
-    The coordinator still writes markers for a moment after a commit is acknowledged.
+    After acknowledging a commit, the coordinator still writes markers for a moment.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempt = 0
@@ -251,7 +254,7 @@ def _stable_ends(
 
 
 class TransactionStillOpen(EngineError):
-    """A transaction of the output is not ended long after all instances were."""
+    """A transaction in the output is still open long after all instances have ended."""
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(f"a transaction is still open in {partition}")
@@ -260,7 +263,7 @@ class TransactionStillOpen(EngineError):
 
 
 def _compare(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
-    """Check the consumed records, and count them by the instance that copied them."""
+    """Check consumed records, and count them by the instance that copied them."""
     for run in consumed.runs:
         rows = zip(run.offsets, run.keys, run.values, run.headers, strict=True)
         for offset, key, value, headers in rows:

@@ -1,7 +1,7 @@
 """The process of one instance: `python -m engine.demo.instance`, started by `instances`.
 
-It is told by one line of JSON where the cluster is and what it is to do, sends its counts as lines
-of JSON, and ends when its standard input is closed.
+It gets the cluster and its task as one line of JSON, sends its counts as lines of JSON, and ends
+when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WAIT_MS = 200
 
 
 def main() -> int:
-    """Copy until the parent wants an end; returns the exit code."""
+    """Copy until the parent process closes the input; return the exit code."""
     parent = ParentProcess()
     request: dict[str, Any] = json.loads(parent.message())
 

@@ -1,8 +1,8 @@
-"""The processes of the exactly-once demo: started, watched, killed on the way, and ended.
+"""The processes of the exactly-once demo: starts, watches, kills and ends them.
 
-With kills, processes and brokers end by SIGKILL as the copy passes shares of its records, spread
-evenly; instances and brokers take turns. Each is back after `_BACK_MS`, and no second broker is
-killed before the first is back.
+With kills, instances and brokers get SIGKILL in turns, when the number of copied records reaches
+evenly spaced points. Each is restarted after `_BACK_MS`, and no second broker is killed before the
+first is back.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BROKER_KILLS: Final = 3
 
 
 class InstanceFailed(EngineError):
-    """An instance ended that was not killed."""
+    """An instance ended without being killed."""
 
     def __init__(self, instance: int, reason: str, hint: str | None) -> None:
         super().__init__(f"instance {instance}: {reason}")
@@ -39,7 +39,7 @@ class InstanceFailed(EngineError):
 
 
 class NoProgress(EngineError):
-    """The group commits nothing more, and is not done."""
+    """The group has stopped committing before the end of the input."""
 
     hint = (
         "`kctl groups describe` and `kctl transactions list` show what it waits for; or --timeout"
@@ -52,49 +52,49 @@ class NoProgress(EngineError):
 
 
 class InstanceProcess(Protocol):
-    """A child process, as far as it concerns this module."""
+    """What this module needs of a child process."""
 
     @property
     def exit_code(self) -> int | None:
-        """Return how it ended, None while it runs."""
+        """Return the exit code, None while it runs."""
         ...
 
     def lines(self) -> list[bytes]:
-        """Return the lines that have come, after `close` those up to its end."""
+        """Return the lines received since the last call; after `close` all up to its end."""
         ...
 
     def close_input(self) -> None:
-        """Close its standard input, upon which it ends."""
+        """Close its standard input, which makes it end."""
         ...
 
     def kill(self) -> None:
-        """Kill it."""
+        """Send SIGKILL."""
         ...
 
     def close(self, wait_s: float) -> None:
-        """End it, by force after a while."""
+        """Wait until it ends; kill it after `wait_s` seconds."""
         ...
 
 
 class Brokers(Protocol):
-    """Brokers that may be killed."""
+    """Brokers that can be killed."""
 
     @property
     def broker_ids(self) -> list[int]:
-        """Return their ids."""
+        """Return the ids of all brokers."""
         ...
 
     def kill(self, broker_id: int) -> None:
-        """Kill one."""
+        """Kill a broker."""
         ...
 
     def restart(self, broker_id: int) -> None:
-        """Start it again."""
+        """Start a killed broker again."""
         ...
 
 
 class InstanceTotals(NamedTuple):
-    """Totals of all processes of an instance; those of killed ones as far as reported."""
+    """Totals over all processes of an instance; killed ones count as far as they reported."""
 
     instance: int
     partitions: tuple[int, ...]
@@ -112,7 +112,7 @@ class ClusterAccess(NamedTuple):
 
 
 class KillSchedule(NamedTuple):
-    """Source of the random choices, the brokers that may die, and a callback for each kill."""
+    """The source of random choices, the brokers to kill, and a callback for each kill."""
 
     entropy: Entropy
     brokers: Brokers | None
@@ -137,21 +137,21 @@ def start_process(plan: CopyPlan, instance: int, access: ClusterAccess) -> Child
 
 
 class _Instance:
-    """One instance with its present process, None while it is dead."""
+    """An instance with its present process, None after a kill."""
 
     def __init__(self, number: int, process: InstanceProcess) -> None:
-        """Begin with a live process."""
+        """`process` is running."""
         self.number = number
         self.process: InstanceProcess | None = process
         self.kills = 0
-        #: When the killed process is started again (monotonic).
+        #: Monotonic time at which the killed process is restarted.
         self.back_ms = 0
-        #: Counts of the dead processes of this instance, and of the present one.
+        #: Counts of the killed processes of this instance, and of the present one.
         self._before = CopyCounts()
         self._now = CopyCounts()
 
     def read(self) -> None:
-        """Take the process's lines. Errors: InstanceFailed."""
+        """Read the lines that its process has sent; raises InstanceFailed."""
         process = self.process
         if process is None:
             return
@@ -165,14 +165,14 @@ class _Instance:
             raise InstanceFailed(self.number, f"ended by itself (exit code {exit_code})", None)
 
     def read_last(self) -> None:
-        """Read the last counts of a process that has ended, and not its error."""
+        """Read the last counts of a process that has ended, and ignore its error."""
         for line in () if self.process is None else self.process.lines():
             report = json.loads(line)
             if "error" not in report:
                 self._now = _counts(report)
 
     def kill(self, back_ms: int) -> None:
-        """Kill the process by SIGKILL; it is due again at `back_ms`, and its counts are kept."""
+        """Kill the process, keep its counts, and have it restarted at `back_ms` (monotonic)."""
         assert self.process is not None
         self.process.kill()
         self.process = None
@@ -187,7 +187,7 @@ class _Instance:
         self._now = CopyCounts()
 
     def totals(self) -> InstanceTotals:
-        """Return the counts of the instance: of its present process and of those killed before."""
+        """Return the totals of the present process and of all killed ones."""
         before, now = self._before, self._now
         return InstanceTotals(
             self.number,
@@ -199,12 +199,12 @@ class _Instance:
 
 
 def _counts(report: Mapping[str, Any]) -> CopyCounts:
-    """Return the counts in a report of an instance; JSON has a list for the tuple."""
+    """Return the counts in an instance's report."""
     return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 
 class CopyRun:
-    """One copy by several processes; `close` ends them all."""
+    """A copy by several processes; `close` ends them all."""
 
     def __init__(
         self,
@@ -215,24 +215,27 @@ class CopyRun:
         strikes: KillSchedule | None = None,
         stalled_ms: int,
     ) -> None:
-        """`start` starts the process of an instance; it is given up after `stalled_ms`."""
+        """`start` starts the process of an instance.
+
+        With `strikes` instances and brokers are killed. The run fails if nothing is committed for
+        `stalled_ms`.
+        """
         self._client = client
         self._plan = plan
         self._start = start
         self._strikes = strikes
         self._stalled_ms = stalled_ms
         self._instances: list[_Instance] = []
-        #: Kills that are still due, by the number of copied records.
+        #: Remaining kills, in order of the number of copied records.
         self._left = (
             [] if strikes is None else strike_points(plan, has_brokers=strikes.brokers is not None)
         )
-        #: The killed broker, until it is started again at `_broker_back_ms` (monotonic). None: all
-        #: run.
+        #: The killed broker until it is restarted at `_broker_back_ms` (monotonic), else None.
         self._dead_broker: int | None = None
         self._broker_back_ms = 0
 
     def run(self, on_progress: Callable[[int, Sequence[InstanceTotals]], None]) -> None:
-        """Run the instances until the group has committed the whole input.
+        """Start the instances and watch them until the group has committed the whole input.
 
         Errors: InstanceFailed, NoProgress, those of an OffsetFetch request.
         """
@@ -258,13 +261,13 @@ class CopyRun:
         self._bring_back_broker()
 
     def totals(self) -> list[InstanceTotals]:
-        """Return what each instance has done."""
+        """Return the totals of each instance."""
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:
-        """Close the input of all processes, await the end of each, and read their last counts.
+        """Close the input of all processes, wait for their end, and read their last counts.
 
-        A process reports a transaction after its commit, and the run may end in between.
+        A process reports a transaction after its commit, so the run may end before the report.
         """
         processes = [one.process for one in self._instances if one.process is not None]
         for process in processes:
@@ -277,9 +280,9 @@ class CopyRun:
     # Kills
 
     def _strike(self, done: int) -> None:
-        """Restart killed processes that are due, and kill the next ones at their record counts.
+        """Restart killed processes that are due, and perform the kills that `done` has reached.
 
-        A second broker is killed only after the first has returned.
+        A broker is killed only if no other one is dead.
         """
         if self._strikes is None:
             return
@@ -299,7 +302,7 @@ class CopyRun:
             del self._left[0]
 
     def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random instance that is alive; it starts again later."""
+        """Kill a random running instance and schedule its restart."""
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
@@ -307,7 +310,7 @@ class CopyRun:
             strikes.on_strike(f"instance {victim.number} is killed")
 
     def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random broker, and note when it shall be back."""
+        """Kill a random broker and schedule its restart."""
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -316,7 +319,7 @@ class CopyRun:
         strikes.on_strike(f"broker {self._dead_broker} is killed")
 
     def _bring_back_broker(self) -> None:
-        """Restart the broker that was killed, if there is one."""
+        """Restart the killed broker, if there is one."""
         if self._dead_broker is not None and self._strikes is not None:
             assert self._strikes.brokers is not None
             self._strikes.brokers.restart(self._dead_broker)
@@ -325,14 +328,14 @@ class CopyRun:
 
 
 class KillPoint(NamedTuple):
-    """A kill, due once so many records are committed."""
+    """A kill, due once `at_count` records are committed."""
 
     at_count: int
     is_broker: bool
 
 
 def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
-    """Return the kills of a run in their order."""
+    """Return the kills of a run in order, evenly spaced over its records."""
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:
         for number in range(_BROKER_KILLS):

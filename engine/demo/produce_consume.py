@@ -2,11 +2,11 @@
 
 | mode | a record is sent | its result |
 |---|---|---|
-| sync | when the one before is acknowledged | is waited for |
-| async | without waiting, many at a time | comes to a callback |
+| sync | after the previous one is acknowledged | is waited for |
+| async | without waiting, many at a time | goes to a callback |
 
-Both run in one loop: the producer sends, the consumer polls. The consumer is a member of a group of
-its own, which begins at the end of the topic.
+Both run in one loop: the producer sends, then the consumer polls. The consumer is the only member
+of a group, which starts at the end of the topic.
 
 Source: TXN-1; the producer and consumer demo in Kafka's examples.
 """
@@ -27,7 +27,7 @@ from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError
 from engine.model import TopicPartition
 
-#: How many records leave before the results of the first are waited for.
+#: Maximum number of records without a result.
 _ASYNC_RECORDS_MAX: Final = 1_000
 _ASYNC_CHUNK: Final = 100
 _WAIT_MS: Final = 50
@@ -35,14 +35,14 @@ _FETCH_WAIT_MS: Final = 100
 
 
 class SendMode(Enum):
-    """Whether each record is awaited before the next is sent."""
+    """Whether the result of each record is awaited before the next is sent."""
 
     SYNC = "sync"
     ASYNC = "async"
 
 
 class SeenRecord(NamedTuple):
-    """A record that was acknowledged, or received; `took_ms` is None for received ones."""
+    """An acknowledged or received record; `took_ms` is None for received ones."""
 
     is_sent: bool
     key: bytes | None
@@ -59,7 +59,7 @@ class _Sent(NamedTuple):
 
 
 class ProduceConsume:
-    """One run: `run` sends and receives until the count is reached, or for ever."""
+    """A run: `run` sends and receives records, up to a number or without end."""
 
     def __init__(
         self,
@@ -69,9 +69,9 @@ class ProduceConsume:
         mode: SendMode,
         on_record: Callable[[SeenRecord], None],
     ) -> None:
-        """The clients are the producer's and the consumer's.
+        """`clients` are the producer's and the consumer's.
 
-        `on_record` is called with each record that was received.
+        `on_record` is called with each acknowledged and each received record.
         """
         self._client, consumer_client = clients
         self._topic = topic
@@ -88,18 +88,18 @@ class ProduceConsume:
         #: Records without a result, by number.
         self._in_flight: dict[int, _Sent] = {}
         self._next_number = 0
-        #: When the first record was sent (monotonic); None before.
+        #: Monotonic time of the first record, None before.
         self.began_ms: int | None = None
         self.sent_count = 0
         self.received_count = 0
 
     def run(self, record_count: int | None, on_turn: Callable[[], None]) -> None:
-        """Send `record_count` records and receive them all; None continues until `on_turn` raises.
+        """Send `record_count` records and receive them all; with None until `on_turn` raises.
 
         `on_turn` is called between two steps. Errors: those of the requests, and of records that
         are not stored.
         """
-        # It has to be there before the first record, for it begins at the end.
+        # The consumer must have joined before the first record, since it starts at the end.
         while not self._consumer.session.is_joined:
             on_turn()
             self._consumer.poll(0)
@@ -114,11 +114,11 @@ class ProduceConsume:
             self._receive(_WAIT_MS)
 
     def close(self) -> None:
-        """Have the consumer commit and leave its group. Errors: those of the requests."""
+        """Commit and leave the group; raises the errors of the requests."""
         self._consumer.close()
 
     def _send(self, left: int | None) -> None:
-        """Send one record and wait for its result, or some records without waiting."""
+        """Send one record and wait for its result (sync), or send some without waiting (async)."""
         if self._mode is SendMode.SYNC:
             self._add()
             self._report_stored(self._producer.flush())
@@ -130,7 +130,7 @@ class ProduceConsume:
         self._report_stored(self._producer.poll(_WAIT_MS if is_full else 0))
 
     def _add(self) -> None:
-        """Produce the next record, and note when it was sent."""
+        """Add the next record to the producer, and remember the time."""
         number = self._next_number
         self._next_number += 1
         key, value = str(number).encode(), f"message {number}".encode()
@@ -138,7 +138,7 @@ class ProduceConsume:
         self._producer.add(OutgoingRecord(self._topic, key, value), number)
 
     def _report_stored(self, results: Sequence[BatchResult]) -> None:
-        """Report the records of stored batches; raises the error of a failed one."""
+        """Report the records of acknowledged batches; raises the error of a failed one."""
         now_ms = self._client.clock.monotonic_ms()
         for result in results:
             if result.error is not None:
@@ -159,14 +159,14 @@ class ProduceConsume:
                 )
 
     def _receive(self, wait_ms: int) -> None:
-        """Poll the consumer once; raises the error of a partition."""
+        """Poll the consumer once and report its records; raises the error of a partition."""
         for consumed in self._consumer.poll(wait_ms):
             if consumed.error is not None:
                 raise consumed.error
             self._report(consumed)
 
     def _report(self, consumed: ConsumedRecords) -> None:
-        """Count the consumed records, and pass each one on."""
+        """Count consumed records and report each."""
         for run in consumed.runs:
             for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
                 self.received_count += 1
@@ -176,6 +176,6 @@ class ProduceConsume:
 def _ends(
     client: KafkaClient, partitions: Sequence[TopicPartition]
 ) -> Mapping[TopicPartition, int | EngineError]:
-    """Return the log end offset (exclusive) of each partition, or its error."""
+    """Return the log end offset of each partition, or its error."""
     found = list_offsets(client, dict.fromkeys(partitions, LATEST))
     return {key: end if isinstance(end, EngineError) else end.offset for key, end in found.items()}

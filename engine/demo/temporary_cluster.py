@@ -1,4 +1,4 @@
-"""An embedded cluster in a folder of its own, for as long as a block of code runs."""
+"""An embedded cluster in its own folder that exists for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_S = 300.0
 
 
 class TemporaryCluster:
-    """A cluster that starts with a `with` block and is removed at its end."""
+    """A cluster that is started by a `with` block and removed at its end."""
 
     def __init__(
         self, clock: Clock, pause: Callable[[int], None], folder: str, plan: ClusterPlan
@@ -29,12 +29,12 @@ class TemporaryCluster:
         self._files = RealHeldFiles()
         self._data = DataDirectory(self._files, folder)
         self._plan = plan
-        #: Empty before the cluster has started.
+        #: Empty until the cluster has started.
         self.bootstrap_servers = ""
 
     @property
     def broker_ids(self) -> list[int]:
-        """Return the ids of its brokers."""
+        """Return the ids of all brokers."""
         return self._plan.broker_ids()
 
     def __enter__(self) -> TemporaryCluster:
@@ -49,23 +49,23 @@ class TemporaryCluster:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop and remove the cluster, even if signals interrupt it: nothing else would do it."""
+        """Stop and remove the cluster; signals are blocked, so that nothing remains."""
         with signals_blocked():
             daemon.stop(self._data, self._clock, _TIMEOUT_S, self._pause)
             with self._turn():
                 daemon.destroy(self._data, self._files)
 
     def kill(self, broker_id: int) -> None:
-        """Kill the process of a broker; its plan must have processes."""
+        """Kill the process of a broker; the plan must give each broker a process."""
         kill_broker(self._data, self._plan, broker_id, self._pause)
 
     def restart(self, broker_id: int) -> None:
-        """Start a broker again that was killed."""
+        """Start a killed broker again."""
         with self._turn():
             request_action(
                 self._data, Action.RESTART, broker_id, self._clock, _TIMEOUT_S, self._pause
             )
 
     def _turn(self) -> AbstractContextManager[None]:
-        """Wait for the lock of the cluster's commands."""
+        """Wait for the lock that commands on this cluster take, and return it."""
         return daemon.turn(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

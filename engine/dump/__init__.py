@@ -1,1 +1,1 @@
-"""Dumping log files: Kafka's own lines, and rows for everything else."""
+"""Dumps of log files: exactly Kafka's own lines, or rows for the other formats."""

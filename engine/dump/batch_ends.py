@@ -1,7 +1,7 @@
-"""Last offsets of a log's batches from any position on: the values that index entries must have.
+"""The last offsets of a log's batches from any position on, which index entries must have.
 
-Chains of batches that were walked once are kept as two arrays, so that the entries of an
-index cost one pass over the log's headers.
+Batches that were read are kept in two arrays, so that the entries of an index need only one pass
+over the headers in the log.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from engine.records.batch_header import (
     read_offset_and_length,
 )
 
-# Headers only are looked at, so the window is small: most of a log is never read.
+# The window is small, since only headers are read: most of a log is skipped.
 _WINDOW_BYTES = 64 * 1024
 
 
 class BatchEnds:
-    """Walks batch headers from a position on, by the rules of FileLogInputStream."""
+    """Reads batch headers one after the other from a position on, as FileLogInputStream does."""
 
     def __init__(self, file: File) -> None:
-        """Walk nothing yet; the file's size is fixed now."""
+        """The file's size is taken now; nothing is read yet."""
         self.size_bytes = file.size_bytes()
         self._path = file.path
         self._window = Window(file, self.size_bytes, _WINDOW_BYTES)
-        #: Batches of the walk so far: position and last offset of each.
+        #: Position and last offset of each batch read so far.
         self._positions = array("q")
         self._last_offsets = array("q")
-        #: Position of the next batch of the walk, and whether the walk has reached its end.
+        #: Position of the next batch; True once the end of the log is reached.
         self._next = 0
         self._ended = True
 
     def first(self, position: int, max_bytes: int) -> int | None:
-        """Return the last offset of the batch at `position`; None if none fits in `max_bytes`."""
+        """Return the last offset of the batch at `position`, None if none fits in `max_bytes`."""
         end = min(position + max_bytes, self.size_bytes)
         frame = self._frame(position, end)
         if frame is None:
@@ -49,8 +49,8 @@ class BatchEnds:
     def find(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
         """Return (last offset, position) of the first batch that ends at or after `offset`.
 
-        Searches from `position` on; None if there is none. With `whole` the log is read to its end
-        first, so that damage anywhere is found too.
+        The search starts at `position`; None if there is none. With `whole` the log is first read
+        to its end, so that damage anywhere is found.
         """
         at = self._index_of(position)
         if whole:
@@ -64,12 +64,12 @@ class BatchEnds:
             at += 1
 
     def batch(self, position: int) -> memoryview:
-        """Return a whole batch; the view is valid until the next call."""
+        """Return a whole batch, as a view that is valid until the next call."""
         _, length = read_offset_and_length(self._window.at(position, 12))
         return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
-        """Return the place of a batch in the arrays; begin a new walk at unknown positions."""
+        """Return the place of a batch in the arrays; start anew for an unknown position."""
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position:
             return index
@@ -79,7 +79,7 @@ class BatchEnds:
         return len(self._positions)
 
     def _step(self) -> bool:
-        """Walk one batch on; returns False at the end of the log."""
+        """Read the next batch header; return False at the end of the log."""
         if self._ended:
             return False
         frame = self._frame(self._next, self.size_bytes)
@@ -93,7 +93,7 @@ class BatchEnds:
         return True
 
     def _frame(self, position: int, end: int) -> tuple[int, int] | None:
-        """Return last offset and size of a batch, None at the end of the log."""
+        """Return last offset and size of the batch at a position, None at the end of the log."""
         frame = frame_at(self._window, self._path, position, end)
         if frame is None:
             return None

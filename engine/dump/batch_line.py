@@ -1,13 +1,14 @@
-"""The line of a batch, made from its header alone.
+"""The line of a batch, from its header only.
 
-Fields of a version 2 header, in the order of one unpack (61 bytes, big-endian):
+Fields of a version 2 header, in the order in which they are unpacked (61 bytes, big-endian):
 
 ```
  0 base_offset  8 length  12 leader_epoch  16 magic  17 crc  21 attributes  23 last_offset_delta
 27 base_timestamp  35 max_timestamp  43 producer_id  51 producer_epoch  53 base_sequence  57 count
 ```
 
-Kafka prints a batch in two steps; a fault found in the second leaves the first one printed.
+Kafka prints a batch in two steps: an error in the second leaves the first one printed.
+
 Source: DumpLogSegments.printBatchLevel of 3.9.1 and 4.3.0 (they agree).
 """
 
@@ -40,7 +41,7 @@ _TAIL = b" position: %d %b: %d size: %d magic: %d compresscodec: %b crc: %d isva
 
 
 class ShallowBatch(NamedTuple):
-    """The fields of a batch's header; `first` and `tail` are the two parts of its line."""
+    """The header fields of a batch; `first` and `tail` are the two parts of its line."""
 
     base_offset: int
     last_offset: int
@@ -58,11 +59,11 @@ class ShallowBatch(NamedTuple):
 
     @property
     def appended(self) -> bool:
-        """Return whether the broker set the records' time."""
+        """Return True if the broker set the records' timestamp (LogAppendTime)."""
         return self.time_label == _APPEND_TIME
 
     def tail(self, position: int, crc: int, is_valid: bool) -> bytes:
-        """Return the second part; raises CorruptRecord for a codec that does not exist."""
+        """Return the second part of the line; raises CorruptRecord for an unknown codec."""
         if self.codec >= len(_CODECS):
             raise CorruptRecord("a compression type from 0 to 4", self.codec)
         return _TAIL % (
@@ -78,12 +79,12 @@ class ShallowBatch(NamedTuple):
 
 
 def _int64(value: int) -> int:
-    """Wrap a number to a signed 64-bit one, as Java's long overflows."""
+    """Wrap a number to signed 64 bits, as Java's long overflows."""
     return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
-    """Return a batch read from its 61 header bytes, and its stored CRC."""
+    """Return the batch with this header of 61 bytes, and its stored CRC."""
     (base, length, epoch, magic, crc, attributes, delta, base_time, max_time, pid, pepoch, seq,
      count) = read_header(header)  # fmt: skip
     last = _int64(base + delta)
@@ -125,12 +126,12 @@ def numbers_of(batch: ShallowBatch) -> BatchNumbers:
 
 
 def is_valid_v2(batch: memoryview, crc: int) -> bool:
-    """Return whether a whole batch is long enough and its CRC right."""
+    """Return True if a batch is long enough and its CRC is valid."""
     return len(batch) >= HEADER_BYTES and crc32c(batch[21:]) == crc
 
 
 def shallow_legacy(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
-    """Return a message set entry read from its first 18 (magic 0) or 26 bytes, and its CRC."""
+    """Return the message with this header of 18 (magic 0) or 26 bytes, and its stored CRC."""
     if magic == 0:
         offset, length, crc, _, attributes = _HEADER_V0.unpack_from(header)
         label, time = _NO_TIME, -1
@@ -146,5 +147,5 @@ def shallow_legacy(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
 
 
 def is_valid_legacy(message: memoryview, crc: int) -> bool:
-    """Return whether a whole message's CRC is right."""
+    """Return True if the CRC of a message is valid."""
     return zlib.crc32(message[16:]) == crc

@@ -1,8 +1,9 @@
-"""The lines of a whole version 2 batch by compiled code: the tier for large files.
+"""The lines of whole version 2 batches by compiled code: the fast tier, for large files.
 
-The contract is that of `plain_lines.py`, and a test holds the two tiers to the same bytes.
-The code is compiled by numba (extra `fast`) once per machine and kept; later runs load it without
-numba, which takes a tenth of the time and half the memory (see native/native_code.py).
+The contract is that of `plain_lines.py`; a test compares the bytes of the two tiers.
+
+The code is compiled by numba (extra `fast`) once per machine and kept; later processes load it
+without numba, in a tenth of the time and with half the memory (see native/native_code.py).
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from engine.native.native_code import load_native
 _LAST_OFFSET, _OUT_END, _GAP_COUNT, _BATCHES_DONE = 8, 10, 11, 16
 _FAST = 0
 
-# The longest a line gets beside names, key and value: five numbers of 20 digits and its words.
+# Maximum length of a line without names, key and value: five numbers of 20 digits, and its words.
 _LINE_BYTES = 256
-# Invalid UTF-8 grows: one byte may become the three of U+FFFD.
+# Growth of invalid UTF-8: one byte may become the three bytes of U+FFFD.
 _GROWTH = 3
-# The longest a batch's line gets: twelve numbers and its words.
+# Maximum length of a batch's line: twelve numbers and its words.
 _BATCH_LINE_BYTES = 640
 # Two int64 for each gap.
 _GAP_BYTES = 16
@@ -36,16 +37,16 @@ _Kernel = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_char_p,
 )  # fmt: skip
 _WORDS = b"".join(WORDS)
-#: Parts of the source that the compiled code comes from: another text, another code.
+#: Sources of the compiled code, which is compiled again after any of them changed.
 _SOURCES = ("line_kernel.py", "raw_memory.py", "line_layout.py")
 
 
-# One record: time 1, offset 0, key "k", value of three bytes that are no UTF-8, header "h".
+# One record: time 1, offset 0, key "k", value of three bytes that are not UTF-8, header "h".
 _SAMPLE = b"\x1a\x00\x02\x00\x02k\x06\xed\xa0A\x02\x02h\x01"
 
 
 class Level(IntEnum):
-    """The details of each batch that are printed."""
+    """How much of each batch is printed."""
 
     BATCHES = -1
     RECORDS = 0
@@ -53,23 +54,22 @@ class Level(IntEnum):
 
 
 class CompiledLines:
-    """Makes lines with compiled code, straight into the output's arena."""
+    """Writes lines by compiled code, directly into the output's arena."""
 
     def __init__(self, address: int, *, level: Level, check_first_gap: bool) -> None:
         """`address` is that of the compiled function."""
         self._kernel = _Kernel(address)
         self._level = level
         self._check_first_gap = check_first_gap
-        #: Room for gaps that one call finds: last offset before and first offset after each.
+        #: Room for the gaps that a call finds: the last offset before each and the first after it.
         self._gaps = array("q", bytes(_GAP_BYTES * 1024))
-        #: Parameters and results of a call, one slot each.
+        #: Parameters and results of a call, each in its slot.
         self._numbers = array("q", [0] * len(SLOTS))
         self._numbers_at, _ = self._numbers.buffer_info()
-        #: Result of the call, and room for an exception that it never raises.
+        #: Result of the call, and room for an exception, which it never raises.
         self._result = array("q", (0, 0))
         self._result_at, _ = self._result.buffer_info()
-        #: The output's memory of the last call and its address: taken again only when it is
-        #: another.
+        #: The output's arena at the last call, and its address.
         self._arena: bytearray | None = None
         self._arena_at = 0
 
@@ -79,7 +79,7 @@ class CompiledLines:
         """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
         base_offset, base_ms, append_ms, base_sequence, count, _ = batch
         end = len(raw)
-        # A record has at least seven bytes: a larger count is wrong and gets no room.
+        # A record has at least seven bytes: a count that is too large gets no room.
         if count < 0 or count * 7 > end - start:
             return None
         if base_sequence >= 0 and base_sequence + count > 0x7FFFFFFF:
@@ -113,7 +113,7 @@ class CompiledLines:
         return self._numbers[_BATCHES_DONE], self._seen()
 
     def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
-        """Call the compiled code; it returns its results in the array of numbers."""
+        """Call the compiled code, which returns its results in the array of numbers."""
         gaps_at, _ = self._gaps.buffer_info()
         self._kernel(
             self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
@@ -121,7 +121,7 @@ class CompiledLines:
         )  # fmt: skip
 
     def _seen(self) -> Lines:
-        """Return the last offset and the offset gaps that the compiled code noted."""
+        """Return the last offset and the gaps that the compiled code found."""
         numbers = self._numbers
         gap_count = numbers[_GAP_COUNT]
         if not gap_count:
@@ -132,7 +132,7 @@ class CompiledLines:
     def _make_room(self, out: Output, record_count: int, raw_bytes: int) -> None:
         """Reserve room for the lines of records, and for a gap before each of them.
 
-        Reserving may replace the output's arena: its address is read again then.
+        This may replace the output's arena, whose address is then determined again.
         """
         out.reserve(record_count * _LINE_BYTES + raw_bytes * _GROWTH)
         if out.arena is not self._arena:
@@ -143,7 +143,7 @@ class CompiledLines:
 
 
 def _address_of(buffer: bytes | bytearray | memoryview) -> int:
-    """Return the address of a buffer's memory; the caller keeps the buffer alive."""
+    """Return the address of a buffer; the caller has to keep the buffer alive."""
     if isinstance(buffer, bytes):
         return ctypes.cast(ctypes.c_char_p(buffer), ctypes.c_void_p).value or 0
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
@@ -155,8 +155,9 @@ def load_compiled_lines(
     check_first_gap: bool,
     compile: bool,  # noqa: A002
 ) -> CompiledLines | None:
-    """Return the tier; None where it cannot be had, or would have to be compiled first and
-    `compile` is false.
+    """Return the compiled tier, None if it is unavailable on this machine.
+
+    Without `compile` it is also None if the code is not compiled yet.
     """
     address = load_native(
         "line_kernel", line_layout.__file__, _SOURCES, _compile if compile else None
@@ -166,12 +167,12 @@ def load_compiled_lines(
     tier = CompiledLines(address, level=level, check_first_gap=check_first_gap)
     plain = PlainLines(print_data=level is Level.DATA, check_first_gap=check_first_gap)
     sample = BatchNumbers(7, 1_767_225_600_000, -1, 3, 1, b"CreateTime")
-    # Code that this machine does not run rightly is no code.
+    # Compiled code that gives another result on this machine is not used.
     return tier if _sample_of(tier, sample) == _sample_of(plain, sample) else None
 
 
 def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
-    """Return the lines that a tier writes for the sample, to compare tiers."""
+    """Return a tier's result and output for the sample, to compare tiers."""
     shown: list[bytes] = []
     out = Output(lambda block: shown.append(bytes(block)))
     lines = tier.write(out, sample, _SAMPLE, 0, -1)
@@ -180,7 +181,7 @@ def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, byte
 
 
 def _compile() -> tuple[bytes, str]:
-    """Compile the kernel; the import loads numba, which is slow, so that it is put off."""
+    """Compile the code; the import is late because numba is slow to load."""
     from engine.native.line_kernel import compile_kernel
 
     return compile_kernel()

@@ -1,4 +1,4 @@
-"""The part of a control record's line with its content."""
+"""The part of a control record's line that shows its content."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.records.record import Record
 _SHORT_PAIR = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")
 
-#: type id → (Kafka's name, message of its value, name before the JSON)
+#: Type id → (Kafka's name, message type of its value, name before the JSON).
 _TYPES = {
     0: ("ABORT", "", ""),
     1: ("COMMIT", "", ""),
@@ -23,9 +23,9 @@ _TYPES = {
 
 
 def control_text(record: Record, is_four: bool) -> str:
-    """Return the text of a control record, with a blank in front.
+    """Return the text of a control record, which begins with a blank.
 
-    Raises CorruptRecord where the key or value is too short or of a negative version.
+    Raises CorruptRecord if its key or value is too short, or has a negative version.
     """
     if record.key is None or len(record.key) < 4:
         got = "null" if record.key is None else f"{len(record.key)} bytes"
@@ -42,7 +42,7 @@ def control_text(record: Record, is_four: bool) -> str:
 
 
 def control_fields(record: Record) -> tuple[str, int | None]:
-    """Return a control record's type and, of a transaction marker, its coordinator epoch."""
+    """Return a control record's type and, for a transaction marker, its coordinator epoch."""
     if record.key is None or len(record.key) < 4:
         return "UNKNOWN", None
     _, type_id = _SHORT_PAIR.unpack_from(record.key)
@@ -51,7 +51,7 @@ def control_fields(record: Record) -> tuple[str, int | None]:
 
 
 def _coordinator_epoch(record: Record) -> int:
-    """Return the epoch in a transaction marker; raises CorruptRecord if it is too short."""
+    """Return the coordinator epoch in a transaction marker; raises CorruptRecord."""
     if record.value is None or len(record.value) < 6:
         got = "null" if record.value is None else f"{len(record.value)} bytes"
         raise CorruptRecord("a transaction marker value of at least 6 bytes", got)

@@ -1,19 +1,19 @@
-"""Decoders that turn keys and values into text.
+"""Decoders that convert keys and values to text.
 
 | name | Kafka's class | prints |
 |---|---|---|
-| string | StringDecoder | UTF-8 text, U+FFFD for what is none |
+| string | StringDecoder | UTF-8 text, with U+FFFD for invalid bytes |
 | bytes | DefaultDecoder | `[B@` and a checksum of the bytes |
 | int, long | IntegerDecoder, LongDecoder | the first 4 or 8 bytes, big-endian |
-| hex | – | two digits a byte |
-| json | – | compact JSON; other bytes, and JSON that `json_text` refuses, as `string` does |
-| schema-id | – | the id of a schema-registry envelope and the bytes behind it |
+| hex | – | two digits per byte |
+| json | – | compact JSON; bytes that `json_text` refuses as `string` does |
+| schema-id | – | the id in a schema-registry envelope, and the bytes after it |
 
-A key or value that is not what its decoder reads is shown as `undecodable`, with the reason and its
-bytes in hex, and the next record follows. By the names of Kafka's classes it ends the dump, as it
-does there.
+A key or value that its decoder cannot read is printed as `undecodable`, with the reason and its
+bytes in hex, and the dump continues. With the names of Kafka's classes the dump ends there, as in
+Kafka's tool.
 
-Differs: Kafka's DefaultDecoder prints an identity hash, another one each time.
+Differs: Kafka's DefaultDecoder prints an identity hash, which is another one each time.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from engine.records.legacy import SizeBeyondMessage
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _ENVELOPE = struct.Struct(">bi")
-#: So many bytes of what cannot be decoded are shown.
+#: Maximum number of undecodable bytes that are shown.
 _HEX_BYTES_SHOWN = 64
 
 Text = bytes | None
 
 
 class UndecodableRecord(StorageError):
-    """The chosen decoder cannot read a key or value, which ends Kafka's tool."""
+    """The decoder cannot read a key or value, which ends the dump as in Kafka's tool."""
 
     hint = "choose int, long or hex to see the records behind it, or no decoder for bytes as text"
 
@@ -47,11 +47,11 @@ class UndecodableRecord(StorageError):
 
 
 class _Undecodable(Exception):
-    """Bytes are not what a decoder reads; the text is the reason."""
+    """A decoder cannot read the bytes; the text is the reason."""
 
 
 class UnknownDecoder(EngineError):
-    """A decoder was named that does not exist."""
+    """The named decoder does not exist."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"unknown decoder {name!r}: one of {', '.join(_BY_NAME)}")
@@ -59,23 +59,23 @@ class UnknownDecoder(EngineError):
 
 
 class Decoder(Protocol):
-    """Gives the printed key and value of a record; None prints nothing."""
+    """Returns the text to print for a key and a value; None prints nothing."""
 
-    #: Keys and values that were shown as undecodable.
+    #: Number of keys and values shown as undecodable.
     undecodable_count: int
 
     def open(self) -> list[str]:
-        """Return lines to print before a log; raises when the decoder does not exist."""
+        """Return the lines to print before a log; raises UnknownDecoder."""
         ...
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return what is printed for key and value."""
+        """Return the texts to print for key and value."""
         ...
 
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return the text for a message whose sizes contradict its length, or raise.
+        """Return the texts for a message whose sizes contradict its length, or raise an error.
 
         `key` is None for a message without a key, or with an unreadable one.
         """
@@ -83,16 +83,16 @@ class Decoder(Protocol):
 
 
 class TextDecoder:
-    """Reads both as UTF-8 text, as Kafka does without options."""
+    """Reads key and value as UTF-8 text, which is Kafka's default."""
 
     undecodable_count = 0
 
     def open(self) -> list[str]:
-        """Return no lines: this decoder always exists."""
+        """Return no lines."""
         return []
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return both as Java prints them."""
+        """Return key and value as Java prints them."""
         return (
             None if key is None else printable(key),
             None if value is None else printable(value),
@@ -101,34 +101,37 @@ class TextDecoder:
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Raise: these bytes cannot be shown."""
+        """Raise the error: these bytes cannot be shown."""
         raise error
 
 
 class PairDecoder:
-    """Reads key and value each by a decoder of its own, named as Kafka or we do."""
+    """Reads key and value each by its own decoder, given by our name or that of Kafka's class."""
 
     def __init__(self, key: str, value: str, kafka_version: str) -> None:
-        """Take the decoders' names; `open` looks them up, and raises for unknown ones."""
-        #: How many keys and values could not be decoded.
+        """`key` and `value` are names of decoders, which `open` looks up."""
+        #: Number of keys and values shown as undecodable.
         self.undecodable_count = 0
         #: The value's decoder is looked up first, as in Kafka: its error or notice comes first.
         self._names = (value, key)
-        #: Kafka 4 no longer takes classes of the package before 4.0; 3.9 takes them with a notice.
+        #: Kafka 4 does not accept classes of the package before 4.0; 3.9 does, with a notice.
         self._is_four = kafka_version == "4.3.0"
         self._key: Callable[[bytes], bytes] = printable
         self._value: Callable[[bytes], bytes] = printable
 
     def open(self) -> list[str]:
-        """Find the two decoders; returns Kafka 3.9's notices about old names."""
+        """Look up both decoders; return Kafka 3.9's notices about old names.
+
+        Errors: UnknownDecoder.
+        """
         notices: list[str] = []
         self._value, self._key = (self._find(name, notices) for name in self._names)
         return notices
 
     def _find(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
-        """Return the decoder of a name or a class of Kafka; raises UnknownDecoder.
+        """Return the decoder with a name or class name; raises UnknownDecoder.
 
-        Classes of the package before Kafka 4 give a notice of deprecation, in 3.9 only.
+        A class of the package before Kafka 4 adds a deprecation notice, only in 3.9.
         """
         plain = _BY_CLASS.get(name.removeprefix(_NEW_PACKAGE), name)
         if name.startswith(_OLD_PACKAGE) and not self._is_four:
@@ -150,7 +153,10 @@ class PairDecoder:
         )
 
     def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
-        """Return the decoded text; undecodable bytes are marked, or raise for Kafka's classes."""
+        """Return the decoded text; for undecodable bytes a text that says so.
+
+        Errors: UndecodableRecord for a decoder with the name of Kafka's class.
+        """
         try:
             return decode(raw)
         except _Undecodable as reason:
@@ -163,7 +169,7 @@ class PairDecoder:
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Raise: these bytes cannot be decoded."""
+        """Raise the error: these bytes cannot be decoded."""
         raise error
 
 
@@ -173,20 +179,20 @@ class InternalTopicDecoder:
     undecodable_count = 0
 
     def __init__(self, kind: str, kafka_version: str) -> None:
-        """`kind` names the internal topic's records."""
+        """`kind` is the kind of records, for instance `transaction_log`."""
         from engine.wire.record_decoders import decoder_for
 
         self._kind = kind
-        #: Whether a fault ends the tool: the older transaction decoder does not catch it.
+        #: True if an error ends the dump: the older transaction decoder does not catch it.
         self._dies = kind == "transaction_log" and kafka_version == "3.9.1"
         self._decode = decoder_for(kind, kafka_version)
 
     def open(self) -> list[str]:
-        """Return no lines: these decoders always exist."""
+        """Return no lines."""
         return []
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return the JSON (or older text) of key and value; raises where Kafka's tool dies."""
+        """Return key and value as JSON (or older text); raises where Kafka's tool fails."""
         shown_key, shown_value = self._decode(key, value, offset)
         return (
             None if shown_key is None else shown_key.encode("utf-8", "replace"),
@@ -196,7 +202,10 @@ class InternalTopicDecoder:
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return why a record is passed over, where Kafka's tool goes on; else raise."""
+        """Return why a record is skipped where Kafka's tool continues.
+
+        Errors: the error elsewhere.
+        """
         why = f"newLimit > capacity: ({error.size_bytes} > {error.left_bytes})"
         if self._kind == "cluster_metadata":
             return None, f"Error at {offset}, skipping. {why}".encode()
@@ -207,7 +216,7 @@ class InternalTopicDecoder:
             return passed_over, None
         if key is not None and self._dies:
             shown, _ = self.texts(offset, key, None)
-            # A key of an unknown version is shown without a look at the value.
+            # If the key has an unknown version, the value is not read.
             if shown is not None and shown.startswith(b"unknown::"):
                 return shown, None
         raise error
@@ -225,20 +234,20 @@ def _number(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
 
 
 def _require(raw: bytes, size_bytes: int, name: str) -> None:
-    """Raise _Undecodable for fewer bytes than a value begins with."""
+    """Raise _Undecodable if there are fewer bytes than `size_bytes`."""
     if len(raw) < size_bytes:
         raise _Undecodable(f"{name} has {size_bytes} bytes, here are {len(raw)}")
 
 
 def _array_text(raw: bytes) -> bytes:
-    """Return bytes as Java prints an array: `[B@` and a hash, here the CRC for repeatable dumps."""
+    """Return bytes as Java prints an array; its hash is their CRC, which makes dumps repeatable."""
     from engine.records.crc import crc32c
 
     return b"[B@%x" % crc32c(raw)
 
 
 def _json_text(raw: bytes) -> bytes:
-    """Return compact JSON; bytes that are no JSON are printed as text."""
+    """Return compact JSON; bytes that are not JSON as text."""
     from engine.json_text import json_text, read_json
 
     try:
@@ -248,7 +257,7 @@ def _json_text(raw: bytes) -> bytes:
 
 
 def _schema_id_text(raw: bytes) -> bytes:
-    """Return schema id, size and content of an envelope; raises _Undecodable."""
+    """Return schema id, size and content of a schema envelope; raises _Undecodable."""
     _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
     if magic != 0:

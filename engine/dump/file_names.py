@@ -1,4 +1,4 @@
-"""Kind and base offset of a dumped file, taken from its name."""
+"""Kind and base offset of a dumped file, from its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class UnreadableFileName(StorageError):
-    """A file's name lacks the base offset or id that Kafka's tool needs."""
+    """The name of a file lacks the base offset or id that Kafka's tool needs."""
 
     hint = "Kafka names segment files after their base offset, such as 00000000000000000042.log"
 
@@ -22,7 +22,7 @@ class UnreadableFileName(StorageError):
 
 
 def normal_path(path: str) -> str:
-    """Return a path without doubled or trailing slashes, as java.io.File keeps it."""
+    """Return a path without double and trailing slashes, as java.io.File has it."""
     shorter = re.sub("/+", "/", path)
     return shorter[:-1] if len(shorter) > 1 and shorter.endswith("/") else shorter
 
@@ -33,14 +33,14 @@ def name_of(path: str) -> str:
 
 
 def suffix_of(path: str) -> str | None:
-    """Return the file's kind: all from the last dot of its name on, None without a dot."""
+    """Return the end of the name from the last dot on, None without a dot."""
     name = name_of(path)
     dot = name.rfind(".")
     return None if dot < 0 else name[dot:]
 
 
 def stem_of(path: str) -> str:
-    """Return the name up to the first dot."""
+    """Return the name up to its first dot."""
     return name_of(path).split(".", 1)[0]
 
 
@@ -50,7 +50,10 @@ def base_offset_of(path: str) -> int:
 
 
 def snapshot_id_of(path: str) -> tuple[int, int]:
-    """Return end offset and epoch of a metadata snapshot's name (`%020d-%010d.checkpoint`)."""
+    """Return end offset and epoch in a metadata snapshot's name (`%020d-%010d.checkpoint`).
+
+    Errors: UnreadableFileName.
+    """
     name = name_of(path)
     if len(name) < 31:
         raise UnreadableFileName(path, "20 digits, a dash and 10 digits")
@@ -58,7 +61,7 @@ def snapshot_id_of(path: str) -> tuple[int, int]:
 
 
 def _int64(text: str, path: str) -> int:
-    """Return a number that fits 64 bits, as Long.parseLong; raises UnreadableFileName."""
+    """Return a number of 64 bits, as Long.parseLong reads it; raises UnreadableFileName."""
     if not _NUMBER.fullmatch(text) or not -_INT64_MAX - 1 <= int(text) <= _INT64_MAX:
         raise UnreadableFileName(path, "a base offset")
     return int(text)

@@ -1,4 +1,4 @@
-"""Select the records that a dump shows, by batch headers and records. Pure."""
+"""Selects the records of a dump, by batch headers and by records. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from engine.records.record_run import RecordRun
 
 
 class Filters(NamedTuple):
-    """Bounds and patterns; None means no bound. Ends are exclusive.
+    """Bounds and patterns; None for no bound. Upper bounds are exclusive.
 
-    `key` is the exact key, the patterns search anywhere in the bytes; a null key or value
-    matches no pattern. `max_records` counts the records shown over all files. Each of
-    `json_conditions` must hold of the value; `on_unjudged` hears of a record where that could not
-    be found out, and which is left out.
+    `key` is the exact key; patterns match anywhere in the bytes, but not a null key or value.
+    `max_records` limits the records shown from all files together. All `json_conditions` must hold
+    for the value; `on_unjudged` gets the error of a record that could not be checked, and which is
+    left out.
     """
 
     from_offset: int | None = None
@@ -36,22 +36,22 @@ class Filters(NamedTuple):
 
     @property
     def any_set(self) -> bool:
-        """Return whether anything can be left out."""
+        """Return True if any filter is set."""
         return self != _NO_FILTERS
 
     @property
     def picks_some(self) -> bool:
-        """Return whether single records are left out, by anything but their number."""
+        """Return True if any filter except the number of records is set."""
         return self._replace(max_records=None).any_set
 
     @property
     def opens_batches(self) -> bool:
-        """Return whether records must be read to know whether a batch has one to show."""
+        """Return True if records must be read to know whether a batch has one to show."""
         return self._replace(from_offset=None, to_offset=None, max_records=None).any_set
 
     @property
     def picks_records(self) -> bool:
-        """Return whether single records are searched, by content or number."""
+        """Return True if records are selected by their content or number."""
         by_content = self._replace(
             from_offset=None,
             to_offset=None,
@@ -62,13 +62,13 @@ class Filters(NamedTuple):
         return by_content.any_set
 
     def is_past_end(self, base_offset: int) -> bool:
-        """Return whether this batch and all after it lie past the last offset wanted."""
+        """Return True if this batch and all later ones are at or after `to_offset`."""
         return self.to_offset is not None and base_offset >= self.to_offset
 
     def may_match_batch(
         self, last_offset: int, max_timestamp_ms: int, producer_id: int = -1
     ) -> bool:
-        """Return whether a batch can hold a wanted record, by its header."""
+        """Return True if, by its header, a batch may have a record to show."""
         if self.from_offset is not None and last_offset < self.from_offset:
             return False
         if self.from_timestamp_ms is not None and max_timestamp_ms < self.from_timestamp_ms:
@@ -76,11 +76,11 @@ class Filters(NamedTuple):
         return self.producer_id is None or self.producer_id == producer_id
 
     def matches(self, record: Record | LegacyMessage) -> bool:
-        """Return whether a record is wanted; the producer id is the batch's affair."""
+        """Return True if a record is to be shown; the producer id is checked by batch."""
         return self._in_bounds(record) and self._content_matches(record)
 
     def _in_bounds(self, record: Record | LegacyMessage) -> bool:
-        """Return True within the bounds: lower ones inclusive, upper ones exclusive."""
+        """Return True if a record is within the bounds of offsets and timestamps."""
         if self.from_offset is not None and record.offset < self.from_offset:
             return False
         if self.to_offset is not None and record.offset >= self.to_offset:
@@ -90,7 +90,7 @@ class Filters(NamedTuple):
         return self.to_timestamp_ms is None or record.timestamp_ms < self.to_timestamp_ms
 
     def _content_matches(self, record: Record | LegacyMessage) -> bool:
-        """Return True if key, value, header and JSON conditions all hold."""
+        """Return True if key, value, header and JSON conditions match."""
         if self.key is not None and record.key != self.key:
             return False
         if self.key_pattern is not None and not _found(self.key_pattern, record.key):
@@ -102,7 +102,7 @@ class Filters(NamedTuple):
         return not self.json_conditions or self._json_matches(record)
 
     def _json_matches(self, record: Record | LegacyMessage) -> bool:
-        """Return True if the value fulfils the JSON conditions; False if it is too deep."""
+        """Return True if the value meets the JSON conditions; False if it is nested too deeply."""
         try:
             return matches_json(record.value, self.json_conditions, record.offset)
         except TooDeepForPath as error:
@@ -111,7 +111,7 @@ class Filters(NamedTuple):
             return False
 
     def places(self, run: RecordRun) -> list[int]:
-        """Return which records of a run are wanted, counted from 0."""
+        """Return the positions of the matching records in a run, from 0."""
         return [n for n, record in enumerate(run.records()) if self.matches(record)]
 
 
@@ -119,5 +119,5 @@ _NO_FILTERS = Filters()
 
 
 def _found(pattern: re.Pattern[bytes], text: bytes | memoryview | None) -> bool:
-    """Return whether a pattern matches within a key or value; null never does."""
+    """Return True if a pattern matches anywhere in a key or value; False for null."""
     return text is not None and pattern.search(text) is not None

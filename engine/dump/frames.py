@@ -1,7 +1,7 @@
 """Positions and sizes of the batches in a log, by the rules of Kafka's reader.
 
-1. fewer than 18 bytes left, or a size that reaches beyond the end: the log is over
-2. a size below 14: CorruptRecord
+1. At fewer than 18 remaining bytes, or a size that goes beyond the end, the log is over.
+2. A size below 14 raises CorruptRecord.
 
 Source: FileLogInputStream.nextBatch.
 """
@@ -22,7 +22,7 @@ _SMALLEST_SIZE_BYTES = 14
 
 
 def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
-    """Return base offset and whole size of the batch at `position`, None where the log ends."""
+    """Return base offset and whole size of the batch at `position`, None at the log's end."""
     if position >= end - PROLOGUE_BYTES:
         return None
     base_offset, length = read_offset_and_length(
@@ -35,7 +35,7 @@ def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, i
 
 
 def frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield position and whole size of each batch from `start` on."""
+    """Yield position and whole size of each batch, from the position `start` on."""
     position = start
     while (frame := frame_at(window, path, position, end)) is not None:
         _, size = frame

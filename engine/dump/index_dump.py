@@ -1,4 +1,4 @@
-"""Dumping `.index` and `.timeindex` files and checking them against their log.
+"""Dumps `.index` and `.timeindex` files and checks them against their log.
 
 Source: DumpLogSegments.dumpIndex and dumpTimeIndex, OffsetIndex, TimeIndex, AbstractIndex.
 Differs: a missing index is an error as in Kafka, but no empty file is left behind.
@@ -22,13 +22,13 @@ from engine.records.view import batch_at
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 
-# Kafka first searches the last 8 KiB of an index, which stay in memory on a busy broker; with a
+# Kafka searches the last 8 KiB of an index first, which stay in memory on a busy broker. In a
 # damaged index that order decides which entry is found.
 _WARM_BYTES = 8192
 
 
 class BadIndexEntry(StorageError):
-    """An index entry points where no batch can be."""
+    """An index entry points to a position where no batch can be."""
 
     hint = "`kctl logs repair` rebuilds indexes from the log"
 
@@ -46,18 +46,18 @@ def _sibling(path: str, suffix: str) -> str:
 
 
 class IndexEntries:
-    """The whole entries of an index, each read when it is asked for.
+    """The complete entries of an index, each decoded when it is needed.
 
-    Nearly all of a preallocated index is behind its last entry, and never asked for.
+    Most of a preallocated index is after its last entry, and never needed.
     """
 
     def __init__(self, raw: bytes, layout: struct.Struct, first: int, second: int) -> None:
-        """Take an index; `first` and `second` are added to the two numbers of each entry."""
+        """`first` and `second` are added to the two numbers of each entry."""
         self._raw = raw
         self._layout = layout
         self._first = first
         self._second = second
-        #: A part of an entry at the end is left out.
+        #: An incomplete entry at the end is ignored.
         self._count = len(raw) // layout.size
 
     def __len__(self) -> int:
@@ -71,12 +71,12 @@ class IndexEntries:
         return (self[slot] for slot in range(self._count))
 
     def last(self) -> tuple[int, int]:
-        """Return the last entry; there is one."""
+        """Return the last entry; the index must not be empty."""
         return self[self._count - 1]
 
 
 class IndexDump:
-    """Dumps the two sparse indexes of a segment."""
+    """Dumps the offset and time indexes of segments."""
 
     def __init__(self, files: Files, options: DumpOptions, out: Output, problems: Problems):
         self._files = files
@@ -85,7 +85,7 @@ class IndexDump:
         self._problems = problems
 
     def offset_index(self, path: str, shown_path: str) -> None:
-        """Print an offset index, noting the entries that do not end a batch."""
+        """Print an offset index, and note entries whose batch ends at another offset."""
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
             raw = self._files.read_bytes(path)
@@ -104,7 +104,7 @@ class IndexDump:
         Raises BadIndexEntry if no batch starts at an entry's position.
         """
         for n, (offset, position) in enumerate(entries):
-            # After a crash the rest of a preallocated index is zero.
+            # After a crash the rest of a preallocated index is zeros.
             if offset == base and n > 0:
                 return
             _check_position(path, n, position, ends.size_bytes)
@@ -117,7 +117,7 @@ class IndexDump:
                 self._out.line(f"offset: {offset} position: {position}")
 
     def time_index(self, path: str, shown_path: str) -> None:
-        """Print a time index, noting the entries that do not fit the log."""
+        """Print a time index, and note entries that contradict the log."""
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
             raw_offsets = self._files.read_bytes(_sibling(path, ".index"))
@@ -138,7 +138,7 @@ class IndexDump:
         lookup: IndexEntries,
         ends: BatchEnds,
     ) -> None:
-        """Print the entries, each checked from the position that the offset index gives."""
+        """Print the entries, and check each from the position that the offset index gives."""
         previous_ms = -1
         for n, (timestamp_ms, offset) in enumerate(entries):
             if offset == base and n > 0:
@@ -160,7 +160,7 @@ class IndexDump:
         ends: BatchEnds,
         position: int,
     ) -> None:
-        """Note an entry whose offset ends no batch, or with a wrong or falling timestamp."""
+        """Note an entry with an offset where no batch ends, or a wrong or falling timestamp."""
         batch_end = ends.find(position, offset, whole=self._options.is_four)
         if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
@@ -177,7 +177,7 @@ class IndexDump:
 
 
 def _largest_timestamp(ends: BatchEnds, position: int) -> int:
-    """Return the largest timestamp in ms of a batch's records, -1 without any."""
+    """Return the largest timestamp in ms of a batch's records, -1 for none."""
     largest_ms = -1
     for record in batch_at(ends.batch(position), 0).records():
         largest_ms = max(largest_ms, record.timestamp_ms)
@@ -185,7 +185,7 @@ def _largest_timestamp(ends: BatchEnds, position: int) -> int:
 
 
 def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
-    """Raise BadIndexEntry unless the entry's position is within the log."""
+    """Raise BadIndexEntry if an entry's position is outside the log."""
     if position < 0:
         raise BadIndexEntry(path, n, position, "it is negative")
     if position > min(size_bytes, INT_MAX):
@@ -193,7 +193,7 @@ def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
 
 
 def lower_bound_slot(entries: IndexEntries, target: int) -> int:
-    """Return the slot of the largest offset at or below `target`, -1 if there is none.
+    """Return the number of the entry with the largest offset at or below `target`, -1 for none.
 
     Source: AbstractIndex.indexSlotRangeFor, step by step: the offsets of a damaged index may be
     unsorted, and then the steps decide the result.
@@ -211,7 +211,7 @@ def lower_bound_slot(entries: IndexEntries, target: int) -> int:
 
 
 def _search(entries: IndexEntries, target: int, low: int, high: int) -> int:
-    """Return the slot of the last offset not above `target`, between two slots inclusive."""
+    """Return the number of the last entry not above `target` in an inclusive range of entries."""
     while low < high:
         middle = (low + high + 1) >> 1
         offset, _ = entries[middle]
@@ -225,7 +225,7 @@ def _search(entries: IndexEntries, target: int, low: int, high: int) -> int:
 
 
 def _check_offset_index(path: str, base: int, entries: IndexEntries, size_bytes: int) -> None:
-    """Raise CorruptFile for a last offset below the base, or a broken size."""
+    """Raise CorruptFile for a last offset below the base, or for an incomplete entry."""
     last_offset, _ = entries.last()
     if last_offset < base:
         raise CorruptFile(path, f"a last offset of at least {base}", last_offset)
@@ -234,7 +234,7 @@ def _check_offset_index(path: str, base: int, entries: IndexEntries, size_bytes:
 
 
 def _check_time_index(path: str, base: int, entries: IndexEntries, size_bytes: int) -> None:
-    """Raise CorruptFile as a broker's check of a time index does. Source: TimeIndex.sanityCheck."""
+    """Raise CorruptFile as a broker's check of a time index. Source: TimeIndex.sanityCheck."""
     if entries:
         first_ms, _ = entries[0]
         last_ms, last_offset = entries.last()

@@ -1,12 +1,12 @@
-"""Conditions on JSON values: a path by RFC 9535, and the values that it must lead to.
+"""Conditions on JSON values: a path by RFC 9535, and the values that it must find.
 
-| condition | holds where |
+| condition | holds if |
 |---|---|
-| `$.user.id` | the path leads to something, even to null |
-| `$.user.id=5` | … to this JSON value, or to this text |
-| `$.items[?@.price > 10]` | the filter of the path finds something |
+| `$.user.id` | the path finds something, even null |
+| `$.user.id=5` | … this JSON value, or this text |
+| `$.items[?@.price > 10]` | the filter in the path finds something |
 
-A value that is no JSON matches nothing. One that is too deep for a search is an error of its own.
+A value that is not JSON matches nothing. One that is nested too deeply is an error of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WrongJsonPath(EngineError):
-    """A condition is no JSONPath."""
+    """A condition is not a JSONPath."""
 
     exit_code = 2
     hint = "`$.user.id`, `$.user.id=5` and `$.items[?@.price > 10]` are some"
@@ -35,25 +35,25 @@ class WrongJsonPath(EngineError):
 
 
 class JsonCondition(NamedTuple):
-    """A path, and the texts and JSON values one of which must be there.
+    """A path, and the texts and JSON values of which it must find one.
 
-    Without `wanted` anything will do.
+    If `wanted` is None it may find anything.
     """
 
     path: JSONPath | CompoundJSONPath
     wanted: tuple[object, ...] | None
 
     def holds(self, document: Any) -> bool:
-        """Return whether a document has it."""
+        """Return True if a document meets the condition."""
         if isinstance(document, str):
             import json
 
-            # The package reads a text as JSON, which this one was already.
+            # The package would parse a text as JSON.
             document = json.dumps(document)
         seen = self.path.findall(document)
         if self.wanted is None:
             return bool(seen)
-        # 1 and true are equal in Python, and not in JSON.
+        # 1 and true are equal in Python, but not in JSON.
         return any(
             value == wanted and type(value) is type(wanted)
             for value in seen
@@ -62,12 +62,12 @@ class JsonCondition(NamedTuple):
 
 
 def json_condition(text: str) -> JsonCondition:
-    """Return the condition of `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
+    """Parse `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
     import jsonpath
 
     environment = _environment()
     first: Exception | None = None
-    # A path may have equality signs of its own, so the shortest that is one is not it.
+    # A path may contain equality signs, so the longest valid path is taken.
     for place in (len(text), *(n for n in range(len(text) - 1, 0, -1) if text[n] == "=")):
         try:
             path = environment.compile(text[:place])
@@ -79,7 +79,7 @@ def json_condition(text: str) -> JsonCondition:
 
 
 def _wanted(text: str) -> tuple[object, ...]:
-    """Return the values that a condition's text can mean: the text itself, and its JSON value."""
+    """Return the values that a text can mean: the text itself, and its JSON value if it is JSON."""
     import json
 
     try:
@@ -90,7 +90,7 @@ def _wanted(text: str) -> tuple[object, ...]:
 
 @cache
 def _environment() -> JSONPathEnvironment:
-    """Return a compiler of JSON paths that descend as deep as documents are shown."""
+    """Return a compiler of JSON paths that search as deep as documents may be nested."""
     from jsonpath import JSONPathEnvironment
 
     class Environment(JSONPathEnvironment):
@@ -100,7 +100,7 @@ def _environment() -> JSONPathEnvironment:
 
 
 class TooDeepForPath(EngineError):
-    """A record's value is nested too deeply to be searched."""
+    """A record's value is nested too deeply for a search."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"record at offset {offset}: left out by --json-path: {TOO_DEEP}")
@@ -110,7 +110,7 @@ class TooDeepForPath(EngineError):
 def matches_json(
     raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...], offset: int
 ) -> bool:
-    """Return True if a record's value is JSON that meets all conditions.
+    """Return True if a record's value is JSON and meets all conditions.
 
     Errors: TooDeepForPath.
     """
@@ -121,7 +121,7 @@ def matches_json(
     from jsonpath import JSONPathError
 
     try:
-        # As UTF-8 alone: an int of Kafka's serializer looks like a number in UTF-32.
+        # Only as UTF-8: bytes of Kafka's integer serializer would be read as a number in UTF-32.
         document = json.loads(bytes(raw).decode("utf-8-sig", "surrogatepass"))
     except ValueError:
         return False

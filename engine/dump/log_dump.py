@@ -1,12 +1,12 @@
-"""Dumping one `.log` or `.checkpoint` file as Kafka's tool prints it.
+"""Dumps a `.log` or `.checkpoint` file as Kafka's tool prints it.
 
-Steps for each batch, in this order, because a fault in one leaves the earlier ones printed:
+The steps for each batch are in this order, because an error in one leaves the earlier ones printed:
 
 1, 2. the frame of the batch (`frames.py`)
 3. first part of the batch line; 4. its tail with CRC check; 5. its records, when `deep`
 
-Source: DumpLogSegments.dumpLog, FileLogInputStream.nextBatch (3.9.1; 4.3.0 differs in the
-check for gaps only).
+Source: DumpLogSegments.dumpLog, FileLogInputStream.nextBatch (3.9.1; 4.3.0 differs only in the
+check for gaps).
 """
 
 from __future__ import annotations
@@ -40,22 +40,19 @@ from engine.records.record import Record
 
 
 class InvalidReadSize(CorruptRecord):
-    """A negative number of bytes was requested."""
+    """The number of bytes to read is negative."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__("a size of at least 0 bytes", size_bytes)
 
 
 class LogDump:
-    """Writes the batches (and records) of one log file."""
+    """Prints the batches and records of one log file."""
 
     def __init__(
         self, file: File, shown_path: str, options: DumpOptions, out: Output, problems: Problems
     ) -> None:
-        """Raises InvalidReadSize for a negative limit.
-
-        `shown_path` is the path as the user wrote it.
-        """
+        """`shown_path` is the path in messages. Raises InvalidReadSize for a negative limit."""
         if options.max_bytes < 0:
             raise InvalidReadSize(options.max_bytes)
         self._options = options
@@ -63,30 +60,33 @@ class LogDump:
         self._problems = problems
         self._path = shown_path
         self._size_bytes = file.size_bytes()
-        #: Position where the dump ends: by default the file's end.
+        #: Position at which the dump ends, by default the file's end.
         self._end = min(self._size_bytes, options.max_bytes)
-        #: Whether the user has set a limit: bytes after it are then no trailing garbage.
+        #: True if the user has set a limit: bytes after it are then not reported as trailing.
         self._limited = options.max_bytes != INT_MAX
-        #: Last offset of the previous record. Kafka 4.3 begins with −1, so that a first offset
-        #: above 0 is a gap.
+        #: Offset of the previous record. Kafka 4.3 starts with −1, so that a first offset above 0
+        #: is a gap.
         self._last_offset = -1
         self._window = Window(file, self._end)
-        #: None if no filter is set: batches then need no check.
+        #: The filters, None if none is set.
         self._filters = options.filters if options.filters.any_set else None
         records = _estimated_records(self._window, self._end) if options.deep else 0
         self.use_tier(_line_tier(options, records, self._end))
-        #: How many records were written, for --max-records.
+        #: Number of records written so far, for --max-records.
         self.shown_count = 0
-        #: How many batches have a wrong CRC.
+        #: Number of batches with a wrong CRC.
         self.bad_batch_count = 0
 
     def use_tier(self, tier: LineTier | None) -> None:
-        """Make lines by this tier where it can, record by record for None."""
+        """Print with this tier where possible; record by record for None."""
         self._lines = tier
         self._window_tier = window_tier_of(tier)
 
     def run(self, start: int = 0) -> int:
-        """Print everything from `start` on; returns the position behind the last batch."""
+        """Print everything from the position `start` on.
+
+        Returns the position after the last batch.
+        """
         position = self._compiled_batches(start)
         while (frame := frame_at(self._window, self._path, position, self._end)) is not None:
             _, size = frame
@@ -103,7 +103,7 @@ class LogDump:
         return position
 
     def _compiled_batches(self, position: int) -> int:
-        """Print as many batches as compiled code can by itself; returns where it stopped."""
+        """Print batches as long as compiled code can; return the position of the next one."""
         tier = self._window_tier
         if tier is None:
             return position
@@ -123,18 +123,18 @@ class LogDump:
                 return position
 
     def _note_lines(self, lines: Lines) -> None:
-        """Take over the last offset from the compiled code, and the gaps that it found."""
+        """Take the last offset from the tier, and note the gaps that it found."""
         self._last_offset = lines.last_offset
         for last_offset, offset in lines.gaps:
             self._problems.gap(self._path, last_offset, offset)
 
     def _is_done(self) -> bool:
-        """Return whether as many records, or batches, are shown as the options allow."""
+        """Return True if the maximum number of records or batches was printed."""
         limit = self._options.filters.max_records
         return limit is not None and self.shown_count >= limit
 
     def _batch(self, position: int, size: int) -> bool:
-        """Print one batch; return False once the wanted range is over."""
+        """Print a batch; return False if it and all later ones are out of bounds."""
         batch = self._window.exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
@@ -158,9 +158,9 @@ class LogDump:
     def _header(
         self, position: int, size: int, batch: memoryview, magic: int
     ) -> tuple[ShallowBatch, int]:
-        """Return a batch's header fields and its CRC; raises if the file ends within it."""
+        """Return a batch's header fields and its CRC; raises if the file ends in the header."""
         needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
-        # A batch shorter than its header is read on into the bytes behind it, as Kafka does.
+        # The header of a batch that is shorter is read on into the bytes after it, as by Kafka.
         if size < needed:
             batch = self._window.exactly(position, needed, "a batch header")
         if magic >= 2:
@@ -170,12 +170,12 @@ class LogDump:
     def _tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
-        """Print the end of the batch line, with its CRC and whether that is valid.
+        """Print the end of the batch line, with the CRC and whether it is valid.
 
         Returns the batch, which may have been read again.
         """
         if shallow.size_bytes < HEADER_BYTES:
-            # Reading its header on into the bytes behind it may have moved the window.
+            # Reading the header may have moved the window.
             batch = self._window.at(position, shallow.size_bytes)
         if shallow.magic >= 2:
             valid = batch_line.is_valid_v2(batch, crc)
@@ -189,7 +189,7 @@ class LogDump:
         return batch
 
     def _records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
-        """Print the records of one batch (step 5), by a line tier if they are on its fast path."""
+        """Print the records of a batch (step 5), with a tier if possible."""
         out, options = self._out, self._options
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
             lines = self._lines_of(shallow, batch)
@@ -202,11 +202,11 @@ class LogDump:
             self.shown_count += 1
 
     def _lines_of(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
-        """Return a batch's lines from the line tier, None if it needs the slow path."""
+        """Print a batch's records with the tier; return None if the slow path is needed."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
         numbers = numbers_of(shallow)
-        # A time of append below 0 is no time to the tiers.
+        # For the tiers an append time below 0 means create times.
         if numbers.record_count <= 0 or (shallow.appended and numbers.append_time_ms < 0):
             return None
         if not shallow.codec:
@@ -220,7 +220,7 @@ class LogDump:
     def _read(
         self, shallow: ShallowBatch, batch: memoryview, position: int
     ) -> Iterator[Record | LegacyMessage]:
-        """Yield the records of a batch; a CorruptRecord names the file and position."""
+        """Yield the records of a batch; a CorruptRecord names file and position."""
         try:
             if shallow.magic >= 2:
                 yield from BatchView(batch).records()
@@ -230,14 +230,14 @@ class LogDump:
             raise error.at(self._path, position) from error
 
     def _check_gap(self, offset: int) -> None:
-        """Note a gap before an offset; Kafka 3 reports none before the first record."""
+        """Note a gap before an offset; with the lines of 3.9.1 none before the first record."""
         last = self._last_offset
         if offset != last + 1 and (last != -1 or self._options.is_four):
             self._problems.gap(self._path, last, offset)
         self._last_offset = offset
 
     def _filtered(self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int) -> None:
-        """Print a batch with its matching records, and nothing if it has none."""
+        """Print a batch with its matching records; nothing if none matches."""
         filters, options = self._options.filters, self._options
         if not filters.may_match_batch(
             shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id
@@ -259,7 +259,7 @@ class LogDump:
 
 
 def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
-    """Return the tier that makes the lines of whole batches, None if the options forbid one."""
+    """Return the tier for whole batches, None if the options need the slow path."""
     if options.filters.any_set or (options.deep and options.skip_record_metadata):
         return None
     if options.print_data and not isinstance(options.decoder, TextDecoder):
@@ -280,9 +280,9 @@ def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> Line
 
 
 def _estimated_records(window: Window, end: int) -> int:
-    """Return an estimate of a log's record count, from its first batch.
+    """Return an estimate of the number of records in a log, from its first batch.
 
-    It decides whether compiled code is worth loading.
+    It decides whether loading compiled code is worthwhile.
     """
     header = window.at(0, HEADER_BYTES)
     if len(header) < HEADER_BYTES or header[16] != 2:

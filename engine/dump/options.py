@@ -1,4 +1,4 @@
-"""The options of a dump that change its output."""
+"""The options that change the output of a dump."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engine.errors import EngineError
 
 INT_MAX = 2_147_483_647
 
-#: The versions whose exact lines can be printed, by the spellings a person may use.
+#: Versions whose exact lines can be printed, by their accepted spellings.
 KAFKA_VERSIONS = {"3.9": "3.9.1", "3.9.1": "3.9.1", "4.3": "4.3.0", "4.3.0": "4.3.0"}
 
 
 class UnknownKafkaVersion(EngineError):
-    """Lines of an unknown Kafka version were requested."""
+    """The lines of an unknown Kafka version were requested."""
 
     def __init__(self, version: str) -> None:
         super().__init__(f"--kafka-version {version}: expected one of {', '.join(KAFKA_VERSIONS)}")
@@ -23,12 +23,12 @@ class UnknownKafkaVersion(EngineError):
 
 
 class DumpOptions(NamedTuple):
-    """All options that change the output; immutable.
+    """The options that change the output of a dump.
 
-    `max_bytes` is the length of the part of each log that is read, `max_message_size_bytes`
-    the part looked at to check one index entry. `deep` prints records below their batch,
-    `print_data` adds key and value, `skip_record_metadata` leaves only those. The faults are
-    wrong options that Kafka's tool notices only when it comes to a log or an offset index.
+    `max_bytes` is the length of the part of each log that is read, `max_message_size_bytes` that of
+    the part read to check an index entry. `deep` prints records below their batch, `print_data`
+    adds key and value, `skip_record_metadata` prints only those. `log_fault` and `index_fault` are
+    invalid options that Kafka's tool only reports when it reaches a log or an offset index.
     """
 
     kafka_version: str = "3.9.1"
@@ -46,12 +46,12 @@ class DumpOptions(NamedTuple):
 
     @property
     def is_four(self) -> bool:
-        """Return whether the lines of 4.3.0 are wanted."""
+        """Return True if the lines of 4.3.0 are requested, False for 3.9.1."""
         return self.kafka_version == "4.3.0"
 
 
 def kafka_version_named(text: str) -> str:
-    """Return the full version for a spelling of it; raises UnknownKafkaVersion."""
+    """Return the full version for one of its spellings; raises UnknownKafkaVersion."""
     try:
         return KAFKA_VERSIONS[text]
     except KeyError:

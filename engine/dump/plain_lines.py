@@ -1,8 +1,8 @@
-"""The lines of a whole version 2 batch in one loop: the tier without compiled code.
+"""The lines of whole version 2 batches in one loop: the tier without compiled code.
 
-One contract for both tiers (`compiled_lines.py` is the other): given the bytes of a batch's
-records, return all its lines, or None when anything is off the fast path. Then nothing has been
-printed yet and the record-by-record path prints what is right up to the fault.
+Both tiers (`compiled_lines.py` is the other) have the same contract: from the bytes of a batch's
+records they print all lines, or return None for anything unusual. In that case nothing has been
+printed yet, and the slow path prints record by record what is valid up to the error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKey
 
 
 class Lines(NamedTuple):
-    """Facts noted as a batch's lines were written: the last offset, and gaps."""
+    """What was found while a batch's lines were written: the last offset, and gaps."""
 
     last_offset: int
     gaps: list[tuple[int, int]]
 
 
 class BatchNumbers(NamedTuple):
-    """Header fields for the lines of a batch. `append_time_ms` is −1 with create times."""
+    """The header fields for the lines of a batch. `append_time_ms` is -1 with create times."""
 
     base_offset: int
     base_timestamp_ms: int
@@ -35,20 +35,20 @@ class BatchNumbers(NamedTuple):
 
 
 class LineTier(Protocol):
-    """Makes the lines of whole batches."""
+    """Prints the records of whole batches."""
 
     def write(
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Write the lines of the records in `raw` from `start` on; None if one needs the slow path.
+        """Write the lines of the records in `raw` from `start` on; None if the slow path is needed.
 
-        Nothing is written then. `last` is the offset of the previous record, −1 if there is none.
+        Nothing is written then. `last` is the offset of the previous record, -1 if there is none.
         """
         ...
 
 
 class PlainLines:
-    """Makes lines with plain Python."""
+    """Prints records with plain Python."""
 
     def __init__(self, *, print_data: bool, check_first_gap: bool) -> None:
         self._print_data = print_data
@@ -68,9 +68,9 @@ class PlainLines:
     def _write(
         self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
     ) -> Lines | None:
-        """Decode `raw` and print a line per record; None if a record needs the slow path.
+        """Decode `raw` and write a line per record; None if a record needs the slow path.
 
-        Nothing is printed then. `last` is the offset of the previous record, -1 if there is none.
+        Nothing is written then. `last` is the offset of the previous record, -1 if there is none.
         Gaps are (last, next) offsets.
         """
         out: list[bytes] = []
@@ -80,7 +80,7 @@ class PlainLines:
         end = len(raw)
         least_delta = 0 if base_sequence >= 0 else -0x80000000
         most_delta = 0x7FFFFFFF - max(base_sequence, 0)
-        # Lengths below 64 take one byte: most deltas and keys, so that case is written out.
+        # Numbers below 64 take one byte; that common case is inlined.
         for _ in range(count):
             size, position = _varint(raw, position)
             record_end = position + size
@@ -106,7 +106,7 @@ class PlainLines:
             names, position = _header_names(raw, position) if raw[position] else (b"", position + 1)
             if position != record_end or position > end or key_size < -1 or value_size < -1:
                 return None
-            # Sequences wrap by rules that damaged deltas bend: that is the other path's affair.
+            # Damaged deltas would make sequences wrap wrongly: the slow path handles them.
             if not least_delta <= delta <= most_delta:
                 return None
             offset = base_offset + delta
@@ -138,7 +138,7 @@ class PlainLines:
 
 
 def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """Return a zig-zag number and the position after it; IndexError for one that is too long."""
+    """Return a zig-zag number and the position after it; raises IndexError if it is too long."""
     number = raw[position]
     position += 1
     if number > 0x7F:
@@ -147,7 +147,7 @@ def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
 
 
 def _header_names(raw: bytes, position: int) -> tuple[bytes, int]:
-    """Return the joined header names of a record, and the position after its headers."""
+    """Return a record's header names, joined, and the position after its headers."""
     count, position = _varint(raw, position)
     if count < 0:
         raise ValueError

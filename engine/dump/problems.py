@@ -1,33 +1,32 @@
-"""Findings that a dump reports on stderr after all files."""
+"""The problems that a dump reports on stderr after all files."""
 
 from __future__ import annotations
 
 
 class Problems:
-    """Collects findings per file and says them in Kafka's order.
+    """Collects problems by file, and reports them in Kafka's order.
 
-    Files appear in the order of their first finding.
+    Files are in the order of their first problem.
     Differs: Kafka prints the files of one kind in the order of a hash map.
     """
 
     def __init__(self, kafka_version: str) -> None:
-        """The order of offsets differs between Kafka's releases."""
+        """The order of offsets depends on the version."""
         self._is_four = kafka_version == "4.3.0"
-        #: Pairs of numbers by path: offset in the index and in the log; timestamps likewise;
-        #: timestamp and that before it.
+        #: Pairs of numbers by path: offsets in index and log; timestamps in index and log; a
+        #: timestamp and the one before it.
         self._index_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._time_mismatches: dict[str, list[tuple[int, int]]] = {}
         self._out_of_order: dict[str, list[tuple[int, int]]] = {}
-        #: Index offset and log offset by path, for entries of time indexes whose offset ends no
-        #: batch.
+        #: Offsets in index and log by path, for time index entries at whose offset no batch ends.
         self._not_found: dict[str, list[tuple[int, int]]] = {}
         #: Offsets before and after each gap, by path.
         self._gaps: dict[str, list[tuple[int, int]]] = {}
-        #: How many findings there are, over all kinds and files.
+        #: Number of problems of all kinds in all files.
         self.count = 0
 
     def index_mismatch(self, path: str, index_offset: int, log_offset: int) -> None:
-        """Note an offset index entry that does not end a batch at its position."""
+        """Note an offset index entry whose batch ends at another offset."""
         self._note(self._index_mismatches, path, index_offset, log_offset)
 
     def time_mismatch(self, path: str, index_ms: int, log_ms: int) -> None:
@@ -39,22 +38,22 @@ class Problems:
         self._note(self._out_of_order, path, index_ms, previous_ms)
 
     def offset_not_found(self, path: str, index_offset: int, log_offset: int) -> None:
-        """Note a time index entry whose offset ends no batch; -1 where there is none at all."""
+        """Note a time index entry at whose offset no batch ends; -1 if no batch is there at all."""
         self._note(self._not_found, path, index_offset, log_offset)
 
     def gap(self, path: str, last_offset: int, next_offset: int) -> None:
-        """Note two neighbouring records whose offsets do not follow each other."""
+        """Note two consecutive records with missing offsets between them."""
         self._note(self._gaps, path, last_offset, next_offset)
 
     def _note(
         self, kind: dict[str, list[tuple[int, int]]], path: str, first: int, second: int
     ) -> None:
-        """Add a pair to the problems of one kind and file."""
+        """Add a pair of numbers to the problems of one kind in a file."""
         kind.setdefault(path, []).append((first, second))
         self.count += 1
 
     def lines(self) -> list[str]:
-        """Return the report, one line an item, without line ends."""
+        """Return the lines of the report, without line ends."""
         out: list[str] = []
         for path, pairs in self._index_mismatches.items():
             out.append(f"Mismatches in :{path}")

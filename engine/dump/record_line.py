@@ -1,7 +1,7 @@
 """The line of a record, with the additions for control records.
 
-Source: DumpLogSegments of 3.9.1 and 4.3.0. A line is printed in steps: metadata, control
-record, contents; a fault in a later step leaves the earlier ones printed.
+Source: DumpLogSegments of 3.9.1 and 4.3.0. A line is printed in steps (metadata, control record,
+contents): an error in a later step leaves the earlier ones printed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def record_metadata(batch: ShallowBatch, record: Record) -> bytes:
 
 
 def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool) -> bytes:
-    """Return the first step of the line of a message, its sizes as stored, even damaged."""
+    """Return the first step of the line of a message; its sizes are as stored, even if damaged."""
     line = _LEGACY % (
         message.offset,
         batch.time_label,
@@ -42,26 +42,26 @@ def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool)
         b"true" if message.is_crc_valid() else b"false",
         message.crc,
     )
-    # Kafka 3.9 closes a brace that it never opened.
+    # Kafka 3.9 prints a closing brace without an opening one.
     return line if is_four else line + b"}"
 
 
 def _control(record: Record, is_four: bool) -> bytes:
-    """Return the end of a control record's line; its code is loaded only when needed."""
+    """Return the end of a control record's line; imports that code only when needed."""
     from engine.dump.control_line import control_text
 
     return control_text(record, is_four).encode()
 
 
 def _raw(name: str) -> bytes:
-    # Names that are no UTF-8 arrive with their bytes escaped, so that none is lost.
+    # Names that are not UTF-8 have their bytes as surrogate escapes.
     return name.encode("utf-8", "surrogateescape")
 
 
 def write_record(
     out: Output, batch: ShallowBatch, record: Record | LegacyMessage, options: DumpOptions
 ) -> None:
-    """Write one record's line in the order of Kafka's tool."""
+    """Write the line of a record, in the steps of Kafka's tool."""
     prefix = b"| "
     if not options.skip_record_metadata:
         prefix = b" "
@@ -77,7 +77,7 @@ def write_record(
 
 
 def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
-    """Return the text of key and value as the decoder and Kafka's version have it."""
+    """Return the texts of key and value, by the decoder and the Kafka version."""
     raw_key: bytes | None = None
     try:
         raw_key = record.key
@@ -92,6 +92,6 @@ def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: byte
         shown = b"%bkey: %b" % (prefix, key)
         prefix = b" "
     if value is not None:
-        # Kafka 3.9 writes a blank and no bar in front of a payload without a key.
+        # Kafka 3.9 prints a blank instead of a bar before a payload without a key.
         shown += b"%bpayload: %b" % (prefix if options.is_four else b" ", value)
     return shown

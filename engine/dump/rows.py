@@ -1,9 +1,10 @@
 r"""Log files as rows of plain values, for JSON, NDJSON, CSV and tables.
 
-Binary stands as base64 beside a text that loses nothing: `encoding` is `utf-8` where the text
-is the bytes' own, `escaped` where they are no UTF-8 and a backslash starts an escape (`\xNN`,
-`\\`), and null where the key or value itself is null. An empty one is `""`.
-The columns are the schema: docs/reference/dump_rows.md.
+Binary data is given as base64, and as a text without loss: `encoding` is `utf-8` if the text has
+exactly these bytes, `escaped` if they are not UTF-8 and a backslash starts an escape (`\xNN`,
+`\\`), and null if the key or value is null. An empty one is `""`.
+
+The columns are documented in docs/reference/dump_rows.md.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ _SNAPSHOT_HEAD_BYTES = 10
 class DumpedRows(NamedTuple):
     """Consecutive rows: their shared values, and the columns that vary.
 
-    Without columns that vary it is one row.
+    Without varying columns it is a single row.
     """
 
     columns: tuple[str, ...]
@@ -86,7 +87,7 @@ class DumpedRows(NamedTuple):
     varying: Mapping[str, Sequence[Any]]
 
     def rows(self) -> Iterator[Row]:
-        """Yield each row by itself."""
+        """Yield each row as a dict."""
         if not self.varying:
             yield self.shared
             return
@@ -95,7 +96,7 @@ class DumpedRows(NamedTuple):
 
 
 class RowDump:
-    """Yields the rows of files in order."""
+    """Yields the rows of files, in order."""
 
     def __init__(self, files: Files, options: DumpOptions, *, headers_only: bool) -> None:
         """With `headers_only` rows are batches, else records."""
@@ -103,13 +104,13 @@ class RowDump:
         self._options = options
         self._headers_only = headers_only
         self.default_columns = BATCH_COLUMNS if headers_only else RECORD_COLUMNS
-        #: Batches with a wrong CRC, and damaged ends of files, so far.
+        #: Number of batches with a wrong CRC, and of damaged ends of files, so far.
         self.problem_count = 0
-        #: How many more rows --max-records allows. None without a limit.
+        #: Number of rows that --max-records still allows, None without a limit.
         self._left = options.filters.max_records
 
     def rows(self, paths: list[str]) -> Iterator[DumpedRows]:
-        """Yield every wanted row of every file."""
+        """Yield the matching rows of all files."""
         for path in paths:
             suffix = suffix_of(path) or ""
             if suffix in _ENTRIES:
@@ -119,7 +120,7 @@ class RowDump:
                 yield from self._log(path)
 
     def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
-        """Yield (columns, row) of an index, a snapshot or a transaction index.
+        """Yield (columns, row) for each entry of an index, snapshot or transaction index.
 
         Offsets of indexes are absolute.
         """
@@ -130,7 +131,7 @@ class RowDump:
         for n in range((len(raw) - start) // layout.size):
             values = list(layout.unpack_from(raw, start + n * layout.size))
             if suffix in (".index", ".timeindex"):
-                # A preallocated index ends in zeroes.
+                # A preallocated index ends in zeros.
                 if n and not any(values):
                     return
                 at = columns.index("offset") - 1
@@ -138,7 +139,7 @@ class RowDump:
             yield columns, dict(zip(columns, [path, *values], strict=True))
 
     def _log(self, path: str) -> Iterator[DumpedRows]:
-        """Yield rows of a log: one a batch with headers only, else one a record."""
+        """Yield the rows of a log: one per batch with `headers_only`, else one per record."""
         with closing(self._files.open(path)) as file:
             end = min(file.size_bytes(), self._options.max_bytes)
             topic, partition = _place(path)
@@ -158,7 +159,7 @@ class RowDump:
             self.problem_count += batch_rows.problem_count
 
     def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
-        """Return True if a batch is shown, and count it: one record must match the filters."""
+        """Return True and count the batch if it, or one of its records, matches the filters."""
         filters = self._options.filters
         if filters.opens_batches and not any(
             filters.matches(record) for record in batch_at(batch, 0).records()
@@ -168,7 +169,7 @@ class RowDump:
         return True
 
     def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
-        """Return the rows of a batch by columns; None where its records must be read."""
+        """Return the rows of a batch by column, None if its records must be read one by one."""
         if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
             return None
         if not isinstance(self._options.decoder, TextDecoder):
@@ -176,7 +177,7 @@ class RowDump:
         try:
             runs_of_batch = runs(batch_at(batch, 0))
         except CorruptRecord:
-            # The rows before the damage are still to be shown.
+            # The slow path shows the rows before the damage.
             return None
         dumped = []
         for run in runs_of_batch:
@@ -186,9 +187,9 @@ class RowDump:
         return dumped
 
     def _records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
-        """Yield a row of each record that the filters match, up to the limit of records.
+        """Yield a row for each matching record, up to the limit of records.
 
-        Raises CorruptRecord with the place of the batch.
+        Raises CorruptRecord with the position of the batch.
         """
         shared = _shared_by_records(header)
         filters = self._options.filters
@@ -204,12 +205,12 @@ class RowDump:
             raise error.at(header["file"], header["position"]) from error
 
     def _count_rows(self, count: int = 1) -> None:
-        """Subtract rows from the number that may still be shown, if that is bounded."""
+        """Subtract rows from the number that may still be shown, if that is limited."""
         if self._left is not None:
             self._left -= count
 
     def _record(self, record: Record, header: Row) -> Row:
-        """Return a record's own columns; control records have their type, others decoded fields."""
+        """Return a record's own columns, with its type for control records, else decoded fields."""
         row: Row = {
             "offset": record.offset,
             "timestamp_ms": record.timestamp_ms,
@@ -229,32 +230,32 @@ class RowDump:
         return row
 
     def _decode(self, row: Row, record: Record) -> None:
-        """Add the decoded key and value to a row; the decoder is opened at its first use."""
+        """Add the decoded key and value to a row."""
         self._options.decoder.open()
         key, value = self._options.decoder.texts(record.offset, record.key, record.value)
         row["decoded_key"], row["decoded_value"] = decoded(key), decoded(value)
 
 
 class BatchRows:
-    """Reads a log's batches as rows; a cut or damaged tail ends them and counts as a problem."""
+    """Reads the batches of a log as rows; a truncated or damaged tail is counted as a problem."""
 
     def __init__(self, file: File, path: str, end: int, options: DumpOptions) -> None:
-        """Read the file up to `end`."""
+        """Only the bytes before `end` are read."""
         self._window = Window(file, end)
         self._path = path
         self._end = end
-        #: Whether the user has set a limit: bytes after it are then no damaged tail.
+        #: True if the user has set a limit: bytes after it are then not a damaged tail.
         self._limited = options.max_bytes != INT_MAX
         self._filters = options.filters
         self.problem_count = 0
 
     def batches(self, start: int = 0) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
-        """Yield header, row and bytes of each batch that may hold a wanted record."""
+        """Yield header, row and bytes of each batch that may contain a matching record."""
         position = start
         for position, size in frames(self._window, self._path, self._end, start):
             batch = self._window.exactly(position, size, "a record batch")
             shallow, row = _batch_row(batch, position, self._path)
-            position += size  # noqa: PLW2901 - the position behind the last batch is used below
+            position += size  # noqa: PLW2901 - the position after the last batch is used below
             if self._filters.is_past_end(shallow.base_offset):
                 return
             self.problem_count += not row["is_crc_valid"]
@@ -316,7 +317,7 @@ def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) 
 
 
 def _shared_by_records(header: Row) -> Row:
-    """Return the columns that all records of a batch share, from its header."""
+    """Return the columns that all records of a batch share, from its row."""
     names = ("file", "topic", "partition", "timestamp_type", "producer_id", "producer_epoch",
              "leader_epoch", "is_transactional", "is_control", "codec", "magic",
              "is_crc_valid")  # fmt: skip
@@ -327,7 +328,7 @@ def _shared_by_records(header: Row) -> Row:
 
 
 def _dumped_run(header: Row, run: RecordRun) -> DumpedRows:
-    """Return the rows of a run, as `RowDump._record` makes them of each record."""
+    """Return the rows of a run, equal to those of `RowDump._record` for each record."""
     shared = _shared_by_records(header)
     varying: dict[str, Sequence[Any]] = {
         "offset": run.offsets,
@@ -351,7 +352,7 @@ def _dumped_run(header: Row, run: RecordRun) -> DumpedRows:
 def _add_binaries(
     shared: Row, varying: dict[str, Sequence[Any]], name: str, contents: Sequence[bytes | None]
 ) -> None:
-    """Add the columns of a binary field, as `add_binary` does for one row, and its size."""
+    """Add the columns and sizes of a binary field, as `add_binary` does for a single row."""
     nulls = contents.count(None)
     if nulls == len(contents):
         add_binary(shared, name, None)
@@ -375,7 +376,7 @@ def _add_binaries(
 
 
 def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
-    """Return a text that loses nothing of `raw`, and its encoding (see the module's head)."""
+    """Return bytes as a text without loss, and its encoding (see the module's docstring)."""
     if raw is None:
         return None, None
     try:
@@ -391,14 +392,14 @@ def add_binary(row: Row, name: str, raw: bytes | None) -> None:
 
 
 def header_row(name: str, value: bytes | None) -> Row:
-    """Return one record header as a row."""
+    """Return a record header as a row."""
     row: Row = {"name": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
     add_binary(row, "value", value)
     return row
 
 
 def decoded(text: bytes | None) -> Any:
-    """Return a decoder's output: parsed if it is JSON, else as text."""
+    """Return the text of a decoder as a JSON value if it is JSON, else as text."""
     if text is None:
         return None
     from engine.json_text import read_json
@@ -410,7 +411,7 @@ def decoded(text: bytes | None) -> Any:
 
 
 def _place(path: str) -> tuple[str | None, int | None]:
-    """Return topic and partition from the name of the folder a segment lies in."""
+    """Return topic and partition by the name of the segment's folder, None twice if it has none."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     topic, dash, number = folder.rpartition("-")
     is_number = number.isascii() and number.isdigit()

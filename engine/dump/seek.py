@@ -1,6 +1,7 @@
-"""Start position of a dump with bounds: by indexes if they are right, else the beginning.
+"""Where a dump with bounds starts: by the indexes if they are valid, else at the beginning.
 
-An index that is missing, wrong or does not lead to a batch costs time, never records.
+An index that is missing, wrong or does not point to a batch makes the dump slower, but loses no
+records.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, read_offset_and_l
 
 
 def start_position(files: Files, file: File, filters: Filters) -> int:
-    """Return a batch start before which no record of a log is wanted; 0 if none is known."""
+    """Return the start of a batch before which no record is to be shown, 0 if none is known."""
     offset = _first_wanted_offset(files, file.path, filters)
     if offset is None:
         return 0
@@ -32,7 +33,7 @@ def start_position(files: Files, file: File, filters: Filters) -> int:
 
 
 def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | None:
-    """Return an offset below which no record can be wanted, None if every one can."""
+    """Return an offset below which no record is to be shown, None if there is none."""
     wanted = [] if filters.from_offset is None else [filters.from_offset]
     if filters.from_timestamp_ms is not None:
         stem = path.removesuffix(FileKind.LOG.value)
@@ -41,13 +42,13 @@ def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | Non
         except StorageError:
             return max(wanted, default=None)
         if index.problem() is None:
-            # An entry says the largest time up to its offset: all below it is too early.
+            # An entry has the largest timestamp up to its offset: all records below are too early.
             wanted.append(index.lookup(filters.from_timestamp_ms - 1).offset)
     return max(wanted, default=None)
 
 
 def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -> bool:
-    """Return True if a batch begins at a position, at or before an offset."""
+    """Return True if a batch starts at a position and at or before an offset."""
     header = file.read_at(position, LENGTH_OVERHEAD_BYTES)
     if len(header) < LENGTH_OVERHEAD_BYTES:
         return False
@@ -62,7 +63,7 @@ def _base_offset(path: str) -> int:
 
 
 def segments_of(files: Files, folder: str, filters: Filters) -> list[str]:
-    """Return the live segments of a partition directory that can hold wanted offsets, in order."""
+    """Return the live segments of a partition directory that may have wanted offsets, in order."""
     logs = []
     for name in files.list_dir(folder):
         try:

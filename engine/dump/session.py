@@ -1,6 +1,6 @@
-"""Dump a list of files one after the other, then report the problems found.
+"""Dumps a list of files one after the other, then reports the problems found.
 
-Source: DumpLogSegments.main. Kinds are told by the last suffix of the name.
+Source: DumpLogSegments.main. The kind of a file is determined by the last suffix of its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Summary(NamedTuple):
-    """Results of a dump: lines for stderr and the number of problems."""
+    """The result of a dump: lines for stderr, and the number of problems."""
 
     remarks: list[str]
     problem_count: int
@@ -31,19 +31,19 @@ class DumpSession:
     """Dumps files in order to one output."""
 
     def __init__(self, files: Files, options: DumpOptions, out: Output) -> None:
-        """Write nothing yet."""
+        """Nothing is written yet."""
         self._files = files
         self._options = options
         self._out = out
         self._problems = Problems(options.kafka_version)
-        #: Lines about files that are unknown or unreadable, before those about their contents.
+        #: Lines about unknown or unreadable files, which precede those about contents.
         self._remarks: list[str] = []
-        #: Findings besides those of `_problems`, and records shown so far, for --max-records.
+        #: Number of problems that are not in `_problems`; number of records shown so far.
         self._problem_count = 0
         self._shown_count = 0
 
     def run(self, paths: list[str]) -> Summary:
-        """Dump every path. After an error, all that was read before it is written."""
+        """Dump all files; after an error, everything read before it is written."""
         try:
             for path in paths:
                 self.dump(normal_path(path))
@@ -52,12 +52,12 @@ class DumpSession:
         return self.summary()
 
     def summary(self) -> Summary:
-        """Return what was found so far."""
+        """Return the problems found so far."""
         lines = self._remarks + self._problems.lines()
         return Summary(lines, self._problem_count + self._problems.count)
 
     def dump(self, path: str) -> None:
-        """Dump one file of any kind."""
+        """Dump a file of any kind."""
         self._out.line(f"Dumping {path}")
         suffix = suffix_of(path)
         if suffix in (".log", ".checkpoint"):
@@ -85,7 +85,7 @@ class DumpSession:
         return IndexDump(self._files, self._options, self._out, self._problems)
 
     def _snapshot(self, path: str) -> None:
-        """Dump a producer snapshot; note its damage as a remark."""
+        """Dump a producer snapshot; damage becomes a remark."""
         from engine.dump.state_dump import dump_producer_snapshot
 
         fault = dump_producer_snapshot(self._files, path, self._out, self._options.is_four)
@@ -94,7 +94,7 @@ class DumpSession:
             self._problem_count += 1
 
     def _log(self, path: str) -> None:
-        """Dump one log after the decoder's notices, as long as the limit of records allows."""
+        """Dump a log, after the notices of the decoder, up to the limit of records."""
         options = self._options
         notices = options.decoder.open()
         if not options.is_four:
@@ -117,7 +117,7 @@ class DumpSession:
                 self._problem_count += dump.bad_batch_count
 
     def _start(self, file: File) -> int:
-        """Return the byte position to begin at, by the filters and indexes; 0 without filters."""
+        """Return the position to start at by the filters and indexes, 0 without filters."""
         if not self._options.filters.any_set:
             return 0
         from engine.dump.seek import start_position
@@ -126,7 +126,7 @@ class DumpSession:
 
 
 class NamelessKind(StorageError):
-    """A file name without a dot says nothing of its kind."""
+    """The name of a file has no suffix, so its kind is unknown."""
 
     hint = "name files with their suffix, such as 00000000000000000000.log"
 
@@ -136,7 +136,7 @@ class NamelessKind(StorageError):
 
 
 def _heading(path: str) -> str:
-    """Return the line before a file's records, by the kind of file."""
+    """Return the line before the records of a file."""
     if path.endswith(".log"):
         return f"Log starting offset: {base_offset_of(path)}"
     if name_of(path) == "bootstrap.checkpoint":

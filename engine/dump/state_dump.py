@@ -1,4 +1,4 @@
-"""Dumping `.snapshot` (producer state) and `.txnindex` files.
+"""Dumps `.snapshot` (producer state) and `.txnindex` files.
 
 ```
 snapshot   int16 version | uint32 crc of all from byte 6 on | int32 count | count x 46 bytes
@@ -30,7 +30,7 @@ _ENTRIES_POSITION = 6
 
 
 def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) -> str | None:
-    """Print a producer snapshot; return the fault of a damaged one, else None."""
+    """Print a producer snapshot; return what is wrong with a damaged one, else None."""
     raw = files.read_bytes(path)
     fault = _snapshot_fault(raw)
     if fault is not None:
@@ -42,7 +42,7 @@ def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) 
 
 
 def _snapshot_fault(raw: bytes) -> str | None:
-    """Return Kafka's message for a producer snapshot that it cannot load, None for a good one."""
+    """Return Kafka's message for a snapshot that it cannot load, None for a valid one."""
     if len(raw) < _HEAD.size:
         return f"Snapshot failed schema validation: {len(raw)} bytes hold no header"
     version, stored, count = _HEAD.unpack_from(raw)
@@ -61,7 +61,7 @@ def _snapshot_fault(raw: bytes) -> str | None:
 
 
 def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
-    """Return the line of a producer as the tool of Kafka 3.9 or 4 prints it."""
+    """Return the line of a producer, by the Kafka version."""
     pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = producer
     started = f"OptionalLong[{txn}]" if txn >= 0 else "OptionalLong.empty"
     line = (
@@ -69,7 +69,7 @@ def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
         f" currentTxnFirstOffset: {started} lastTimestamp: {timestamp}"
     )
     if offset < 0:
-        # Kafka 3.9 leaves a blank where the last batch would stand.
+        # Kafka 3.9 prints a blank in place of the last batch.
         return line if is_four else line + " "
     first = decrement_sequence(sequence, delta)
     return (
@@ -79,7 +79,7 @@ def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
 
 
 def dump_txn_index(files: Files, path: str, out: Output) -> None:
-    """Print a transaction index; a missing one has no entries."""
+    """Print a transaction index; a missing file has no entries."""
     base_offset_of(path)
     if not files.exists(path):
         return

@@ -1,6 +1,6 @@
-"""Batches that compiled code prints by itself, many at a time: whole in the window, of format 2.
+"""The batches in a window that compiled code can print, many at a time.
 
-With their records, only uncompressed data batches.
+They are of format 2 and completely in the window; with records only uncompressed data batches.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CHECKED_FROM = 21
 
 
 class WindowBatches(NamedTuple):
-    """Batches in a buffer: where each starts and ends, and whether its CRC is right.
+    """Batches in a buffer: start and end of each, and whether its CRC is valid.
 
-    `base_position` is the buffer's own position in the file; the maxima are over all batches.
+    `base_position` is the position of the buffer in the file; the maxima are over all batches.
     """
 
     base_position: int
@@ -35,20 +35,21 @@ class WindowBatches(NamedTuple):
 
 @runtime_checkable
 class WindowTier(Protocol):
-    """Prints whole batches, their own lines and those of their records."""
+    """Prints whole batches: their own lines and those of their records."""
 
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
         """Write batches from number `first` on, up to one that needs the slow path or more room.
 
-        Returns how many. `last` is the offset of the previous record, −1 if there is none.
+        Returns the number of batches written. `last` is the offset of the previous record, -1 if
+        none.
         """
         ...
 
 
 def window_tier_of(tier: object) -> WindowTier | None:
-    """Return the tier if it prints whole batches; asked once, since the look is slow."""
+    """Return the tier if it can print whole batches, else None; this check is slow."""
     return tier if isinstance(tier, WindowTier) else None
 
 

@@ -2,7 +2,6 @@
 
 ```python
 from engine.embedded import EmbeddedCluster, Login
-
 with EmbeddedCluster("/tmp/cluster", brokers=3, login=Login("app", "secret")) as cluster:
     cluster.create_topic("orders", partitions=6)
     cluster.produce("orders", b"first", b"second")
@@ -12,12 +11,12 @@ with EmbeddedCluster("/tmp/cluster", brokers=3, login=Login("app", "secret")) as
 
 | module | content |
 |---|---|
-| `cluster` | start, stop, removal; faults of brokers and of their network |
-| `access` | topics, records, lag, replicas in sync, by a client of its own |
-| `login` | user and password by SASL |
-| `short_timeout_settings` | settings with which tests wait for little |
+| `cluster` | start, stop and removal; faults of brokers and of their network |
+| `access` | topics, records, lag and in-sync replicas, by a client of its own |
+| `login` | user and password for SASL |
+| `short_timeout_settings` | broker settings that keep waits in tests short |
 
-Errors are `engine.errors.EngineError`, each with its own type.
+Errors are subclasses of `engine.errors.EngineError`.
 """
 
 from engine.embedded.access import KafkaAccess as KafkaAccess

@@ -1,6 +1,6 @@
-"""The requests of a test to a cluster: topics, records, lag, replicas in sync.
+"""The requests of a test to a cluster: topics, records, lag, in-sync replicas.
 
-Each call has a client of its own, so brokers may be killed and started between calls.
+Each call uses a new client, so brokers may be killed and started between calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MS: Final = 1000
 
 
 class ReceivedRecord(NamedTuple):
-    """A record as a consumer sees it."""
+    """A consumed record; `key` and `value` are None for null."""
 
     topic: str
     partition: int
@@ -46,7 +46,7 @@ class ReceivedRecord(NamedTuple):
 
 
 class NotEnoughRecords(EngineError):
-    """Fewer records came in time than were expected; `records` are those that came."""
+    """Fewer records than expected arrived in time; `records` are those that arrived."""
 
     def __init__(
         self, topic: str, count: int, records: list[ReceivedRecord], wait_s: float
@@ -58,7 +58,7 @@ class NotEnoughRecords(EngineError):
 
 
 class NotInSync(EngineError):
-    """Replicas are not in sync, or brokers not there, after the time for it."""
+    """Brokers are missing or replicas are not in sync after the timeout."""
 
     def __init__(self, missing: list[str], wait_s: float) -> None:
         super().__init__(f"not in sync after {wait_s:g} s: {', '.join(missing)}")
@@ -66,24 +66,24 @@ class NotInSync(EngineError):
 
 
 class KafkaAccess:
-    """A cluster by its addresses, and its user if it needs one."""
+    """Access to a cluster, by its addresses and a user if it requires one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
-        """`timeout_s` bounds each call that is given no time-out."""
+        """`timeout_s` is the timeout of each call without one of its own."""
         self._bootstrap = bootstrap
         self.login = login
         self.timeout_s = timeout_s
 
     @property
     def bootstrap(self) -> str:
-        """Return the addresses of brokers, with commas between: `bootstrap.servers`."""
+        """Return the brokers' addresses, separated by commas: `bootstrap.servers`."""
         return self._bootstrap
 
     # -- settings of other clients
 
     @property
     def java_properties(self) -> Mapping[str, str]:
-        """Return the settings of a client of Java: its addresses, and its login if need be."""
+        """Return the properties of a Java client: addresses, and the login if there is one."""
         return java_properties(self.bootstrap, self.login)
 
     @property
@@ -93,7 +93,7 @@ class KafkaAccess:
 
     @property
     def python_settings(self) -> dict[str, str]:
-        """Return the keyword arguments of clients of kafka-python and aiokafka."""
+        """Return the keyword arguments for clients of kafka-python and aiokafka."""
         return python_settings(self.bootstrap, self.login)
 
     # -- topics
@@ -106,9 +106,9 @@ class KafkaAccess:
         replication_factor: int | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> str:
-        """Create a topic and return its name; replicas are as many as the brokers' default.
+        """Create a topic, wait until every broker knows it, and return its name; raises ApiError.
 
-        Every broker knows it then. Raises ApiError.
+        `replication_factor` is the brokers' default if it is None.
         """
         replicas = BROKER_DEFAULT if replication_factor is None else replication_factor
         topic = NewTopic(name, partitions, replicas, configs=settings or {})
@@ -138,9 +138,9 @@ class KafkaAccess:
         partition: int | None = None,
         headers: tuple[Header, ...] = (),
     ) -> list[int]:
-        """Write records with acks=all, and return their offsets.
+        """Write records with acks=all and return their offsets.
 
-        Texts are written as UTF-8, None as a tombstone. Errors: those of the requests.
+        Texts are written as UTF-8, None as null (a tombstone). Errors: those of the requests.
         """
         offsets: dict[int, int] = {}
         with self._client() as client:
@@ -167,8 +167,8 @@ class KafkaAccess:
     ) -> list[ReceivedRecord]:
         """Return the records of a topic from its start, without a group.
 
-        Records of a partition are in order. Without a `count` it returns the present records; with
-        one it waits for that many. Errors: NotEnoughRecords, and those of the requests.
+        Those of one partition are in order. Without `count` it returns the records that exist now;
+        with a count it waits for that many. Errors: NotEnoughRecords, and those of the requests.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -201,9 +201,9 @@ class KafkaAccess:
         return received if count is None else received[:count]
 
     def lag(self, group: str, topic: str) -> dict[int, int]:
-        """Return a group's lag in each partition: the offsets that it has not committed.
+        """Return a group's lag in each partition: the number of offsets after its commit.
 
-        Partitions without a commit count from their start. Errors: those of the requests.
+        Without a commit it counts from the log start. Errors: those of the requests.
         """
         with self._client() as client:
             partitions = self._partitions(client, topic)
@@ -218,7 +218,7 @@ class KafkaAccess:
     # -- replicas
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """Return the broker that leads a partition, None while none does; raises ApiError."""
+        """Return the id of a partition's leader, None while there is none; raises ApiError."""
         with self._client() as client:
             view = client.view_of_existing([topic])
         found = view.partition(TopicPartition(topic, partition))
@@ -227,8 +227,8 @@ class KafkaAccess:
     def wait_in_sync(self, *, brokers: int = 1, timeout_s: float | None = None) -> None:
         """Wait until all brokers are up, and each partition has a leader and a complete ISR.
 
-        Every broker that responds must confirm it: an isolated broker has outdated metadata. Raises
-        NotInSync.
+        Every broker that responds must confirm it, since an isolated broker has outdated metadata.
+        Errors: NotInSync.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -248,7 +248,7 @@ class KafkaAccess:
     def _client(
         self, addresses: Iterable[Address] | None = None, settings: ClientSettings | None = None
     ) -> KafkaClient:
-        """Return a new client, by default of all brokers as this user."""
+        """Return a new client, by default for all brokers and with this login."""
         if settings is None and self.login is not None:
             settings = self.login.client_settings
         return KafkaClient(
@@ -271,12 +271,12 @@ class KafkaAccess:
 
 
 def _bytes(text: bytes | str | None) -> bytes | None:
-    """Encode a text as UTF-8; None, a null key or value, stays None."""
+    """Return a text as UTF-8; bytes and None are returned as they are."""
     return text.encode() if isinstance(text, str) else text
 
 
 def _leads(view: ClusterView, name: str) -> bool:
-    """Return True if the topic exists, and each partition has a leader."""
+    """Return True if the topic exists and each of its partitions has a leader."""
     topic = view.topics.get(name)
     return (
         topic is not None and bool(topic.partitions) and all(p.has_leader for p in topic.partitions)
@@ -306,7 +306,7 @@ def _wants_more(
     received: list[ReceivedRecord],
     count: int | None,
 ) -> bool:
-    """Return True until `count` records came, or without a count until all ends are reached."""
+    """Return True until `count` records arrived or, without a count, all ends are reached."""
     if count is not None:
         return len(received) < count
     return any(fetcher.position(key) < end for key, end in ends.items())
@@ -320,16 +320,16 @@ def _received(
     value: bytes | None,
     headers: tuple[Header, ...],
 ) -> ReceivedRecord:
-    """Return a consumed record in the form that tests get."""
+    """Return a consumed record as a ReceivedRecord."""
     return ReceivedRecord(
         partition.topic, partition.partition, offset, timestamp_ms, key, value, headers
     )
 
 
 def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
-    """Return, as text, which replicas are not in sync by the metadata of any broker.
+    """Return what is missing by the metadata of any broker, as texts.
 
-    Every broker is asked: a test may send its next request to one with outdated metadata.
+    Every broker is asked, since the test's next request may go to one with outdated metadata.
     """
     call = Call("Metadata", metadata_request(None), METADATA_LOWEST)
     calls = {row.broker_id: (row.address, call) for row in client.brokers_view().brokers.values()}
@@ -345,7 +345,7 @@ def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
 
 
 def _missing(view: ClusterView, brokers: int) -> list[str]:
-    """Return text about brokers, leaders and replicas that are missing in metadata."""
+    """Return missing brokers, and partitions without a leader or all replicas, as texts."""
     missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
     return missing + [
         f"{topic.name}-{row.partition}"

@@ -1,11 +1,11 @@
-"""An embedded cluster in processes of its own, and the faults that a test gives it.
+"""An embedded cluster in its own processes, and the faults that a test can inject.
 
 ```
-start ── stop ── start …     the data stays
+start ── stop ── start …     the data is kept
    └──── close               processes are killed, the data is removed
 ```
 
-The processes end with the one that started them, also when that is killed.
+The processes end with the one that started them, even if that is killed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _KILL_POLL_MS: Final = 2
 
 
 class NotStarted(EngineError):
-    """A cluster has to run for a request to it."""
+    """A request needs a running cluster."""
 
     hint = "call start(), or use the cluster in a `with` block"
 
@@ -67,7 +67,7 @@ class NotStarted(EngineError):
 
 
 class AlreadyStarted(EngineError):
-    """A cluster runs in the directory already."""
+    """A cluster is already running in the directory."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"the cluster in {path} runs already")
@@ -75,7 +75,7 @@ class AlreadyStarted(EngineError):
 
 
 class EmbeddedCluster(KafkaAccess):
-    """Brokers and their metadata store. Not for use by several threads."""
+    """Brokers and their metadata store. Not safe for use by several threads."""
 
     def __init__(
         self,
@@ -89,10 +89,12 @@ class EmbeddedCluster(KafkaAccess):
         is_quick: bool = True,
         timeout_s: float = 60.0,
     ) -> None:
-        """`path` is the data directory, which is created; `port` is the first broker's, 0 for any.
+        """`path` is the data directory, created by `start`.
+
+        `port` is the first broker's, 0 for any.
 
         Several brokers have a process each unless `in_processes` is False: only those can be killed
-        and paused. `settings` are broker keys in Kafka's names; `is_quick` adds those of
+        and paused. `settings` are broker settings by Kafka's names; `is_quick` adds those of
         `short_timeout_settings`, which `settings` override. With a `login` clients have to
         authenticate. Errors: BadLogin, and ConfigError for settings.
         """
@@ -100,7 +102,7 @@ class EmbeddedCluster(KafkaAccess):
         if login is not None:
             check_login(login)
         warm_up()
-        #: Password of the brokers among each other, drawn for this cluster.
+        #: Random password with which the brokers log in to each other.
         self._broker_password = random_password(RealEntropy())
         self._clock = RealClock()
         self._files = RealHeldFiles()
@@ -118,7 +120,7 @@ class EmbeddedCluster(KafkaAccess):
         check_plan(self._plan)
 
     def __enter__(self) -> EmbeddedCluster:
-        """Start it. Errors as `start`."""
+        """Start the cluster; raises the errors of `start`."""
         self.start()
         return self
 
@@ -128,13 +130,13 @@ class EmbeddedCluster(KafkaAccess):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Kill its processes and remove its data."""
+        """Kill the processes and remove the data."""
         self.close()
 
     # -- from start to end
 
     def start(self) -> None:
-        """Start it, and return when clients can connect and log in.
+        """Start the cluster, and return when clients can connect and log in.
 
         Errors: AlreadyStarted, ClusterDidNotStart, ClusterNotReadyInTime, StorageError, and those
         of a client for the login.
@@ -152,7 +154,7 @@ class EmbeddedCluster(KafkaAccess):
             raise
 
     def stop(self) -> None:
-        """Stop it cleanly; its data stays for another start. Raises ClusterDidNotStop."""
+        """Stop the cluster cleanly and keep its data; raises ClusterDidNotStop."""
         running = self._data.running()
         daemon.stop(self._data, self._clock, self.timeout_s, pause_ms)
         if running is not None:
@@ -162,7 +164,7 @@ class EmbeddedCluster(KafkaAccess):
     def close(self) -> None:
         """Kill the cluster's processes, if they run, and remove its data.
 
-        Files that no cluster wrote into the directory stay.
+        Files in the directory that are not the cluster's are kept.
         """
         with signals_blocked():
             self._kill_all()
@@ -172,15 +174,15 @@ class EmbeddedCluster(KafkaAccess):
             self._bootstrap = ""
 
     def _kill_all(self) -> None:
-        """Kill all processes of the cluster, and wait until they are gone."""
-        # The first would report of the others.
+        """Kill all processes of the cluster, and wait until they have ended."""
+        # All at once: the first process must not see the others end and log it.
         pids = self.pids
         for pid in pids:
             processes.kill(pid)
         self._await_gone(pids)
 
     def _await_gone(self, pids: Iterable[int]) -> None:
-        """Wait until processes have ended, however long that takes."""
+        """Wait until processes have ended, without a timeout."""
         for pid in pids:
             while processes.is_running(pid):
                 pause_ms(_KILL_POLL_MS)
@@ -194,7 +196,7 @@ class EmbeddedCluster(KafkaAccess):
             await_login(lambda known: self._client([known]), address)
 
     def _read_addresses(self) -> None:
-        """Take over the bootstrap servers of the running cluster, an empty text without one."""
+        """Set the addresses to those of the running cluster, to an empty text if none runs."""
         running = self._data.running()
         self._bootstrap = "" if running is None else running.bootstrap_servers
 
@@ -202,23 +204,23 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def path(self) -> str:
-        """Return its data directory, for `kctl … --data`."""
+        """Return the data directory, for `kctl … --data`."""
         return self._data.path
 
     @property
     def bootstrap(self) -> str:
-        """Return the addresses of its brokers, with commas between; raises NotStarted."""
+        """Return the brokers' addresses, separated by commas; raises NotStarted."""
         if not self._bootstrap:
             raise NotStarted(self._data.path)
         return self._bootstrap
 
     @property
     def broker_ids(self) -> list[int]:
-        """Return the ids of its brokers: 1 and so on."""
+        """Return the ids of all brokers, from 1."""
         return self._plan.broker_ids()
 
     def address(self, broker_id: int) -> str:
-        """Return the address of a broker, also of one that was killed or paused.
+        """Return the address of a broker, also of a killed or paused one.
 
         Errors: NoSuchBroker, NotStarted.
         """
@@ -232,7 +234,7 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def broker_states(self) -> dict[int, BrokerState]:
-        """Return the state of each broker, by its process."""
+        """Return the state of each broker by its id."""
         status = daemon.status_as(self._data, self._data.state())
         return {broker.broker_id: broker.state for broker in status.brokers}
 
@@ -247,38 +249,38 @@ class EmbeddedCluster(KafkaAccess):
     # -- faults of brokers
 
     def kill(self, broker_id: int) -> None:
-        """Kill the process of a broker, as a crash would.
+        """Kill the process of a broker, as in a crash.
 
-        Others take over its leaderships when its session ends, after
+        Other brokers take over its leaderships when its session expires, after
         `zookeeper.session.timeout.ms`. Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
         """
         kill_broker(self._data, self._plan, broker_id, pause_ms)
 
     def pause(self, broker_id: int) -> None:
-        """Suspend the process of a broker (SIGSTOP), as a long GC pause would; errors as `kill`."""
+        """Suspend the process of a broker (SIGSTOP), as in a long GC pause; errors as `kill`."""
         pid = pause_broker(self._data, self._plan, broker_id)
         while processes.is_running(pid) and not processes.is_paused(pid):
             pause_ms(_KILL_POLL_MS)
 
     def resume(self, broker_id: int) -> None:
-        """Let a paused broker go on; errors as `kill`."""
+        """Continue a paused broker; errors as `kill`."""
         resume_broker(self._data, self._plan, broker_id)
 
     def restart(self, broker_id: int) -> None:
-        """Start a broker that was killed, or stop one cleanly and start it again.
+        """Start a killed broker again, or stop a running one cleanly and start it again.
 
-        It has its port again. Errors: NoSuchBroker, ClusterRefused, RequestNotCarriedOut.
+        It keeps its port. Errors: NoSuchBroker, ClusterRefused, RequestNotCarriedOut.
         """
         if broker_id not in self.broker_ids:
             raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
         self._request(Action.RESTART, broker_id)
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker cleanly: its leaderships move first. Errors as `restart`."""
+        """Stop a broker cleanly: its leaderships are moved first. Errors as `restart`."""
         self._request(Action.STOP, broker_id)
 
     def _request(self, action: Action, broker_id: int) -> None:
-        """Have the cluster's process do something to a broker, and wait for the response."""
+        """Request an action on a broker from the cluster's process, and wait for the response."""
         with self._turn():
             request_action(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
 
@@ -295,9 +297,11 @@ class EmbeddedCluster(KafkaAccess):
         self._partition([cut, [*rest, STORE]])
 
     def partition_network(self, *groups: Iterable[int], store_with: int = 0) -> None:
-        """Cut groups of brokers from each other, in place of an earlier partition, until `heal`.
+        """Cut the groups of brokers off from each other until `heal`.
 
-        The metadata store is with the group of number `store_with`. Clients reach every broker.
+        Replaces an earlier partition.
+
+        The metadata store is in the group at the index `store_with`. Clients reach every broker.
         Errors: NoSuchBroker, ClusterNotRunning, RequestNotCarriedOut.
         """
         named = [[*map(str, group)] for group in groups]
@@ -306,20 +310,20 @@ class EmbeddedCluster(KafkaAccess):
         self._partition(named)
 
     def heal(self) -> None:
-        """Take all faults of the network back. Errors: ClusterNotRunning, RequestNotCarriedOut."""
+        """Remove all faults of the network; raises ClusterNotRunning, RequestNotCarriedOut."""
         self._change_faults(lambda _faults: LinkFaults())
 
     def _partition(self, groups: list[list[str]]) -> None:
-        """Cut the links between groups of places; other faults of the network stay."""
+        """Cut the links between groups of places; other faults of the network are kept."""
         self._change_faults(lambda faults: faults.with_partition(groups))
 
     def _change_faults(self, change: Callable[[LinkFaults], LinkFaults]) -> None:
-        """Apply a change to the faults now in force, and wait until the cluster has them."""
+        """Change the present faults, and wait until the cluster has applied them."""
         with self._turn(self._data.network_lock_path):
             change_faults(self._data, self._plan, change, self._clock, self.timeout_s, pause_ms)
 
     def _check_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Raise NoSuchBroker for an id that no broker of the cluster has."""
+        """Raise NoSuchBroker for an id that is not a broker's."""
         for broker_id in broker_ids:
             if broker_id not in self.broker_ids:
                 raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
@@ -327,14 +331,14 @@ class EmbeddedCluster(KafkaAccess):
     # -- replicas
 
     def wait_in_sync(self, *, brokers: int | None = None, timeout_s: float | None = None) -> None:
-        """Wait until all brokers are there, and every partition has all its replicas in sync.
+        """Wait until all brokers are up and every partition has all its replicas in sync.
 
-        `brokers` are enough where some are to stay away. Raises NotInSync.
+        `brokers` is the number to wait for, if some are to remain down. Raises NotInSync.
         """
         count = len(self.broker_ids) if brokers is None else brokers
         super().wait_in_sync(brokers=count, timeout_s=timeout_s)
 
     def _turn(self, lock_path: str | None = None) -> AbstractContextManager[None]:
-        """Wait for a lock, which commands of other processes on this cluster take as well."""
+        """Wait for a lock, which commands of other processes on this cluster take, too."""
         turn = partial(daemon.turn, self._data, self._files, self._clock, self.timeout_s, pause_ms)
         return turn(lock_path=lock_path)

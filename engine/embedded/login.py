@@ -1,12 +1,12 @@
-"""SASL for an embedded cluster's clients: the user, and the settings to log in as that user.
+"""SASL for clients of an embedded cluster: the user, and the settings to log in.
 
 | who | mechanism | where the password is |
 |---|---|---|
-| brokers, to each other | PLAIN | in the settings of the plan, made for each cluster |
+| brokers, to each other | PLAIN | in the settings of the plan, generated for each cluster |
 | the user, PLAIN | PLAIN | in the settings of the plan |
 | the user, SCRAM | SCRAM-SHA-256, -512 | a credential, which the brokers' user creates |
 
-Connections are not encrypted (SASL_PLAINTEXT): the listeners are on this machine alone.
+Connections are not encrypted (SASL_PLAINTEXT): the listeners accept only local connections.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"\w+")
 
 
 class BadLogin(EngineError):
-    """A user, a password or a mechanism that a cluster cannot have."""
+    """A user, password or mechanism is not possible for an embedded cluster."""
 
     def __init__(self, what: str, rule: str) -> None:
         super().__init__(f"{what} {rule}")
@@ -45,7 +45,7 @@ class BadLogin(EngineError):
 
 
 class Login(NamedTuple):
-    """The user that clients log in as; the password never shows in a repr."""
+    """The user that clients log in as; the repr omits the password."""
 
     username: str
     password: str
@@ -56,12 +56,12 @@ class Login(NamedTuple):
 
     @property
     def client_settings(self) -> ClientSettings:
-        """Return the settings of a client of ours."""
+        """Return the settings of a KafkaClient for this user."""
         return ClientSettings(sasl=SaslSettings(self.mechanism, self.username, self.password))
 
 
 def check_login(login: Login) -> None:
-    """Raise BadLogin unless a cluster can have the user."""
+    """Raise BadLogin if a cluster cannot have this user."""
     if login.mechanism != PLAIN and login.mechanism not in _SCRAM:
         known = ", ".join((PLAIN, *_SCRAM))
         raise BadLogin(f"mechanism {login.mechanism}", f"is none of {known}")
@@ -74,7 +74,7 @@ def check_login(login: Login) -> None:
 
 
 def login_settings(login: Login, broker_password: str) -> dict[str, str]:
-    """Return the settings of brokers that take this user, and each other."""
+    """Return the broker settings with which brokers accept this user and each other."""
     users = {BROKER_USER: broker_password}
     mechanisms = [PLAIN]
     listener = f"listener.name.{_LISTENER.lower()}"
@@ -105,7 +105,7 @@ def _escaped(text: str) -> str:
 
 
 def create_user(client: KafkaClient, login: Login) -> None:
-    """Create the credential of a SCRAM user; a PLAIN one is there. Raises ApiError."""
+    """Create the credential of a SCRAM user; a PLAIN user needs none. Raises ApiError."""
     mechanism = _SCRAM.get(login.mechanism)
     if mechanism is None:
         return
@@ -114,7 +114,7 @@ def create_user(client: KafkaClient, login: Login) -> None:
 
 
 def await_login(connect: Callable[[Address], KafkaClient], address: Address) -> None:
-    """Log in at a broker, again until it has read the credential or the client's time is over.
+    """Log in to a broker, repeatedly until it knows the credential or the client's timeout.
 
     Errors: AuthenticationFailed, Unreachable.
     """
@@ -134,7 +134,7 @@ def await_login(connect: Callable[[Address], KafkaClient], address: Address) -> 
 
 
 def java_properties(bootstrap: str, login: Login | None) -> Mapping[str, str]:
-    """Return the settings of a client of Java."""
+    """Return the properties of a Java client; without a login only the addresses."""
     if login is None:
         return {"bootstrap.servers": bootstrap}
     package, name = ("plain", "Plain") if login.mechanism == PLAIN else ("scram", "Scram")
@@ -162,7 +162,7 @@ def librdkafka_settings(bootstrap: str, login: Login | None) -> dict[str, str]:
 
 
 def python_settings(bootstrap: str, login: Login | None) -> dict[str, str]:
-    """Return the keyword arguments of clients of kafka-python and aiokafka."""
+    """Return the keyword arguments for clients of kafka-python and aiokafka."""
     if login is None:
         return {"bootstrap_servers": bootstrap}
     return {

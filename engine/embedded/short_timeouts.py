@@ -1,4 +1,4 @@
-"""Settings of a cluster for tests: nothing waits longer than a test can."""
+"""Broker settings for tests, with short timeouts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Final
 
 _REPLICAS_MAX: Final = 3
 _MIN_ISR: Final = 2
-#: A group begins with its first member, as nobody waits for others; internal topics are small;
-#: a broker that is gone or cut off is missed after seconds. 4 s is the shortest session that the
-#: metadata store gives.
+#: Groups start with their first member; internal topics are small; the loss of a broker is noticed
+#: within seconds. 4 s is the shortest session that the metadata store allows.
 _QUICK: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "3",
@@ -19,7 +18,11 @@ _QUICK: Final = {
 
 
 def short_timeout_settings(broker_count: int) -> dict[str, str]:
-    """Return the settings of brokers; topics have up to 3 replicas, 2 of which must be in sync."""
+    """Return the settings of brokers for tests.
+
+    Topics get as many replicas as there are brokers, at most 3; with 3 brokers or more
+    min.insync.replicas is 2.
+    """
     if broker_count < _REPLICAS_MAX:
         return {**_QUICK, "default.replication.factor": str(broker_count)}
     return {

@@ -1,15 +1,13 @@
-"""Metrics of embedded brokers as families, named as the JMX exporter of Prometheus names Kafka's.
+"""Metrics of embedded brokers as families, named as by Prometheus's JMX exporter for Kafka.
 
-| object name | becomes |
-|---|---|
-| `kafka.log:type=Log,name=Size,topic=t,partition=0` | \
-`kafka_log_log_size{broker_id="1",topic="t",partition="0"}`, a gauge |
-| `kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t` | \
+| object name | becomes | |---|---| | `kafka.log:type=Log,name=Size,topic=t,partition=0` |
+`kafka_log_log_size{broker_id="1",topic="t",partition="0"}`, a gauge | |
+`kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t` |
 `kafka_server_brokertopicmetrics_bytesin_total{broker_id="1",topic="t"}`, a counter |
 
-Of a meter the count alone is exported: Prometheus makes rates itself. Histograms and timers become
-summaries with their quantiles. An object that lacks a property of others in its family has an empty
-label, which is none for Prometheus.
+Of a meter only the count is exported, since Prometheus computes rates itself. Histograms and timers
+become summaries with quantiles. An object that lacks a property which others in its family have
+gets an empty label, which Prometheus treats as no label.
 """
 
 from __future__ import annotations
@@ -40,19 +38,19 @@ _HELP: Final = {
 }
 
 
-#: What is shown of a metric: its value, count or histogram.
+#: What is exported of a metric: its value, count or histogram.
 _Figure: TypeAlias = int | float | HistogramReading
 
 
 class NamedMetric(NamedTuple):
-    """The name of a family, and the labels of one of its rows."""
+    """The name of a metric's family, and the labels of the metric."""
 
     family: str
     labels: tuple[tuple[str, str], ...]
 
 
 def named_metric(object_name: str) -> NamedMetric:
-    """Return the family and labels of an object name in JMX that has a type and a name."""
+    """Return family and labels for a JMX object name that has a type and a name; cached."""
     match = _OBJECT_NAME.fullmatch(object_name)
     assert match is not None, object_name
     domain, kind, name, properties = match.groups()
@@ -61,31 +59,31 @@ def named_metric(object_name: str) -> NamedMetric:
         found = _PROPERTY.findall(properties)
         labels = tuple([(key, _unquoted(quoted) or plain) for key, quoted, plain in found])
     else:
-        # An embedded cluster has ten objects for each partition.
+        # The common case must be fast: an embedded cluster has ten objects for each partition.
         labels = tuple([(key, value) for key, _, value in _plain_properties(properties)])
     return NamedMetric(family, labels)
 
 
 def _plain_properties(properties: str) -> list[tuple[str, str, str]]:
-    """Return (key, "=", value) of each property behind type and name; none is quoted."""
+    """Return (key, "=", value) for each property after type and name; none is quoted."""
     return [text.partition("=") for text in properties.split(",")[1:]]
 
 
 @lru_cache(maxsize=_FAMILIES_MAX)
 def _family(domain: str, kind: str, name: str) -> str:
-    """Return the name of a metric family, with `_` for each character that may not be in one."""
+    """Return the name of a family, with `_` in place of characters that are not allowed."""
     return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
 def _unquoted(text: str) -> str:
-    """Return the text that Java's ObjectName.quote has quoted, of what is between the quotes."""
+    """Undo Java's ObjectName.quote on the text between the quotes."""
     return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text)
 
 
 def metric_families(
     metrics_by_broker: Mapping[int, Mapping[str, MetricValue]],
 ) -> Iterator[MetricFamily]:
-    """Yield a family for each kind of metric, with a row for each broker and object."""
+    """Yield a family for each kind of metric, with a row for each object of each broker."""
     gathered: dict[str, _Gathered] = {}
     for broker_id, metrics in sorted(metrics_by_broker.items()):
         broker = str(broker_id)
@@ -103,7 +101,7 @@ def metric_families(
 
 
 def _shown(value: MetricValue) -> tuple[str, _Figure]:
-    """Return the kind of a metric's family, and the figure that it shows."""
+    """Return the kind of family for a metric, and the figure to export."""
     if isinstance(value, MeterReading):
         return COUNTER, value.event_count
     if isinstance(value, TimerReading):
@@ -112,7 +110,7 @@ def _shown(value: MetricValue) -> tuple[str, _Figure]:
 
 
 class _Gathered:
-    """The rows of a family, gathered before all its labels are known."""
+    """The rows of a family, until all of its labels are known."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -120,12 +118,12 @@ class _Gathered:
         self._rows: list[tuple[str, tuple[tuple[str, str], ...], _Figure]] = []
 
     def add(self, broker: str, pairs: tuple[tuple[str, str], ...], value: _Figure) -> None:
-        """Add the metric of an object of a broker."""
+        """Add the metric of an object on a broker; `pairs` are its labels."""
         self._names[tuple([name for name, _ in pairs])] = None
         self._rows.append((broker, pairs, value))
 
     def family(self, name: str) -> MetricFamily:
-        """Return the family of all metrics added under a name."""
+        """Return the added metrics as a family with a name."""
         labels = ("broker_id", *dict.fromkeys(label for names in self._names for label in names))
         rows: list[tuple[tuple[str, ...], float]] = []
         totals: list[SummaryTotal] = []
@@ -155,5 +153,5 @@ def _quantiles(
 
 
 def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
-    """Return a summary's count and sum, for the `_count` and `_sum` samples of the labels."""
+    """Return the count and sum of a histogram, for `_count` and `_sum` of the summary."""
     return SummaryTotal(labels, reading.event_count, reading.total)

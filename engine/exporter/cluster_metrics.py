@@ -1,7 +1,7 @@
 """Metrics of brokers, topics and partitions.
 
-Names that begin with `kminion_` mean what KMinion's exporter means by them, with the same labels,
-so that its dashboards work; `kctl_` is for what it does not have.
+Names with `kminion_` have the meaning and the labels that they have in KMinion, so that its
+dashboards work; names with `kctl_` are for what KMinion does not export.
 
 Source: the names and labels of KMinion 2.
 """
@@ -21,7 +21,7 @@ _PARTITION = ("topic_name", "partition_id")
 
 
 def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
-    """Return the families of a sample; `policies` are the last known cleanup policies."""
+    """Yield the families for a sample; `policies` are the last known cleanup policies by topic."""
     yield from _of_brokers(sample)
     yield from _of_sizes(sample)
     yield from _of_topics(sample, policies)
@@ -33,7 +33,7 @@ def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Itera
 
 
 def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield families about the cluster and its brokers."""
+    """Yield the families about the cluster and its brokers."""
     view = sample.view
     controller_id = view.controller_id if view.is_controller_known else NO_BROKER
     count, controller = str(len(view.brokers)), str(controller_id)
@@ -66,7 +66,7 @@ def _broker_labels(sample: ClusterSample, broker_id: int) -> tuple[str, str, str
 
 
 def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield sizes by broker and by topic, replicas of all brokers summed, and free bytes."""
+    """Yield sizes by broker and by topic (all replicas), and free bytes by broker."""
     by_broker, by_topic = [], dict[str, int]()
     free = []
     for broker_id, log_dirs in sorted(sample.log_dirs.items()):
@@ -90,7 +90,7 @@ def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
-    """Yield the topic info family: one row for each topic, whose labels carry the facts."""
+    """Yield the family with a row for each topic, whose labels describe it."""
     labels = ("topic_name", "partition_count", "replication_factor", "cleanup_policy")
     rows = []
     for name, topic in sorted(sample.view.topics.items()):
@@ -100,7 +100,7 @@ def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[M
 
 
 def _of_offsets(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield log start and high watermark of partitions, and their sums by topic."""
+    """Yield the log start and high watermark of each partition, and their sums by topic."""
     for word, text, offsets in (
         ("low", "First offset", sample.low_watermarks),
         ("high", "End, exclusive,", sample.high_watermarks),
@@ -121,7 +121,7 @@ def _labels(key: TopicPartition) -> tuple[str, str]:
 
 
 def _of_replicas(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield leaders and replica counts, and how many partitions lack replicas or a leader."""
+    """Yield leaders and replica counts, and the numbers of troubled partitions."""
     partitions = list(_partitions(sample))
     for name, text, value_of in (
         ("leader", "The leader's broker id, -1 without one.", lambda row: row.leader),
@@ -139,13 +139,13 @@ def _of_replicas(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _partitions(sample: ClusterSample) -> Iterator[tuple[TopicPartition, PartitionView]]:
-    """Yield all partitions in order of topics, with their metadata."""
+    """Yield all partitions with their metadata, sorted by topic."""
     for name, topic in sorted(sample.view.topics.items()):
         for row in topic.partitions:
             yield TopicPartition(name, row.partition), row
 
 
 def _is_under_replicated(sample: ClusterSample, key: TopicPartition, row: PartitionView) -> bool:
-    """Return whether fewer replicas are in sync than there are without those being added."""
+    """Return True if a replica is not in sync; those that a move adds do not count."""
     move = (sample.moves or {}).get(key)
     return (row if move is None else row._replace(adding=move.adding)).is_under_replicated

@@ -1,4 +1,4 @@
-"""Result of one scrape of a cluster."""
+"""The result of a scrape of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.model import TopicPartition
 
 
 class RequestFailure(NamedTuple):
-    """A request of a scrape without a usable response."""
+    """A request of a scrape that got no usable response."""
 
     broker_id: int
     api_name: str
@@ -23,7 +23,10 @@ class RequestFailure(NamedTuple):
 
 
 class GroupSample(NamedTuple):
-    """A group: its listing, and its members and commits if its coordinator has responded."""
+    """A group: its listing, and what its coordinator returned of members and commits.
+
+    `description` is None without a response.
+    """
 
     listing: GroupListing
     description: GroupDescription | None
@@ -31,9 +34,9 @@ class GroupSample(NamedTuple):
 
 
 class ClusterSample(NamedTuple):
-    """A cluster at one moment; parts without a response are left out, with a failure.
+    """A cluster at one moment; for parts without a response there is a failure instead.
 
-    `moves` is None where the controller did not say them.
+    `moves` is None if the controller did not return them.
     """
 
     view: ClusterView
@@ -44,7 +47,7 @@ class ClusterSample(NamedTuple):
     groups: tuple[GroupSample, ...]
     cleanup_policies: Mapping[str, str]
     failures: tuple[RequestFailure, ...]
-    #: Brokers that answered nothing.
+    #: Brokers without any response.
     silent: frozenset[int]
-    #: min.insync.replicas by topic, where settings of topics were asked for.
+    #: min.insync.replicas by topic, if settings of topics were requested.
     min_isr: Mapping[str, int] = MappingProxyType({})

@@ -1,7 +1,7 @@
 """The state of an exporter between scrapes: the last result, counters, histories.
 
-A scrape that comes within the minimum interval of the one before gets its result: however many ask,
-the cluster is asked once in that time. Not for use by several threads at once.
+A scrape within the minimum interval after the previous one gets the same result: however many
+clients scrape, the cluster gets requests once per interval. Not safe for use by several threads.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from engine.exporter.view_changes import ChangeKind, ClusterSnapshot, changes_be
 from engine.model import TopicPartition
 from engine.timing.histogram import MetricValue
 
-#: How long cleanup policies and certificates are believed.
+#: Ages at which cleanup policies and certificates are read again.
 _POLICIES_AGE_MS: Final = 300_000
 _CERTIFICATES_AGE_MS: Final = 3_600_000
 _CERTIFICATE_WAIT_S: Final = 2.0
 _MS_PER_S: Final = 1000
 
-#: Returns when the certificate of an address expires, in ms since the epoch.
+#: Returns the expiry of the certificate at an address, in ms since the epoch.
 ExpiryOf = Callable[[str, int, float], int]
-#: Returns the metrics of an embedded cluster's brokers, by broker and name; none of any other.
+#: Returns metrics of embedded brokers by broker and name; none for other clusters.
 MetricsOf = Callable[[], Mapping[int, Mapping[str, MetricValue]]]
 
 
 class ExporterOptions(NamedTuple):
-    """Options for samples of a cluster: least interval, timeout, with groups or not."""
+    """The options of an exporter: minimum interval, timeout of a scrape, with groups or not."""
 
     version: str
     min_interval_ms: int = 10_000
@@ -46,7 +46,7 @@ class ExporterOptions(NamedTuple):
 
 
 class Exporter:
-    """Families of metrics of one cluster, for each scrape."""
+    """Returns the metrics of one cluster for each scrape."""
 
     def __init__(
         self,
@@ -55,34 +55,34 @@ class Exporter:
         expiry_of: ExpiryOf | None = None,
         metrics_of: MetricsOf = dict,
     ) -> None:
-        """`expiry_of` is None where connections are not encrypted.
+        """`expiry_of` is None if connections are not encrypted.
 
-        `metrics_of` returns the metrics of brokers by id.
+        `metrics_of` returns the metrics of embedded brokers by id.
         """
         self._metrics_of = metrics_of
         self._client = client
         self._options = options
         self._expiry_of = expiry_of
-        #: Metrics of the last scrape: scrapes that follow too soon get them again.
+        #: Metrics of the last scrape, also returned within the minimum interval.
         self._families: list[MetricFamily] = []
-        #: When the last scrape ended (monotonic); None before.
+        #: Monotonic time at which the last scrape ended, None before.
         self._done_ms: int | None = None
-        #: The cluster at the last scrape, to count what has changed. None before.
+        #: The cluster at the last scrape, to count changes; None before.
         self._snapshot: ClusterSnapshot | None = None
         self._changes: Counter[ChangeKind] = Counter()
-        #: Log end offsets of the past, from which lags in seconds are computed.
+        #: Earlier log end offsets, for lag in seconds.
         self._history = EndHistory()
-        #: cleanup.policy of the topics, and when it was read (monotonic): it is read rarely.
+        #: cleanup.policy of topics, and the monotonic time at which it was read.
         self._policies: Mapping[str, str] = {}
         self._policies_ms: int | None = None
-        #: When the certificate of each broker expires, and when that was read (monotonic).
+        #: Expiry of each broker's certificate, and the monotonic time at which it was read.
         self._expiries: dict[int, int] = {}
         self._expiries_ms: int | None = None
-        #: Whether the last scrape reached the cluster.
+        #: True if the last scrape reached the cluster.
         self.is_up = False
 
     def families(self) -> list[MetricFamily]:
-        """Return all metrics, those of the last scrape if that was recent. Never raises."""
+        """Return all metrics, or those of the last scrape if it is recent. Never raises."""
         now_ms = self._client.clock.monotonic_ms()
         if self._done_ms is None or now_ms - self._done_ms >= self._options.min_interval_ms:
             self._families = list(self._scraped(now_ms))
@@ -90,9 +90,9 @@ class Exporter:
         return self._families
 
     def _scraped(self, began_ms: int) -> Iterator[MetricFamily]:
-        """Gather a sample of the cluster and yield all families.
+        """Take a sample of the cluster and yield all families.
 
-        If no broker answers, only those about the exporter itself.
+        If no broker responds, only those about the exporter itself.
         """
         wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
         try:
@@ -119,12 +119,12 @@ class Exporter:
         try:
             yield from metric_families(self._metrics_of())
         except EngineError as error:
-            # Another command may have the turn: the next scrape gets them.
+            # Another command may hold the lock: the next scrape returns them.
             failures = (*failures, RequestFailure(-1, "metrics", error))
         yield from self._of_exporter(failures, began_ms)
 
     def _note_sample(self, sample: ClusterSample) -> None:
-        """Count changes since the last scrape, and note the ends of partitions."""
+        """Count the changes since the last scrape, and remember the ends of partitions."""
         moving = None if sample.moves is None else frozenset(sample.moves)
         snapshot = ClusterSnapshot(sample.view, moving)
         if self._snapshot is not None:
@@ -143,7 +143,7 @@ class Exporter:
     def _of_exporter(
         self, failures: tuple[RequestFailure, ...], began_ms: int
     ) -> Iterator[MetricFamily]:
-        """Yield families about the scrape itself: failures, duration, observed changes."""
+        """Yield families about the scrape: failures, duration, changes seen so far."""
         text = "1, and 0 if a request of the last scrape failed."
         rows = [((self._options.version,), float(not failures))]
         yield MetricFamily("kminion_exporter_up", text, ("version",), rows)
@@ -162,7 +162,7 @@ class Exporter:
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
     def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
-        """Yield the expiry times of listener certificates; connect only every few hours."""
+        """Yield the expiry of each broker's certificate, which is read every few hours."""
         if self._expiry_of is None:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):
@@ -178,20 +178,20 @@ class Exporter:
         yield MetricFamily(name, text, ("broker_id",), rows)
 
     def _read_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
-        """Update the expiry of each broker's certificate; keep the last one after errors."""
+        """Read the expiry of each broker's certificate; keep the last one after an error."""
         for broker_id, broker in sorted(sample.view.brokers.items()):
             if broker_id in sample.silent:
                 continue
-            # One that has expired is not shown any more: its time stays.
+            # An expired certificate cannot be read: its last known expiry is kept.
             with suppress(EngineError):
                 self._expiries[broker_id] = expiry_of(*broker.address, _CERTIFICATE_WAIT_S)
 
 
 def _is_due(done_ms: int | None, now_ms: int, age_ms: int) -> bool:
-    """Return whether something was never done, or `age_ms` ago at least."""
+    """Return True if something was never done, or at least `age_ms` ago."""
     return done_ms is None or now_ms - done_ms >= age_ms
 
 
 def _name_of(error: EngineError) -> str:
-    """Return a short name of an error: Kafka's, or that of its type."""
+    """Return the short name of an error: Kafka's name, else that of its type."""
     return str(getattr(error, "name", None) or type(error).__name__)

@@ -1,7 +1,7 @@
-"""Families of metrics as lines of text, in the two formats that Prometheus reads.
+"""Families of metrics as text, in the two formats that Prometheus reads.
 
-The bytes are those of its Python library, in a fifth of the time: names are known to be plain, and
-a family without a character to escape is written by one format for all of its rows.
+The bytes are those of its Python library, in a fifth of the time: names are known to need no
+escapes, and a family whose labels need none is written with one template for all of its rows.
 
 Source: "Exposition formats" of Prometheus, OpenMetrics 1.0; generate_latest of prometheus-client.
 """
@@ -13,14 +13,14 @@ from itertools import chain, islice
 
 from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily, Rows
 
-#: Writes a number as Go does.
+#: Formats a number as Go does.
 NumberText = Callable[[float], str]
 
 
 def exposition(
     families: Iterable[MetricFamily], number_text: NumberText, *, is_open_metrics: bool
 ) -> bytes:
-    """Return families as text: of OpenMetrics, or the plain format."""
+    """Return families as text, in the OpenMetrics or the plain format."""
     lines: list[str] = []
     for family in families:
         is_counter = family.kind == COUNTER
@@ -52,7 +52,7 @@ def _rows(name: str, labels: Sequence[str], rows: Rows, number_text: NumberText)
 
 
 def _summary(family: MetricFamily, number_text: NumberText) -> Iterator[str]:
-    """Yield the lines of each object of a summary together: quantiles, count, sum."""
+    """Yield the lines of a summary, those of each object together: quantiles, count, sum."""
     name, labels = family.name, family.labels[:-1]
     rows = iter(family.rows)
     quantile_count = len(family.rows) // max(len(family.totals), 1)
@@ -63,5 +63,5 @@ def _summary(family: MetricFamily, number_text: NumberText) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
-    """Escape a label's value, as both of Prometheus's text formats want it."""
+    """Escape the value of a label, for both formats."""
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

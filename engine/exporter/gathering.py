@@ -1,17 +1,17 @@
-"""The requests of one scrape: as many for each broker as there are kinds, not partitions.
+"""The requests of a scrape: their number depends on brokers and groups, not on partitions.
 
-1. Metadata, of whichever broker answers first.
-2. All at the same time: each broker's log directories and groups, the first and the last offset
-   of the partitions that it leads, the reassignments under way (the controller), and settings of
-   topics (the broker of step 1) where they are wanted.
-3. The coordinators: commits and members of their groups, up to EXPORTER_GROUPS_PER_REQUEST in a
-   request; brokers before 3.0 take commits of one group in each.
+1. Metadata, from the broker that responds first.
+2. All at once: log directories and groups of each broker, the first and the last offset of the
+   partitions that it leads, the reassignments (controller), and settings of topics (the broker of
+   step 1) if they are wanted.
+3. From coordinators: commits and members of their groups, up to EXPORTER_GROUPS_PER_REQUEST in a
+   request; brokers before 3.0 accept one group per request for commits.
 
-Every step has half of the time that is left. A broker without any response in the second is not
-asked in the third.
+Each step has half of the time that is left. A broker without any response in step 2 gets no request
+in step 3.
 
-With a pace the requests of all steps are spread over some seconds, and each has the time of the
-pace for its response.
+With a pace, the requests of all steps are spread over some seconds, and the pace decides how long
+to wait for each response.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _SHARE: Final = "share"
 
 
 class _Request(NamedTuple):
-    """A request: its broker, its API, and the part that distinguishes it within the API."""
+    """A request: its broker, its API, and what distinguishes it from others of the API."""
 
     broker_id: int
     api_name: str
@@ -79,9 +79,9 @@ def gather_sample(
     with_groups: bool = True,
     pace: RequestPace | None = None,
 ) -> ClusterSample:
-    """Request a sample of a cluster. Errors: those of a Metadata request, if no broker responds.
+    """Request a sample of a cluster; raises the error of Metadata if no broker responds.
 
-    With a pace, `timeout_ms` applies to metadata alone.
+    With a pace, `timeout_ms` applies only to that request.
     """
     if pace is not None:
         pace.await_room()
@@ -89,7 +89,7 @@ def gather_sample(
     deadline_ms = began_ms + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
     if pace is not None:
-        # Any of them may have got the Metadata request.
+        # Any of these brokers may have received the Metadata request.
         pace.note((broker.address for broker in view.brokers.values()), began_ms)
     gathering = _Gathering(client, view, deadline_ms, pace)
     gathering.send(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
@@ -111,23 +111,23 @@ def gather_sample(
 
 
 class _Gathering:
-    """The responses to all requests about one view of a cluster."""
+    """Requests about one view of a cluster, and their responses."""
 
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, pace: RequestPace | None
     ) -> None:
-        """Without `pace` requests are sent at once."""
+        """Without `pace` the requests of a step are sent at once."""
         self._client = client
         self._pace = pace
         self._view = view
         self._deadline_ms = deadline_ms
-        #: Results by request, as they come.
+        #: Results by request.
         self._results: dict[_Request, CallResult] = {}
 
     # Requests
 
     def send(self, requests: _Calls) -> None:
-        """Send all requests together, and wait for half of the remaining time.
+        """Send requests together, and wait up to half of the remaining time for responses.
 
         The other half is for the requests that depend on these responses.
         """
@@ -147,7 +147,7 @@ class _Gathering:
     def _exchange_by_pace(
         self, calls: dict[_Request, tuple[Address, Call]], pace: RequestPace
     ) -> None:
-        """Send the requests in waves; a broker that does not respond gets no further ones."""
+        """Send requests in waves; a broker that does not respond gets no further ones."""
         while calls:
             wave = pace.take(calls)
             results = self._client.exchange(wave, pace.deadline_ms())
@@ -160,7 +160,7 @@ class _Gathering:
                         del calls[unsent]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
-        """Return the requests of step 2."""
+        """Yield the requests of step 2."""
         view = self._view
         led = self._led_partitions()
         for broker_id in sorted(view.brokers):
@@ -181,7 +181,7 @@ class _Gathering:
             yield request, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
 
     def _first_broker(self) -> int:
-        """Return the broker that answered first, any if it is known by another address."""
+        """Return the broker that responded first, or any if its address is another one."""
         address = self._client.connections.ready_address()
         brokers = self._view.brokers
         return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
@@ -198,7 +198,7 @@ class _Gathering:
         return led
 
     def single_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Return the requests to coordinators that take one group in a request."""
+        """Yield requests for one group each, to coordinators that accept no more."""
         old = {
             request.broker_id
             for request, result in self._results.items()
@@ -215,26 +215,26 @@ class _Gathering:
     # Reading
 
     def _responses(self, api_name: str) -> Iterator[tuple[_Request, Response]]:
-        """Yield the responses to requests of one kind; timeouts and lost brokers have none."""
+        """Yield the requests of an API that got a response."""
         for request, result in self._results.items():
             if request.api_name == api_name and isinstance(result, Response):
                 yield request, result
 
     def silent(self) -> frozenset[int]:
-        """Return the brokers that got requests and sent no response."""
+        """Return the brokers that did not respond to any request."""
         heard = {q.broker_id for q, result in self._results.items() if not _is_silence(result)}
         return frozenset(q.broker_id for q in self._results if q.broker_id not in heard)
 
     def failures(self) -> Iterator[RequestFailure]:
-        """Return the requests without a response, and responses that are errors as a whole."""
+        """Yield the requests without a response, and those whose whole response is an error."""
         for request, result in self._results.items():
             error = result if isinstance(result, EngineError) else _refusal(request, result)
-            # An old broker that does not know an API is no failure.
+            # That an old broker does not know an API is not a failure.
             if error is not None and not isinstance(error, NoCommonVersion):
                 yield RequestFailure(request.broker_id, request.api_name, error)
 
     def log_dirs(self) -> dict[int, list[LogDirView]]:
-        """Return the log directories of the brokers that say them."""
+        """Return the log directories by broker; brokers with an error are left out."""
         found = {}
         for request, response in self._responses("DescribeLogDirs"):
             log_dirs = log_dirs_of(response.message)
@@ -243,7 +243,7 @@ class _Gathering:
         return found
 
     def offsets(self, at: int) -> dict[TopicPartition, int]:
-        """Return the first (EARLIEST) or last offset of the partitions whose leader says it."""
+        """Return the offsets at EARLIEST or LATEST of partitions whose leader returned them."""
         return {
             key: offset.offset
             for request, response in self._responses("ListOffsets")
@@ -253,22 +253,22 @@ class _Gathering:
         }
 
     def moves(self) -> dict[TopicPartition, OngoingReassignment] | None:
-        """Return the ongoing reassignments, None if the controller does not return them."""
+        """Return the ongoing reassignments, None if the controller did not return them."""
         for _, response in self._responses("ListPartitionReassignments"):
             moves = listing_of(response.message)
             return None if isinstance(moves, EngineError) else moves
         return None
 
     def policies(self) -> dict[str, str]:
-        """Return the cleanup policies of topics."""
+        """Return the cleanup policy by topic."""
         return self._settings(CLEANUP_POLICY)
 
     def min_isr(self) -> dict[str, int]:
-        """Return min.insync.replicas of topics."""
+        """Return min.insync.replicas by topic."""
         return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
 
     def _settings(self, key: str) -> dict[str, str]:
-        """Return one setting's value by resource; resources with an error are left out."""
+        """Return the value of a setting by topic; topics with an error are left out."""
         return {
             resource.name: entry.value or ""
             for _, response in self._responses("DescribeConfigs")
@@ -279,7 +279,7 @@ class _Gathering:
         }
 
     def listings(self) -> list[GroupListing]:
-        """Return the groups of all brokers, by name; a group that moves between two counts once."""
+        """Return all groups, sorted by name; one that two brokers list is returned once."""
         by_name = {
             group.group_id: group
             for request, response in self._responses("ListGroups")
@@ -289,7 +289,7 @@ class _Gathering:
         return [by_name[name] for name in sorted(by_name)]
 
     def groups(self, listings: Sequence[GroupListing]) -> tuple[GroupSample, ...]:
-        """Return the groups with descriptions and commits from their coordinators."""
+        """Return groups with what their coordinators returned."""
         commits = self._commits()
         descriptions = self._descriptions()
         return tuple(
@@ -298,7 +298,7 @@ class _Gathering:
         )
 
     def _commits(self) -> dict[str, dict[TopicPartition, CommitView]]:
-        """Return the committed offsets by group; groups with an error are left out."""
+        """Return committed offsets by group; groups with an error are left out."""
         found: dict[str, dict[TopicPartition, CommitView] | EngineError] = {}
         for request, response in self._responses("OffsetFetch"):
             if response.message.groups:
@@ -308,7 +308,7 @@ class _Gathering:
         return {name: one for name, one in found.items() if not isinstance(one, EngineError)}
 
     def _descriptions(self) -> dict[str, GroupDescription]:
-        """Return the descriptions of groups, without those that have an error."""
+        """Return descriptions by group; groups with an error are left out."""
         found: dict[str, GroupDescription | EngineError] = {}
         for _, response in self._responses("DescribeGroups"):
             found |= descriptions_of(response.message)
@@ -318,14 +318,15 @@ class _Gathering:
 
 
 def _kind(group: GroupListing) -> str:
-    """Return a group's type in lower case; one of an old broker, without a type, is classic."""
+    """Return the type of a group in lower case; old brokers return none, which is classic."""
     return (group.group_type or _CLASSIC).lower()
 
 
 def group_calls(listings: Sequence[GroupListing]) -> _Calls:
-    """Return the requests of step 3: of a type that is described otherwise the list has the state.
+    """Yield the requests of step 3.
 
-    Share groups commit no offsets, and DescribeGroups takes a group of another type for a dead one.
+    Share groups commit no offsets. Groups of other types than classic and consumer are not
+    described: DescribeGroups returns them as dead, and their listing has the state.
     """
     of_types: dict[str, list[GroupListing]] = {}
     for group in listings:
@@ -340,12 +341,12 @@ def group_calls(listings: Sequence[GroupListing]) -> _Calls:
 
 
 def _is_silence(result: CallResult) -> bool:
-    """Return whether a broker did not answer; a response with an error is an answer."""
+    """Return True if a broker did not respond; an error in a response is a response."""
     return isinstance(result, Unreachable | TimedOut)
 
 
 def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]:
-    """Yield coordinators, each with some of its groups."""
+    """Yield coordinators with as many of their groups as a request may have."""
     by_broker: dict[int, list[str]] = {}
     for group in listings:
         by_broker.setdefault(group.coordinator_id, []).append(group.group_id)
@@ -355,7 +356,7 @@ def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]
 
 
 def _refusal(request: _Request, response: Response) -> EngineError | None:
-    """Return the error that a response consists of."""
+    """Return the error that is the whole response, None for any other response."""
     message = response.message
     if request.api_name == "DescribeLogDirs":
         log_dirs = log_dirs_of(message)

@@ -24,7 +24,7 @@ _Rows = list[tuple[tuple[str, ...], float]]
 def group_metrics(
     sample: ClusterSample, history: EndHistory, now_ms: int
 ) -> Iterator[MetricFamily]:
-    """Return the families of all groups; lag is of partitions whose end is known."""
+    """Yield the families for all groups; lag only for partitions whose end is known."""
     yield from _of_members(sample)
     yield from _of_lag(sample)
     rows: _Rows = []
@@ -44,7 +44,7 @@ def _labels(group: GroupSample, key: TopicPartition) -> tuple[str, str, str]:
 
 
 def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield states, members and assigned partitions of groups that could be described."""
+    """Yield states, members and assigned partitions of the groups that were described."""
     infos: _Rows = []
     members: _Rows = []
     idle: _Rows = []
@@ -76,7 +76,7 @@ def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _info(group: GroupSample) -> tuple[tuple[str, ...], float]:
-    """Return a group's labels, and 1.0 if it is stable, else 0.0."""
+    """Return the labels that describe a group, with 1.0 if it is stable, else 0.0."""
     listing, description = group.listing, group.description
     state = (description.state if description is not None else listing.state) or ""
     protocol = "" if description is None else description.protocol_name
@@ -85,12 +85,12 @@ def _info(group: GroupSample) -> tuple[tuple[str, ...], float]:
 
 
 def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
-    """Return counts as rows of a metric family, in order of labels."""
+    """Return counts as rows, sorted by labels."""
     return [(labels, float(count)) for labels, count in sorted(counts.items())]
 
 
 def _of_lag(sample: ClusterSample) -> Iterator[MetricFamily]:
-    """Yield lag and committed offsets; without the end of its partition a commit has no lag."""
+    """Yield lag and committed offsets; a commit has no lag if its partition's end is unknown."""
     lags: _Rows = []
     by_topic: dict[tuple[str, str], int] = {}
     offsets: dict[tuple[str, str], int] = {}

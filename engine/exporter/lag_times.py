@@ -1,4 +1,4 @@
-"""Lag in seconds, from the ends of partitions that earlier scrapes saw: no request is needed.
+"""Lag in seconds, computed without a request from the log ends of earlier scrapes.
 
 ```
 end offset   100 ──────── 160 ──────── 220        committed: 130
@@ -6,9 +6,9 @@ seen at      t0           t1           now        130 was written about half bet
 ```
 
 The record at a committed offset is the first that the group has not read. It was written between
-the last scrape at which the partition ended at it or before, and the next one; between the two the
-rate is taken for even. An offset below all ends that were seen has been unread since the first
-scrape at least: the lag is then a lower bound, and grows until the group has caught up.
+the last scrape that saw an end at or below it and the next scrape; a constant rate is assumed
+between the two. An offset below all known ends has been unread at least since the first scrape: its
+lag is then a lower bound, which grows until the group has caught up.
 
 Source: the interpolation of kafka-lag-exporter.
 """
@@ -25,7 +25,7 @@ _MS_PER_S = 1000
 
 
 class _SeenEnd(NamedTuple):
-    """An end offset of a partition, and the first and last scrape that returned it."""
+    """An end offset of a partition, with the times of the first and last scrape that saw it."""
 
     end_offset: int
     first_ms: int
@@ -33,19 +33,19 @@ class _SeenEnd(NamedTuple):
 
 
 class EndHistory:
-    """The ends of all partitions over time, the older the sparser."""
+    """The ends of partitions over time; older ones are kept at longer intervals."""
 
     def __init__(self) -> None:
         self._ends: dict[TopicPartition, list[_SeenEnd]] = {}
 
     def see(self, ends: dict[TopicPartition, int], now_ms: int, known: set[TopicPartition]) -> None:
-        """Take the ends of a scrape, and forget partitions that are not `known` any more."""
+        """Add the ends of a scrape, and forget the partitions that are not in `known`."""
         for key in [key for key in self._ends if key not in known]:
             del self._ends[key]
         for key, end_offset in ends.items():
             seen = self._ends.setdefault(key, [])
             if seen and seen[-1].end_offset > end_offset:
-                # Truncated, or another topic of that name.
+                # The log was truncated, or the topic created again.
                 seen.clear()
             if seen and seen[-1].end_offset == end_offset:
                 seen[-1] = seen[-1]._replace(last_ms=now_ms)
@@ -56,7 +56,7 @@ class EndHistory:
                 seen[:half] = seen[:half:2]
 
     def lag_s(self, key: TopicPartition, committed: int, now_ms: int) -> float | None:
-        """Return for how long the record at an offset is unread, None where no end is known."""
+        """Return for how many seconds an offset has been unread, None if no end is known."""
         seen = self._ends.get(key)
         if not seen:
             return None

@@ -1,21 +1,21 @@
-"""A family of metrics as plain values: the text format is written by a library."""
+"""A family of metrics as plain values; `text_format` writes the text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: The values of the labels, and the value, of each metric of a family.
+#: The label values and the figure of each metric of a family.
 Rows = Sequence[tuple[tuple[str, ...], float]]
 
-#: Kinds of families, in the words of Prometheus.
+#: Kinds of families, by Prometheus's names.
 GAUGE = "gauge"
 COUNTER = "counter"
 SUMMARY = "summary"
 
 
 class SummaryTotal(NamedTuple):
-    """Count and sum of a summary's values; the labels are without `quantile`."""
+    """Count and sum of the values of a summary; `labels` has no `quantile`."""
 
     labels: tuple[str, ...]
     value_count: int
@@ -23,14 +23,14 @@ class SummaryTotal(NamedTuple):
 
 
 def only(value: float) -> Rows:
-    """Return the rows of a family without labels."""
+    """Return the single row of a family without labels."""
     return [((), float(value))]
 
 
 class MetricFamily(NamedTuple):
-    """A metric with all its rows: the values of its labels, and its value.
+    """A metric with all its rows, each with the values of the labels and a figure.
 
-    The name of a counter is without `_total`. The last label of a summary is `quantile`.
+    The name of a counter has no `_total`. The last label of a summary is `quantile`.
     """
 
     name: str
@@ -38,5 +38,5 @@ class MetricFamily(NamedTuple):
     labels: tuple[str, ...]
     rows: Rows
     kind: str = GAUGE
-    #: Of a summary.
+    #: Counts and sums, for a summary only.
     totals: Sequence[SummaryTotal] = ()

@@ -1,11 +1,11 @@
-"""Pace of requests to each broker: those of a sample are spread over time.
+"""Limits the rate of requests to each broker: those of a sample are spread over time.
 
 ```
 pace of 2 in 1000 ms    broker 1   |ab      |cd      |e
                         broker 2   |fg      |h       |
 ```
 
-No window of so many ms, wherever it begins, has more requests to an address. Requests that open a
+No window of that length, from any start, has more requests to an address. Requests that open a
 connection (versions, logins) do not count.
 """
 
@@ -34,31 +34,34 @@ class RequestPace:
         window_ms: int,
         response_wait_ms: int,
     ) -> None:
-        """`pause` lets so many ms pass; a response is waited for `response_wait_ms`."""
+        """`pause` waits for some ms; `response_wait_ms` is the timeout of a response."""
         self._clock = clock
         self._pause = pause
         self._request_count = request_count
         self._window_ms = window_ms
         self._response_wait_ms = response_wait_ms
-        #: Times (monotonic) of the last requests to each address.
+        #: Monotonic times of the last requests to each address.
         self._sent: dict[Address, deque[int]] = {}
 
     def deadline_ms(self) -> int:
-        """Return until when responses to requests of this moment are waited for."""
+        """Return the monotonic deadline for responses to requests sent now."""
         return self._clock.monotonic_ms() + self._response_wait_ms
 
     def note(self, addresses: Iterable[Address], at_ms: int) -> None:
-        """Count a request to each of these addresses at a time."""
+        """Count a request to each address, sent at a monotonic time."""
         for address in addresses:
             sent = self._sent.setdefault(address, deque(maxlen=self._request_count))
             sent.append(at_ms)
 
     def await_room(self) -> None:
-        """Wait until every address may get a request."""
+        """Wait until a request may be sent to every known address."""
         self._pause_until(max(map(self._free_ms, self._sent), default=0))
 
     def take(self, calls: dict[K, tuple[Address, Call]]) -> dict[K, tuple[Address, Call]]:
-        """Take out the calls that may leave now, waiting until one may; there must be some."""
+        """Wait until a call may be sent; remove those that may from `calls` and return them.
+
+        `calls` must not be empty.
+        """
         self._pause_until(min(self._free_ms(address) for address, _ in calls.values()))
         now_ms = self._clock.monotonic_ms()
         taken: dict[K, tuple[Address, Call]] = {}
@@ -69,14 +72,14 @@ class RequestPace:
         return taken
 
     def _free_ms(self, address: Address) -> int:
-        """Return from when on an address may get a request."""
+        """Return the monotonic time from which a request may be sent to an address."""
         sent = self._sent.get(address)
         if sent is None or len(sent) < self._request_count:
             return 0
         return sent[0] + self._window_ms
 
     def _pause_until(self, at_ms: int) -> None:
-        """Wait until a monotonic time, if it is not past."""
+        """Wait until a monotonic time; return at once if it is past."""
         left_ms = at_ms - self._clock.monotonic_ms()
         if left_ms > 0:
             self._pause(left_ms)

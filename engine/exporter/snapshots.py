@@ -1,4 +1,4 @@
-"""A snapshot of a cluster for the comparison with the next: two requests."""
+"""A snapshot of a cluster, to compare it with the next one: two requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 
 
 def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
-    """Return a broker's metadata of the cluster, and the controller's reassignments.
+    """Return the metadata of the cluster, and the controller's reassignments.
 
     Errors: those of requesting metadata.
     """
@@ -24,7 +24,7 @@ def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
 def _moving(
     client: KafkaClient, view: ClusterView, deadline_ms: int
 ) -> frozenset[TopicPartition] | None:
-    """Return the partitions that are being reassigned, None if the controller does not say."""
+    """Return the partitions in reassignment, None if the controller does not return them."""
     controller = view.brokers.get(view.controller_id)
     if controller is None:
         return None

@@ -1,6 +1,6 @@
-"""Families of metrics as text, in the format that the client library of Prometheus finds.
+"""Families of metrics as text, in the format that Prometheus's client library selects.
 
-The library is imported where the first page is made: it is an optional extra.
+The library is imported for the first page, since it is an optional extra.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 _OPEN_METRICS: Final = "application/openmetrics-text"
-#: Schemes by which the library writes other names.
+#: Name schemes with which the library changes names.
 _RENAMING: Final = ("escaping=dots", "escaping=values")
 
 
@@ -31,14 +31,14 @@ class NoPrometheusClient(EngineError):
 
 
 class MetricsPage(NamedTuple):
-    """Metrics as they are sent."""
+    """A page of metrics with its content type."""
 
     content_type: str
     body: bytes
 
 
 def check_library() -> None:
-    """Raise NoPrometheusClient unless metrics can be written."""
+    """Raise NoPrometheusClient if the library is not installed."""
     try:
         import prometheus_client  # noqa: F401
     except ImportError as error:
@@ -46,7 +46,7 @@ def check_library() -> None:
 
 
 def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
-    """Return metrics in the format of an Accept header. Raises NoPrometheusClient."""
+    """Return metrics in the format that an Accept header asks for; raises NoPrometheusClient."""
     check_library()
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.utils import floatToGoString
@@ -60,7 +60,7 @@ def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 
 
 def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
-    """Return metrics as the library writes them, which may change their names."""
+    """Return metrics as the library writes them, in formats that change their names."""
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
@@ -81,7 +81,7 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 
 
 def _metric(family: MetricFamily) -> Metric:
-    """Return a family as the client library of Prometheus has it."""
+    """Return a family as an object of Prometheus's client library."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     if family.kind == SUMMARY:
@@ -94,14 +94,14 @@ def _metric(family: MetricFamily) -> Metric:
 
 
 def _summary(family: MetricFamily) -> Metric:
-    """Return a summary with its quantiles, which the library's own class lacks."""
+    """Return a summary with its quantiles, which the library's class does not support."""
     from prometheus_client.core import SummaryMetricFamily
 
     metric = SummaryMetricFamily(family.name, family.help, labels=family.labels[:-1])
     rows = iter(family.rows)
     quantile_count = len(family.rows) // max(len(family.totals), 1)
     for total in family.totals:
-        # All samples of one object stand together.
+        # All samples of an object must be adjacent.
         for labels, value in islice(rows, quantile_count):
             metric.add_sample(family.name, dict(zip(family.labels, labels, strict=True)), value)
         metric.add_metric(total.labels, total.value_count, total.value_sum)

@@ -2,15 +2,15 @@
 
 | change | of | before, after |
 |---|---|---|
-| topic-created, topic-deleted | a topic; one of the same name with another id is both | – |
-| leader-changed | a partition | broker ids, None without a leader |
-| isr-shrank, isr-grew | a partition | the replicas in sync |
+| topic-created, topic-deleted | a topic; both if it has another id than before | – |
+| leader-changed | a partition | broker ids, none without a leader |
+| isr-shrank, isr-grew | a partition | the in-sync replicas |
 | move-began, move-ended | a partition | – |
-| broker-lost, broker-back | a broker that is registered no more, or again | – |
-| controller-changed | the cluster, but with KRaft | broker ids, None without one |
+| broker-lost, broker-back | a broker that is not registered any more, or again | – |
+| controller-changed | the cluster, except with KRaft | broker ids, none without one |
 
-A set that lost one replica and got another has both changes. A change that was reverted between two
-snapshots is not seen.
+An ISR that lost one replica and gained another has both changes. A change that was reverted between
+two snapshots is not seen.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.model import TopicPartition
 
 
 class ChangeKind(Enum):
-    """Kinds of changes; see the module's table."""
+    """The kinds of changes; see the table of the module."""
 
     TOPIC_CREATED = "topic-created"
     TOPIC_DELETED = "topic-deleted"
@@ -40,9 +40,9 @@ class ChangeKind(Enum):
 
 
 class ClusterSnapshot(NamedTuple):
-    """A cluster at one moment: all its topics, and the partitions that are moved.
+    """A cluster at one moment: its topics, and the partitions that are being reassigned.
 
-    `moving` is None where nobody says it: then no move begins or ends.
+    `moving` is None if it is unknown: then no move is seen to begin or end.
     """
 
     view: ClusterView
@@ -50,7 +50,7 @@ class ClusterSnapshot(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change; `before` and `after` are broker ids."""
+    """A change; `before` and `after` are broker ids."""
 
     kind: ChangeKind
     topic: str | None = None
@@ -61,10 +61,11 @@ class Change(NamedTuple):
 
 
 def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
-    """Return the later snapshot, with parts of the earlier one that are more recent.
+    """Return the later snapshot, with those parts of the earlier one that are more recent.
 
     These are reassignments that the controller did not return, topics whose metadata is an error,
-    and partitions with a higher leader epoch: another broker has responded, with outdated metadata.
+    and partitions with a higher leader epoch: the later response was from a broker with outdated
+    metadata.
     """
     topics = {}
     for name, new in after.view.topics.items():
@@ -75,7 +76,7 @@ def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
-    """Return the newer state of each partition: a broker's metadata may be stale."""
+    """Return the newer state of each partition, since a broker's metadata may be outdated."""
     if new.error_code != NONE:
         return old
     if old.topic_id != new.topic_id:
@@ -103,7 +104,7 @@ def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Cha
 
 
 def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
-    """Yield a change of the controller if both views know it."""
+    """Yield the change of the controller, if both views know it."""
     if not (before.is_controller_known and after.is_controller_known):
         return
     if before.controller_id != after.controller_id:
@@ -112,12 +113,12 @@ def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _known(broker_id: int) -> tuple[int, ...]:
-    """Return a broker id as a tuple, an empty one for no leader or no controller."""
+    """Return a broker id as a tuple, an empty tuple for NO_BROKER."""
     return () if broker_id == NO_BROKER else (broker_id,)
 
 
 def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
-    """Yield brokers that have left, then those that have joined."""
+    """Yield brokers that are gone, then those that are new or back."""
     for broker_id in sorted(before.brokers.keys() - after.brokers.keys()):
         yield Change(ChangeKind.BROKER_LOST, broker_id=broker_id)
     for broker_id in sorted(after.brokers.keys() - before.brokers.keys()):
@@ -125,7 +126,7 @@ def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
-    """Yield changes of topics; another topic id means deleted and created."""
+    """Yield the changes of topics; a topic with another id was deleted and created again."""
     for name in sorted(before.topics.keys() | after.topics.keys()):
         old, new = before.topics.get(name), after.topics.get(name)
         if old is not None and new is not None and old.topic_id == new.topic_id:
@@ -138,7 +139,7 @@ def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _of_partitions(old: TopicView, new: TopicView) -> Iterator[Change]:
-    """Yield the changes of partitions that both views have."""
+    """Yield the changes of partitions that are in both views."""
     known = {row.partition: row for row in old.partitions}
     for row in new.partitions:
         if row.partition in known:
@@ -160,7 +161,7 @@ def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterato
 
 
 def _of_moves(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
-    """Yield reassignments that ended or began, if both snapshots know them."""
+    """Yield the moves that ended, then those that began, if both snapshots know them."""
     if before.moving is None or after.moving is None:
         return
     for key in sorted(before.moving - after.moving):

@@ -1,15 +1,15 @@
-"""Forecasts of retention and compaction: freed bytes, times, and settings that keep a budget.
+"""Forecasts of retention and compaction: freed bytes, times, and settings for a budget.
 
-| module | what it does |
+| module | purpose |
 |---|---|
-| `log_history` | a log as sizes and times of its segments, and how fast it grows |
-| `directory_history` | that of log directories, by their indexes and names |
-| `cluster_history` | that of a live cluster, by sizes and offsets at times: an estimate |
-| `retention_forecast` | what goes now, what goes later, how large a log becomes |
-| `retention_advice` | settings by which topics stay within so many bytes |
-| `topic_settings` | settings of a topic as its logs take them |
-| `directory_copy` | a log directory at another place |
-| `dirtiness` | how dirty compacted logs of a directory are |
-| `opened_directory` | a log directory that no broker uses, opened as one opens it |
+| `log_history` | a log as sizes and times of its segments, and its growth |
+| `directory_history` | the histories of a log directory, by its indexes and file names |
+| `cluster_history` | those of a live cluster, by sizes and offsets at times: estimates |
+| `retention_forecast` | what is deleted now and later, and how large a log becomes |
+| `retention_advice` | settings with which topics stay within a number of bytes |
+| `topic_settings` | from the settings of a topic to those of its logs |
+| `directory_copy` | a copy of a log directory |
+| `dirtiness` | how dirty the compacted logs of a directory are |
+| `opened_directory` | a log directory without a broker, opened as a broker opens it |
 | `retention_run`, `compaction_run` | retention and compaction of such a directory |
 """

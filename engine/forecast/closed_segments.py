@@ -1,12 +1,12 @@
-"""Estimate the part of a log that certainly lies below its active segment. Pure.
+"""Estimate the part of a log that is certainly below its active segment. Pure.
 
-| closed for sure | because |
+| certainly closed | because |
 |---|---|
 | all but the last segment.bytes | no segment is larger |
-| what is older than the newest record by segment.ms | a segment is rolled when that is over |
+| what is older than the newest record by segment.ms | a segment is rolled after that time |
 
-Records younger than min.compaction.lag.ms are not cleaned even so. More may be closed: where
-segments begin is told by no request.
+Of this, records younger than min.compaction.lag.ms are not cleaned. More may be closed, but no
+request returns where segments begin.
 
 Source: CMP-3, LOG-6.
 """
@@ -21,7 +21,7 @@ from engine.log.log_config import LogConfig
 
 
 class ClosedRange(NamedTuple):
-    """The part of a log that may be cleaned at least, and the reason why it is not more."""
+    """The part of a log that can certainly be cleaned, and what the rest waits for."""
 
     first_uncleanable_offset: int
     size_bytes: int
@@ -29,9 +29,9 @@ class ClosedRange(NamedTuple):
 
 
 def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRange:
-    """Return the range of a log that cleaning may certainly reach, clean or dirty.
+    """Return the part of a log that can certainly be cleaned, whether clean or dirty.
 
-    For a log of which only estimated parts are known, and not its segments.
+    For a log whose segments are unknown, and that has estimated parts instead.
     """
     closed = _closed_count(log, config)
     old = [
@@ -50,7 +50,7 @@ def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRa
 
 
 def _closed_count(log: LogHistory, config: LogConfig) -> int:
-    """Return how many parts, from the oldest on, certainly lie in closed segments."""
+    """Return how many parts, from the oldest on, are certainly in closed segments."""
     newest_ms = log.last_timestamp_ms
     closed, left = 0, log.size_bytes
     for number, part in enumerate(log.segments, 1):

@@ -1,8 +1,8 @@
-"""Estimate the history of a live cluster's logs from values that any broker reports.
+"""Estimate the history of a live cluster's logs from what brokers return.
 
-Where segments begin is told by no request. So a log is taken apart at times, evenly from its oldest
-to its newest record: the offsets of these times say how much of it lies between. Brokers delete
-whole segments: as much as a segment may stay longer than said.
+No request returns where segments begin. So a log is divided at points in time, evenly from its
+oldest to its newest record, and the offsets at these times give the size of each part. Brokers
+delete whole segments: up to a segment's bytes may stay longer than estimated.
 
 | what | request |
 |---|---|
@@ -23,7 +23,7 @@ from engine.forecast.log_history import LogHistory
 from engine.log.retention import SegmentFacts
 from engine.model import TopicPartition
 
-#: Into so many parts a log is taken.
+#: Number of parts that a log is divided into.
 _PARTS: Final = 24
 
 Histories = dict[TopicPartition, LogHistory | EngineError]
@@ -32,7 +32,10 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def cluster_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return each partition's log, or why it is not known; `cuts_ms` are times that matter."""
+    """Return the history of each partition, or the error that hides it.
+
+    Logs are also divided at `cuts_ms`, times that matter to the caller.
+    """
     view = client.view_of_existing(topics)
     keys = [
         TopicPartition(topic.name, partition.partition)
@@ -73,7 +76,7 @@ def cluster_histories(
 
 
 class LogExtent(NamedTuple):
-    """The start and end of a log, and its size at the leader."""
+    """The start, end (exclusive) and size of a log on the leader."""
 
     start_offset: int
     end_offset: int
@@ -81,7 +84,7 @@ class LogExtent(NamedTuple):
 
 
 def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
-    """Return the log start, end and size of all partitions whose leader responds."""
+    """Return start, end and size of all partitions whose leaders respond."""
     keys = [
         TopicPartition(topic.name, partition.partition)
         for topic in client.view(None).topics.values()
@@ -100,7 +103,7 @@ def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
 def _sizes(
     client: KafkaClient, keys: Sequence[TopicPartition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the bytes of each partition's leader, 0 if unknown, and the brokers' errors."""
+    """Return the size of each partition on its leader, 0 if unknown, and the brokers' errors."""
     view = client.view({key.topic for key in keys})
     leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
     topics = sorted({key.topic for key in keys})
@@ -113,9 +116,9 @@ def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
     log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the reported size of each partition at its leader, or the error that hides it.
+    """Return the size of each partition on its leader, or the error that hides it.
 
-    A future replica, the target of a move between directories, does not count.
+    The future replica of a move between directories does not count.
     """
     sizes: dict[TopicPartition, int] = {}
     failures: dict[TopicPartition, EngineError] = {}
@@ -134,7 +137,7 @@ def _found(
     times: dict[TopicPartition, int],
     failures: dict[TopicPartition, EngineError],
 ) -> dict[TopicPartition, FoundOffset]:
-    """Return the offsets of times; partitions that fail are noted."""
+    """Return the offsets at times; errors of partitions are added to `failures`."""
     found = {}
     for key, place in (list_offsets(client, times) if times else {}).items():
         if isinstance(place, EngineError):
@@ -147,10 +150,10 @@ def _found(
 def _times(
     oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
 ) -> list[int]:
-    """Return the times at which a log is divided into parts, ascending.
+    """Return the times at which a log is divided, ascending.
 
-    A single record with a future timestamp must not leave all others in one part: the span up to
-    now is divided too.
+    The span up to now is divided, too: otherwise a single record with a future timestamp would
+    leave all others in one part.
     """
     if oldest_ms < 0 or newest_ms <= oldest_ms:
         return []
@@ -166,12 +169,12 @@ def _times(
 def _parts(
     size_bytes: int, first: int, last: int, cuts: Sequence[tuple[int, int]], newest_ms: int
 ) -> list[SegmentFacts]:
-    """Return the parts of a log as segments; records are taken to be as large as another."""
+    """Return the parts of a log as segments, assuming that all records have the same size."""
     parts: list[SegmentFacts] = []
     base, given = first, 0
-    # Records of one part are older than its cut, those of the last are as old as the newest.
+    # Records of a part are older than its cut; the last part ends with the newest record.
     for at_ms, end in [*((at - 1, end) for at, end in cuts if end < last), (newest_ms, last)]:
-        # Many of one time: taken apart evenly, so that what sizes decide is told as well.
+        # Large parts are divided evenly, so that retention.bytes is forecast with precision, too.
         step = max(1, (last - first) // _PARTS)
         while base < end:
             offset = min(base + step, end) if end - base > 2 * step else end

@@ -1,4 +1,4 @@
-"""Compaction of a log directory that no broker uses.
+"""Compacts a log directory that no broker uses.
 
 Source: CMP-1 … CMP-8; Kafka's LogCleaner.
 """
@@ -21,7 +21,7 @@ from engine.native.clean_records import take_up_cleaner
 
 
 class BufferTooSmall(EngineError):
-    """The memory for keys has not room for those of one batch: no pass would get any further."""
+    """The memory for keys has no room for those of a single batch, so no pass could advance."""
 
     hint = "give more: a key takes 24 bytes, and a tenth stays free"
 
@@ -39,10 +39,10 @@ def run_compaction(
     *,
     passes_max: int | None = None,
 ) -> Iterator[CompactedLog]:
-    """Clean the compacted logs of a directory at any dirty ratio, and yield each.
+    """Clean the wanted compacted logs of a directory at any dirty ratio, and yield each result.
 
-    After `passes_max` the remainder stays dirty. A log with damaged bytes is left unchanged, and
-    reported. Errors: BufferTooSmall, and those of `opened_directory`.
+    With `passes_max` the rest of a log stays dirty after that many passes. A log with damaged bytes
+    is left unchanged and reported. Errors: BufferTooSmall, and those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
@@ -55,7 +55,7 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
 
 
 def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
-    """Return the facts by which the cleaner's rules judge a log."""
+    """Return what the cleaner's rules need to know of a log."""
     return cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),
@@ -64,7 +64,7 @@ def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
 
 
 def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
-    """Return the offsets that a cleaning may compact now, by the log's settings."""
+    """Return the offsets that may be cleaned now, by the log's settings."""
     return cleanable_range(_facts(opened, log), log.config, now_ms)
 
 
@@ -75,7 +75,7 @@ def _clean(
     settings: CleaningSettings,
     passes_max: int | None,
 ) -> CompactedLog:
-    """Clean a log in as many passes as its keys need."""
+    """Clean a log in as many passes as its keys need, and return the result."""
     before_bytes, passes, freed_records = log.size_bytes, 0, 0
     fault = None
     now_ms = host.clock.wall_ms()

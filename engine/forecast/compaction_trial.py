@@ -1,12 +1,12 @@
-"""Measure the effect of a cleaning on a directory's logs by one whose output is not kept.
+"""Measures the effect of a cleaning by running it and discarding its output.
 
 ```
-folder/<topic>-<n>/    a link to each file of the source, read by them and never written through
+folder/<topic>-<n>/    a link to each file of the source, which is only read
 cleaning               the broker's own, on these; new segments have a length and no content
 ```
 
-So the rules are the cleaner's own, and a source that a broker uses may be tried. All keys have to
-fit into the map: the output is not kept for a second pass.
+So the rules are exactly the cleaner's, and the directory of a running broker can be tried. All keys
+have to fit into the map, since there is no output to read in a second pass.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from engine.log.directory.offset_checkpoint import FILE_NAMES, encode_offsets
 from engine.log.log_config import LogConfig
 from engine.naming import FileKind, FileState
 
-#: What the .log of a segment ends with that a cleaning writes.
+#: Suffix of the segment files that a cleaning writes.
 CLEANED_END = f"{FileKind.LOG.value}{FileState.CLEANED.value}"
 _IDENTITY = MetaProperties(0, "trial", 0)
 
 
 def trial_files() -> UnwrittenFiles:
-    """Return the file system on which a trial is done."""
+    """Return the file system for a trial."""
     return UnwrittenFiles(CLEANED_END)
 
 
@@ -47,10 +47,10 @@ def try_compaction(
     is_wanted: Callable[[str], bool],
     settings: CleaningSettings,
 ) -> Iterator[CompactedLog]:
-    """Yield the size of each compacted log after a trial cleaning, whose output is dropped.
+    """Yield the result of a trial cleaning for each wanted compacted log.
 
-    `folder` is empty, and ours. `cleanable_bytes` remain of a log whose keys exceeded the map.
-    Errors: those of `run_compaction`.
+    `folder` must be empty and used by nobody else. `cleanable_bytes` above 0 remain for a log whose
+    keys did not fit into the map. Errors: those of `run_compaction`.
     """
     folders = [
         partition
@@ -68,7 +68,7 @@ def try_compaction(
 
 
 def _link(files: UnwrittenFiles, partition: PartitionFolder, target: str) -> None:
-    """Link a partition's files into a folder of the trial; unknown files are left out."""
+    """Link the known files of a partition into a folder of the trial."""
     files.make_dir(target)
     unknown = set(partition.files.unknown)
     for name in files.list_dir(partition.files.path):
@@ -83,7 +83,7 @@ def _write_state(
     target: str,
     clock: Clock,
 ) -> None:
-    """Write the checkpoints and the clean shutdown marker next to the copied logs."""
+    """Write the checkpoints and the clean shutdown marker next to the linked logs."""
     keys = {partition.topic_partition for partition in folders}
     for name in FILE_NAMES:
         offsets = log_dir.state.checkpoints.get(name)

@@ -1,4 +1,4 @@
-"""Copy a whole log directory, so that changes can be tried on the copy."""
+"""Copies a whole log directory, so that changes can be tried on the copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.log.directory.log_dir import LOCK_FILE, LogDir, is_side_file, read_l
 
 
 class DirectoryBusy(EngineError):
-    """A broker uses a directory: its files would change during the copy."""
+    """A broker uses the directory, so its files would change during the copy."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -35,9 +35,9 @@ class TargetNotEmpty(EngineError):
 def directory_copy(
     files: Files, source: str, target: str, is_held: Callable[[str], bool]
 ) -> Iterator[str]:
-    """Copy a log directory with all broker files in it, for the work of the block.
+    """Copy the broker's files of a log directory for a `with` block, and yield the target.
 
-    Yields the target. If the copy or the work fails or is interrupted, the target is removed.
+    If the copy or the block fails or is interrupted, the target is removed.
     Errors: DirectoryBusy, TargetNotEmpty, NoLogDirectory.
     """
     log_dir = read_log_dir(files, source)
@@ -58,7 +58,7 @@ def directory_copy(
 
 
 def _copy(files: Files, log_dir: LogDir, source: str, target: str) -> None:
-    """Copy the partitions and checkpoints of a log directory, and sync them; no lock file."""
+    """Copy partitions and checkpoints, but not the lock file, and sync them."""
     files.make_dir(target)
     for name in files.list_dir(source):
         if is_side_file(name) and name != LOCK_FILE and not files.is_dir(f"{source}/{name}"):

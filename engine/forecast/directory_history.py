@@ -1,14 +1,16 @@
-"""Logs of a log directory, by names, sizes and indexes; the records of one segment are read.
+"""Histories of the logs in a directory, by names, sizes and indexes.
 
-| what | from where |
+Records are read only of the last segment, after its last index entry, and of the first batch.
+
+| what | source |
 |---|---|
-| newest time of a segment | the last entry of its .timeindex; if there is none, when its .log was written |
-| the same of the last segment | also the batches behind its last index entry |
+| newest time of a segment | the last entry of its .timeindex; without one, the mtime of its .log |
+| the same of the last segment | also the batches after its last index entry |
 | oldest time of a log | its first batch |
 | high watermark | the checkpoint; without one the log's end |
 
 Source: Kafka's LogSegment.largestTimestamp, UnifiedLog.deletableSegments.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ _LAST_ENTRY: Final = struct.Struct(">qi")
 
 
 def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
-    """Yield the live logs of a directory, without future and deleted ones."""
+    """Yield the history of each log of a directory, without future and deleted logs."""
     for folder in log_dir.partitions:
         log = history_of(files, folder, log_dir)
         if log is not None:
@@ -42,7 +44,7 @@ def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
 
 
 def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHistory | None:
-    """Return a partition's log, None for a future or deleted one."""
+    """Return the history of a partition's log, None for a future, deleted or empty one."""
     key = folder.topic_partition
     if key is None or not folder.is_kept or not folder.files.segments:
         return None
@@ -50,7 +52,7 @@ def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHis
 
 
 def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir) -> LogHistory:
-    """Return the segments of a log with the largest timestamp of each, and its offsets.
+    """Return the history of a log: its segments with their newest times, and its offsets.
 
     Without a checkpoint the high watermark is the log's end.
     """
@@ -82,7 +84,7 @@ def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: Log
 
 
 def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> int:
-    """Return the last time in a segment's index, −1 without one."""
+    """Return the timestamp of the last entry in a segment's time index, -1 without one."""
     size = segment.sizes.get(FileKind.TIMEINDEX, 0)
     path = folder.files.segment_path(segment, FileKind.TIMEINDEX)
     if size < _LAST_ENTRY.size:
@@ -96,7 +98,7 @@ def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> 
         file.close()
     if timestamp_ms or relative_offset:
         return int(timestamp_ms)
-    # Preallocated: zeros behind the entries.
+    # A preallocated file has zeros after its entries.
     try:
         index = read_time_index(files, path, segment.base_offset)
     except StorageError:
@@ -105,7 +107,7 @@ def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> 
 
 
 def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[int, int]:
-    """Return the log's end, and the newest time behind the last index entry, −1 without any."""
+    """Return the log's end, and the newest timestamp after the last index entry, -1 for none."""
     index = OffsetIndex(last.base_offset)
     if FileKind.INDEX in last.sizes:
         try:
@@ -128,7 +130,7 @@ def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[in
 
 
 def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
-    """Return the first timestamp in ms of the oldest segment with records, None if unknown."""
+    """Return the timestamp of the first batch in ms, None if it is unknown."""
     for segment in folder.files.segments:
         if segment.log_bytes:
             time_ms = first_timestamp_ms(files, folder, segment.base_offset)
@@ -137,7 +139,7 @@ def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
 
 
 def first_timestamp_ms(files: Files, folder: PartitionFolder, base_offset: int) -> int:
-    """Return the largest time of a segment's first batch, −1 without one."""
+    """Return the largest timestamp in the first batch of a segment, -1 without one."""
     name = SegmentFileName(base_offset, FileKind.LOG).name
     file = files.open(folder.files.file_path(name))
     try:

@@ -1,6 +1,6 @@
-"""Dirtiness of the compacted logs in a directory, by names, sizes and indexes, with no log opened.
+"""Dirtiness of the compacted logs in a directory, by names, sizes and indexes; opens no log.
 
-Whether a transaction is open is not looked at: a cleaner may stop before its first record.
+Open transactions are ignored here, although the cleaner stops before the first record of one.
 
 Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
 """
@@ -28,10 +28,10 @@ from engine.model import TopicPartition
 
 
 class CompactedLog(NamedTuple):
-    """Dirtiness of one log, or its fault; end offsets are exclusive.
+    """The dirtiness of a log, or the result of its cleaning; end offsets are exclusive.
 
-    `cleanable_bytes` is what may be cleaned and the most that can go. `fault` is why it could not
-    be cleaned.
+    `cleanable_bytes` is the size of what may be cleaned, and so the most that can be freed. `fault`
+    is the damage because of which it could not be cleaned.
     """
 
     topic_partition: TopicPartition
@@ -72,7 +72,7 @@ def dirtiness(
     is_wanted: Callable[[str], bool],
     now_ms: int,
 ) -> Iterator[CompactedLog]:
-    """Yield the dirty range and ratio of each log, as if compacted by `config`."""
+    """Yield the dirtiness of each wanted log, as if all were compacted with `config`."""
     for folder in log_dir.partitions:
         log = history_of(files, folder, log_dir)
         if log is None or not is_wanted(log.topic_partition.topic):
@@ -85,7 +85,7 @@ def dirtiness(
 def _facts(
     log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
 ) -> CleanableLog:
-    """Return the facts of a log that the cleaner's rules need."""
+    """Return what the cleaner's rules need to know of a log."""
     largest_ms = {segment.base_offset: segment.largest_timestamp_ms for segment in log.segments}
     end = log.segments[-1].end_offset
     return CleanableLog(

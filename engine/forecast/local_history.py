@@ -1,9 +1,9 @@
-"""Exact history of a live cluster's logs whose directories are on this machine.
+"""Exact histories of a live cluster's logs whose directories are on this machine.
 
-| what | from where |
+| what | source |
 |---|---|
 | segments | names, sizes and indexes in the leader's directory, which DescribeLogDirs names |
-| log start and high watermark | ListOffsets: checkpoints of a live broker lag behind |
+| log start and high watermark | ListOffsets: checkpoints of a live broker are outdated |
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from engine.model import TopicPartition
 def local_histories(
     client: KafkaClient, files: Files, topics: Sequence[str]
 ) -> dict[TopicPartition, LogHistory]:
-    """Return the logs of topics whose files are readable on this machine; skip all others.
+    """Return the histories of logs whose files are readable on this machine; skip all others.
 
-    A log that changes while it is read is skipped too. Errors: those of requests to the cluster.
+    A log that changes while it is read is skipped, too. Errors: those of requests to the cluster.
     """
     view = client.view(topics)
     leaders = {
@@ -56,7 +56,7 @@ def local_histories(
 
 
 def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
-    """Read the wanted logs of one directory; skip logs that change meanwhile."""
+    """Read the wanted logs of a directory; skip those that change meanwhile."""
     logs: list[LogHistory] = []
     if not wanted:
         return logs
@@ -70,7 +70,7 @@ def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHisto
         try:
             log = history_of(files, folder, log_dir)
         except StorageError:
-            # It was deleted, or rolled, in this moment.
+            # It was deleted or rolled while it was read.
             continue
         if log is not None:
             logs.append(log)

@@ -1,10 +1,10 @@
-"""A log directory that no broker uses, opened as one opens it on its next start, and closed again.
+"""Opens a log directory that no broker uses as a broker does at its start, and closes it.
 
 ```
-1 its lock is taken, what a crash left is recovered
-2 work on its logs
-3 files that wait for file.delete.delay.ms go at once
-4 everything is closed as in a clean stop: checkpoints, .kafka_cleanshutdown
+1 take the lock, recover what a crash left
+2 work on the logs
+3 remove at once the files that would wait for file.delete.delay.ms
+4 close as in a clean stop: checkpoints, .kafka_cleanshutdown
 ```
 
 Source: Kafka's LogManager.
@@ -32,7 +32,7 @@ _NO_WATERMARK: Final = LONG_MAX
 
 
 class NoBrokersDirectory(EngineError):
-    """A directory has no meta.properties of a broker with ZooKeeper, so none could open it."""
+    """A directory has no meta.properties of a broker with ZooKeeper: no such broker opens it."""
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
@@ -41,7 +41,7 @@ class NoBrokersDirectory(EngineError):
 
 
 class DirectoryFailed(EngineError):
-    """A log directory could not be used to its end."""
+    """Reading or writing a log directory failed."""
 
     def __init__(self, path: str, error: StorageError) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class DirectoryFailed(EngineError):
 
 
 class DirectoryHost(NamedTuple):
-    """The ports of the machine that an opened directory needs."""
+    """The ports that an opened directory needs."""
 
     files: Files
     clock: Clock
@@ -60,20 +60,20 @@ class DirectoryHost(NamedTuple):
 
 
 class OpenedDirectory:
-    """The logs of a directory while it is open."""
+    """The logs of a directory that is open."""
 
     def __init__(self, manager: LogManager, watermarks: Callable[[TopicPartition], int]) -> None:
-        """`watermarks` returns the high watermark of a partition."""
+        """`watermarks` returns the high watermark of a partition by its checkpoint."""
         self.manager = manager
         self._watermarks = watermarks
 
     def logs(self, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
-        """Return the logs of topics, in order."""
+        """Return the logs of the wanted topics, sorted."""
         found = sorted(self.manager.logs.items())
         return [log for key, log in found if is_wanted(key.topic)]
 
     def high_watermark(self, log: LocalLog) -> int:
-        """Return up to where a log was replicated: to its end, if no checkpoint says less."""
+        """Return a log's high watermark: the checkpoint but at most its end, else its end."""
         return min(self._watermarks(log.topic_partition), log.log_end_offset)
 
 
@@ -81,7 +81,7 @@ class OpenedDirectory:
 def opened_directory(
     host: DirectoryHost, path: str, config_of: Callable[[str], LogConfig]
 ) -> Iterator[OpenedDirectory]:
-    """Open a directory's logs with these settings by topic.
+    """Open the logs of a directory with the settings of each topic, for a `with` block.
 
     Errors: LogDirectoryLocked while a broker uses it, NoBrokersDirectory, DirectoryFailed.
     """

@@ -1,8 +1,8 @@
-"""Try a cleaning on a partition read by a consumer, twice: for its keys, then for the rest.
+"""Tries a cleaning on a partition that is read twice by a consumer: for keys, then for the rest.
 
-| | |
+| what | how |
 |---|---|
-| what stays | the cleaner's own rules: its map, its filter of batches |
+| records to keep | the cleaner's own rules: its map, its filter of batches |
 | clean up to | the end of the last batch that lacks an offset: only a cleaning makes holes |
 | producers | those whose last batch is younger than producer.id.expiration.ms |
 
@@ -26,12 +26,12 @@ from engine.log.txn_index import AbortedTransaction
 from engine.records.batch import BatchView
 from engine.records.view import RecordBatch
 
-#: Reads the batches of [start, end), again if it is called again.
+#: Reads the batches in [start, end) at each call.
 ReadBatches = Callable[[int, int], Iterator[StoredBatches]]
 
 
 class TrialRange(NamedTuple):
-    """Offsets: where a log starts, up to where it may be cleaned, where it ends (exclusive)."""
+    """The start of a log, the offset up to which it may be cleaned, and its end (exclusive)."""
 
     log_start_offset: int
     first_uncleanable_offset: int
@@ -39,11 +39,12 @@ class TrialRange(NamedTuple):
 
 
 class RecordTrial(NamedTuple):
-    """Counts of records read below the first uncleanable offset, and of those to keep.
+    """What was read below the first uncleanable offset, and what of it a cleaning would keep.
 
-    `first_dirty_offset` is up to where the log was cleaned at least, `clean_bytes` are those below;
-    it is above the first uncleanable one where that was estimated too low. `mapped_offset` is below
-    the first uncleanable one where keys did not fit: more would go.
+    `first_dirty_offset` is the offset up to which the log was certainly cleaned before, and
+    `clean_bytes` is the size of that part; it is above the first uncleanable offset if that was
+    estimated too low. `mapped_offset` is below the first uncleanable offset if the keys did not all
+    fit: further passes would then remove more.
     """
 
     first_dirty_offset: int
@@ -56,12 +57,12 @@ class RecordTrial(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """Return which share of what may be cleaned was not yet."""
+        """Return the share of the cleanable bytes that was not cleaned before."""
         return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
 
     @property
     def dirty_bytes(self) -> int:
-        """Return what may be cleaned and was not yet."""
+        """Return the cleanable bytes that were not cleaned before."""
         return max(self.read_bytes - self.clean_bytes, 0)
 
 
@@ -72,7 +73,7 @@ def try_records(
     settings: CleaningSettings,
     now_ms: int,
 ) -> RecordTrial:
-    """Return what a cleaning would leave of a partition; raises CorruptRecord, errors of `read`."""
+    """Return what a cleaning would keep of a partition; raises CorruptRecord, errors of `read`."""
     first = _KeyReading(offsets, config, settings, now_ms)
     for stored in read(offsets.log_start_offset, offsets.log_end_offset):
         first.take(stored)
@@ -103,17 +104,17 @@ def try_records(
 
 
 class _Aborted:
-    """Aborted transactions as fetches name them, each once."""
+    """Aborted transactions as fetch responses name them, each once."""
 
     def __init__(self) -> None:
         self.transactions = CleanedTransactions()
         self._known: set[AbortedProducer] = set()
 
     def learn(self, named: list[AbortedProducer]) -> None:
-        """Add aborted transactions that are new; their ends are found by the markers."""
+        """Add the transactions that are new; their ends will be found by their markers."""
         new = [producer for producer in named if producer not in self._known]
         self._known.update(new)
-        # Where it ends is seen by its marker.
+        # Its end is known once its marker is read.
         self.transactions.add_aborted(
             AbortedTransaction(producer.producer_id, producer.first_offset, -1, -1)
             for producer in new
@@ -121,37 +122,36 @@ class _Aborted:
 
 
 class _KeyReading:
-    """The first reading: keys, holes, producers."""
+    """The first reading, for keys, holes and producers."""
 
     def __init__(
         self, offsets: TrialRange, config: LogConfig, settings: CleaningSettings, now_ms: int
     ) -> None:
-        """Read no records yet; `settings` are those of the broker's cleaner."""
+        """`settings` are those of the broker's cleaner."""
         self._config = config
         #: Offset up to which a cleaning may go (exclusive).
         self._end = offsets.first_uncleanable_offset
         keys_max = max(self._end - offsets.log_start_offset, 1)
-        #: Map of keys and offsets, as the cleaner would fill it.
+        #: Map from keys to offsets, filled as by the cleaner.
         self._keys = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
         self._keys.note_offset(offsets.log_start_offset - 1)
-        #: Aborted transactions so far, whose records a cleaning drops.
+        #: Aborted transactions known so far, whose records a cleaning removes.
         self._aborted = _Aborted()
-        #: Whether `_keys` is full, so that one cleaning ends here.
+        #: True once `_keys` is full: a pass of the cleaner would end there.
         self._is_full = False
         #: Producers without a batch since this time have expired.
         self._oldest_ms = now_ms - config.producer_id_expiration_ms
         self._next_offset = offsets.log_start_offset
         #: Bytes of the batches read so far.
         self._read_bytes = 0
-        #: Last batch of each producer that has not expired: a cleaning keeps it, if empty.
+        #: Last batch of each live producer: a cleaning keeps it, possibly empty.
         self.producers: dict[int, ProducerEnd] = {}
-        #: End of the part that an earlier cleaning has seen, as holes in its offsets show; below,
-        #: its bytes.
+        #: End of the part that was cleaned before, which missing offsets show, and its size.
         self.first_dirty_offset = offsets.log_start_offset
         self.clean_bytes = 0
 
     def take(self, stored: StoredBatches) -> None:
-        """Read batches: producers, gaps, and the keys below the end of cleaning."""
+        """Read batches: producers, missing offsets, and the keys below the end of cleaning."""
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:
@@ -161,13 +161,13 @@ class _KeyReading:
                 self._map(batch)
 
     def finished(self) -> OffsetMap:
-        """Return the offset map; empty offsets after the last record count as mapped."""
+        """Return the map of keys; empty offsets after the last record count as mapped."""
         if not self._is_full:
             self._keys.note_offset(self._end - 1)
         return self._keys
 
     def _note_producer(self, batch: BatchView) -> None:
-        """Keep the last data batch of each producer, which the cleaner retains empty."""
+        """Keep the last data batch of each live producer, which the cleaner keeps even if empty."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.max_timestamp_ms <= self._oldest_ms:
             self.producers.pop(producer_id, None)
@@ -180,7 +180,7 @@ class _KeyReading:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
     def _note_hole(self, batch: RecordBatch) -> None:
-        """Note a missing offset: an earlier cleaning removed it, so all before it is clean."""
+        """Take everything before a missing offset as clean, since only a cleaning makes holes."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
             batch.record_count <= batch.last_offset - batch.base_offset
@@ -193,7 +193,7 @@ class _KeyReading:
         self._next_offset = batch.next_offset
 
     def _map(self, batch: RecordBatch) -> None:
-        """Put a batch's keys into the offset map, until it is full."""
+        """Add the keys of a batch to the map until it is full."""
         may_go = self._aborted.transactions.may_discard(batch)
         if self._is_full:
             return

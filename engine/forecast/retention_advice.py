@@ -1,12 +1,13 @@
-"""Settings by which topics stay within a budget of bytes. Pure.
+"""Settings with which topics stay within a budget of bytes. Pure.
 
-The budget is of all partitions together, one copy of each. Topics share it as they share the
-growth, where every one of them grew, or else evenly by partitions:
+The budget is for all partitions together, one replica of each. Topics get shares in proportion to
+their growth if each of them grew, else in proportion to their partitions:
 
 ```
-segment.bytes    =  as it is, or an eighth of an even share if that is less: a log becomes a segment
-                    larger than what is kept
-retention.bytes  =  what the fastest partition has when all have grown as long − segment.bytes
+segment.bytes    =  the present value, or an eighth of an even share if that is less, since a log
+                    is up to a segment larger than what is kept
+retention.bytes  =  what the fastest partition has when all have grown for the same time
+                    − segment.bytes
 retention.ms     =  (topic's bytes − a segment for each partition) ÷ growth of the topic
 ```
 """
@@ -21,16 +22,16 @@ from engine.forecast.log_history import LogHistory
 from engine.forecast.retention_forecast import forecast_retention
 from engine.log.log_config import LogConfig
 
-#: A segment is at most this part of an even share.
+#: An even share of the budget has at least this number of segments.
 _SEGMENTS_A_SHARE: Final = 8
-#: Both kinds of retention are a `long` of Java.
+#: retention.ms and retention.bytes are Java's `long`.
 _LONG_MAX: Final = (1 << 63) - 1
-#: The least that Kafka takes for segment.bytes that anybody would want.
+#: Minimum of advised segment.bytes; Kafka accepts less.
 SEGMENT_BYTES_MIN: Final = 1 << 20
 
 
 class BudgetTooSmall(EngineError):
-    """So few bytes that not even two of the smallest segments of each partition fit."""
+    """The budget has no room for two segments of the smallest size for each partition."""
 
     def __init__(self, budget_bytes: int, least_bytes: int, partition_count: int) -> None:
         self.budget_bytes = budget_bytes
@@ -40,10 +41,10 @@ class BudgetTooSmall(EngineError):
 
 
 class TopicAdvice(NamedTuple):
-    """Advised settings for a topic. Rates and sizes are of all its partitions.
+    """Advised settings for a topic; rates and sizes are for all its partitions together.
 
-    `retention_ms` None: its growth is not known. `freed_bytes` go at once, `steady_bytes` is what
-    it holds in the end.
+    `retention_ms` is None if the growth is unknown. `freed_bytes` are deleted at once;
+    `steady_bytes` is the final size.
     """
 
     topic: str
@@ -58,7 +59,7 @@ class TopicAdvice(NamedTuple):
     steady_bytes: int
 
     def settings(self) -> dict[str, str]:
-        """Return the topic's settings, as `kctl configs set` takes them."""
+        """Return the settings by name, as `kctl configs set` takes them."""
         settings = {
             "segment.bytes": str(self.segment_bytes),
             "retention.bytes": str(self.retention_bytes),
@@ -74,7 +75,7 @@ def advise(
     budget_bytes: int,
     now_ms: int,
 ) -> list[TopicAdvice]:
-    """Return settings for each topic; raises BudgetTooSmall."""
+    """Return advice for each topic; raises BudgetTooSmall."""
     count = sum(map(len, topics.values()))
     least_bytes = count * 2 * SEGMENT_BYTES_MIN
     if budget_bytes < least_bytes:
@@ -87,7 +88,7 @@ def advise(
 
 
 def _weights(logs: Sequence[LogHistory]) -> list[float]:
-    """Return the growth rates by which a topic's budget is shared; equal ones if unknown."""
+    """Return the growth rate of each log; 0.0 for all if one of them is unknown."""
     rates = [log.bytes_per_s for log in logs]
     if all(rate is not None for rate in rates):
         return [rate or 0.0 for rate in rates]
@@ -95,7 +96,7 @@ def _weights(logs: Sequence[LogHistory]) -> list[float]:
 
 
 def _shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, int]:
-    """Return each topic's part of the budget; each partition has two of the smallest segments."""
+    """Return each topic's share of the budget, at least two smallest segments per partition."""
     counts = {topic: len(listed) for topic, listed in weights.items()}
     least = {topic: count * 2 * SEGMENT_BYTES_MIN for topic, count in counts.items()}
     left = budget_bytes - sum(least.values())
@@ -108,20 +109,20 @@ def _shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, 
 def _advise_topic(
     topic: str, logs: Sequence[LogHistory], config: LogConfig, budget_bytes: int, now_ms: int
 ) -> TopicAdvice:
-    """Return the configs by which a topic stays within its budget of bytes.
+    """Return the settings with which a topic stays within its budget.
 
     Without growth there is no advice for `retention.ms`.
     """
     weights = _weights(logs)
     fastest, growth = max(weights), sum(weights)
-    # The fastest partition may hold this much when all hold what they grow in the same time.
+    # Size of the fastest partition when all hold the growth of the same time.
     share = budget_bytes * fastest / growth if growth else budget_bytes / len(logs)
     even_part = budget_bytes // len(logs) // _SEGMENTS_A_SHARE
     segment_bytes = min(config.segment_bytes, max(SEGMENT_BYTES_MIN, even_part))
     retention_bytes = min(max(0, int(share) - segment_bytes), _LONG_MAX)
     retention_ms = None
     if growth:
-        # All partitions keep records for as long, and are a segment larger each.
+        # All partitions keep records for the same time, and each is a segment larger.
         lasting_ms = int((budget_bytes - segment_bytes * len(logs)) * 1000 / growth)
         retention_ms = min(lasting_ms, _LONG_MAX)
     advised = config._replace(

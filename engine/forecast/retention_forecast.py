@@ -1,13 +1,13 @@
-"""Forecast retention of a log: deleted segments, their times, and the final size. Pure.
+"""Forecast the retention of a log: deleted segments, their times, and the final size. Pure.
 
-| | |
-|---|---|
-| now | whole segments, by the rules that brokers go by (`engine/log/retention.py`) |
-| later | each segment once its newest record is older than retention.ms, and all before it have gone |
-| in the end | the least of what grows within retention.ms and of retention.bytes, and a segment more: the oldest goes as a whole, the newest is being written |
+| when | what | |---|---| | now | whole segments, by the rules of brokers
+(`engine/log/retention.py`) | | later | each segment once its newest record is older than
+retention.ms and all before it are deleted | | finally | the smaller of retention.bytes and the
+growth within retention.ms, plus a segment: the oldest is deleted as a whole, the newest is being
+written |
 
-Records that are still to come count for the final size alone.
-"""  # noqa: E501 - a table
+Only the final size considers records that are still to come.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class LaterDeletion(NamedTuple):
-    """The oldest segments that are left by then, and when they go."""
+    """Segments that will be deleted together, and when."""
 
     when_ms: int
     segment_count: int
@@ -29,7 +29,7 @@ class LaterDeletion(NamedTuple):
 
 
 class RetentionForecast(NamedTuple):
-    """One log under some settings. `steady_bytes` None: nothing bounds it, or nobody knows."""
+    """The forecast for a log; `steady_bytes` is None if its size is unlimited or unknown."""
 
     topic_partition: TopicPartition
     size_bytes: int
@@ -40,35 +40,35 @@ class RetentionForecast(NamedTuple):
     bytes_per_s: float | None
     steady_bytes: int | None
     is_estimated: bool
-    #: How far what goes may lie from the estimate; 0 and 0 where segments are known.
+    #: Uncertainty of `freed_bytes` in both directions, 0 where segments are known.
     freed_less_bytes: int = 0
     freed_more_bytes: int = 0
-    #: The newest record's time where that is yet to come: it keeps its segment and later ones.
+    #: Newest timestamp if it is in the future, which delays the deletion from its segment on.
     future_ms: int | None = None
 
     @property
     def freed_least_bytes(self) -> int:
-        """Return the least that goes now."""
+        """Return the least that may be deleted now, given the uncertainty of the estimate."""
         return max(0, self.freed_bytes - self.freed_less_bytes)
 
     @property
     def freed_most_bytes(self) -> int:
-        """Return the most that goes now."""
+        """Return the most that may be deleted now, given the uncertainty of the estimate."""
         return min(self.size_bytes, self.freed_bytes + self.freed_more_bytes)
 
     @property
     def freed_bytes(self) -> int:
-        """Return what goes now."""
+        """Return the bytes that are deleted now."""
         return sum(self.freed.values())
 
     @property
     def left_bytes(self) -> int:
-        """Return what stays until later."""
+        """Return the bytes that remain after deleting what is due now."""
         return self.size_bytes - self.freed_bytes
 
 
 def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> RetentionForecast:
-    """Return the segments that retention deletes now and later, and the log's steady size."""
+    """Return what retention deletes of a log now and later, and the log's final size."""
     freed: dict[RetentionReason, int] = {}
     at = 0
     for step in plan_retention(log.facts(now_ms), config):
@@ -99,10 +99,10 @@ def _doubt(
     freed: dict[RetentionReason, int],
     left: Sequence[SegmentFacts],
 ) -> tuple[int, int]:
-    """Return how many bytes less and more than estimated may be deleted.
+    """Return how many bytes less, and how many more, than estimated may be deleted now.
 
-    Only whole segments are deleted: up to one stays of the due bytes, unless the whole log is due.
-    With retention.bytes the estimated parts add their own size as an error.
+    Only whole segments are deleted, so up to a segment of the due bytes remains, unless the whole
+    log is due. With retention.bytes the size of an estimated part adds to the error.
     """
     if not log.is_estimated or not left or not config.is_deleting:
         return 0, 0
@@ -112,7 +112,7 @@ def _doubt(
 
 
 def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:
-    """Return when segments will pass `retention.ms`; one due before an older one goes with it."""
+    """Return when segments will be deleted by `retention.ms`, each not before older ones."""
     later: list[LaterDeletion] = []
     if not config.is_deleting or config.retention_ms < 0:
         return later
@@ -130,7 +130,7 @@ def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDel
 
 
 def steady_bytes(bytes_per_s: float | None, config: LogConfig) -> int | None:
-    """Return the largest size of a log once retention keeps up, None if it is unbounded."""
+    """Return the largest size of a log under retention, None if it is unlimited."""
     if not config.is_deleting:
         return None
     bounds = []

@@ -1,4 +1,4 @@
-"""Retention of a log directory that no broker uses.
+"""Applies retention to a log directory that no broker uses.
 
 Source: RET-1 … RET-9.
 """
@@ -16,7 +16,7 @@ from engine.model import TopicPartition
 
 
 class RetainedLog(NamedTuple):
-    """The deleted and remaining parts of one log."""
+    """What retention deleted of a log, and what remains."""
 
     topic_partition: TopicPartition
     reasons: tuple[RetentionReason, ...]
@@ -34,19 +34,19 @@ def run_retention(
     is_wanted: Callable[[str], bool],
     on_log: Callable[[RetainedLog], None],
 ) -> None:
-    """Apply retention to the wanted topics' logs of a directory.
+    """Apply retention to the wanted logs of a directory; `on_log` gets each result.
 
     Errors: those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         now_ms = host.clock.wall_ms()
         for log in opened.logs(is_wanted):
-            # What was not replicated stays.
+            # Records above the high watermark, which were not replicated, are kept.
             on_log(_retain(log, opened.high_watermark(log), now_ms))
 
 
 def _retain(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
-    """Delete the old segments of one log, and return the deleted and the remaining bytes."""
+    """Delete the old segments of a log; return what was deleted and what remains."""
     before_bytes = log.size_bytes
     gone = log.delete_old_segments(watermark, now_ms)
     return RetainedLog(

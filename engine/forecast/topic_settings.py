@@ -1,4 +1,4 @@
-"""Settings of a topic, as a cluster or a person gives them, as its logs take them."""
+"""Converts the settings of a topic, from a cluster or a command line, to those of its logs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _IDLE_PRODUCER_MS: Final = 86_400_000
 
 
 def log_config(overrides: Mapping[str, str]) -> LogConfig:
-    """Return the settings of a topic's logs, Kafka's defaults where nothing else is said."""
+    """Return the settings of a topic's logs; Kafka's defaults where `overrides` has none."""
     topic = TopicConfig.of(overrides, BrokerSettings({}))
     return log_config_of(topic, producer_id_expiration_ms=_IDLE_PRODUCER_MS)

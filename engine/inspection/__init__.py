@@ -1,1 +1,1 @@
-"""Offline work on logs: verify, repair and compare them, with findings."""
+"""Offline work on logs: verifies, repairs and compares them, and returns findings."""

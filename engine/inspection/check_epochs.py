@@ -6,8 +6,8 @@ checkpoint  (0, 0)  (2, 40)  (3, 61)                start ≤ first offset of th
                                                     start of the next > their last offset
 ```
 
-The first entry may start later than its run: it is moved up to the log start offset. A leader
-that has written nothing yet has its entry at the end of the log.
+The start of the first entry may be above the first offset of its batches, since it is raised to the
+log start offset. A leader that has not written anything yet has its entry at the end of the log.
 
 Source: L4, REPL-1; Kafka's LeaderEpochFileCache.
 """
@@ -24,7 +24,7 @@ from engine.records.view import RecordBatch
 
 
 class EpochRun(NamedTuple):
-    """Neighbouring batches with one leader epoch; both offsets are inside."""
+    """Consecutive batches with the same leader epoch; both offsets are inclusive."""
 
     epoch: int
     first_offset: int
@@ -32,25 +32,25 @@ class EpochRun(NamedTuple):
 
 
 class EpochCheck:
-    """The leader epochs of a whole partition's batches, in order; they never fall."""
+    """Checks that the leader epochs of a partition's batches never fall."""
 
     def __init__(self, findings: Findings) -> None:
-        """Begin before the first segment; problems go to `findings`."""
+        """Problems are added to `findings`."""
         self._findings = findings
         self._path = ""
-        #: Ranges of offsets of each leader epoch, in order; epochs that fell are left out.
+        #: Offsets of each leader epoch, in order; batches whose epoch fell are left out.
         self.runs: list[EpochRun] = []
 
     def enter(self, path: str) -> None:
-        """Begin with the next segment's .log."""
+        """Start the next segment, whose .log is at `path`."""
         self._path = path
 
     def follow(self, last_offset: int) -> None:
-        """Note a good batch of the same epoch as the last one."""
+        """Note that batches with the last one's epoch go up to an offset."""
         self.runs[-1] = self.runs[-1]._replace(last_offset=last_offset)
 
     def see(self, position: int, batch: RecordBatch) -> None:
-        """Check the next good batch; older formats have no epoch."""
+        """Check the next valid batch; batches of older formats have no epoch."""
         epoch = batch.leader_epoch
         if epoch < 0:
             return
@@ -81,7 +81,7 @@ def compare_epochs(
     entries: Sequence[EpochStart],
     end_offset: int,
 ) -> None:
-    """Report where a checkpoint's entries do not fit the batches; the log ends at `end_offset`."""
+    """Report entries of a checkpoint that contradict the batches; the log ends at `end_offset`."""
     wrong = _Report(findings, path)
     _compare_order(wrong, entries, end_offset)
     starts = {epoch_start.epoch: epoch_start.start_offset for epoch_start in entries}
@@ -105,7 +105,7 @@ def compare_epochs(
 
 
 def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: int) -> None:
-    """Report epochs and start offsets that do not rise, or lie after the log's end."""
+    """Report epochs and start offsets that do not rise, or are after the log's end."""
     for earlier, later in pairwise(entries):
         if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
             message = f"entry {tuple(later)} follows {tuple(earlier)}"

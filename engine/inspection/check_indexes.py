@@ -4,22 +4,22 @@
 .index      entry (offset, position): a batch starts at position, and one of those from there to
             the next entry's position ends exactly at offset
 .timeindex  entry (timestamp, offset): timestamp is the largest of all batches up to the one that
-            holds offset; the last entry of a closed segment has the largest of all
+            contains offset; the last entry of a closed segment has the largest of all
 ```
 
-The last segment of a log may be open, however its indexes look: a broker that keeps them in memory
-has written none or only the first of their entries. All entries present must be right.
+The last segment of a log may be open, which its indexes do not show: a broker that keeps them in
+memory has written none or only the first of their entries. All entries present must be right.
 
-The index of an open segment may hold more behind its last entry: when a broker truncates a log it
-sets its count of entries back, in memory, and leaves the bytes (seen on followers after an unclean
-election). It rebuilds such an index after a crash and cuts it at a clean stop.
+The index of an open segment may contain bytes after its last entry: a broker that truncates a log
+lowers the number of entries in memory only, and leaves the bytes (seen on followers after an
+unclean election). It rebuilds such an index after a crash and truncates it at a clean stop.
 
-An offset entry's offset may lie several batches behind its position: on a follower the entry is
-for a whole fetch response. Both checks go along with one scan of the log.
+The offset of an entry may be several batches after its position: on a follower an entry is for a
+whole fetch response. Both checks are done during one scan of the log.
 
 Source: L3, L5; the rules of `offset_index.py` and `time_index.py`. Differs: Kafka's dump tool looks
-at the one batch at an entry's position, and reports followers' entries as wrong. Where offsets fall
-back, the time index's entries for them are not checked.
+only at the batch at an entry's position, and reports followers' entries as wrong. Where offsets
+fall, the time index's entries for them are not checked.
 """
 
 from __future__ import annotations
@@ -30,34 +30,33 @@ from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
 
 
 class OffsetIndexCheck:
-    """One offset index against the batches of its segment, in order.
+    """Checks an offset index against the batches of its segment, in order.
 
-    `is_closed` returns whether a broker has closed the segment: only then must every entry be
-    right.
+    Only if `is_closed`, which says that a broker has closed the segment, must every entry be right.
     """
 
     def __init__(
         self, findings: Findings, path: str, index: OffsetIndex, *, is_closed: bool
     ) -> None:
-        """Begin before the first batch; problems go to `findings`."""
+        """Problems are added to `findings`."""
         self._report = _Report(findings, path, "index", is_closed=is_closed)
         self._entries = iter(index)
         #: The next entry to check, None after the last one.
         self._head = next(self._entries, None)
-        #: The last entry that rose above those before.
+        #: The last entry that was above those before it.
         self._last = OffsetPosition(index.base_offset - 1, 0)
-        #: The entry whose batch begins at its position: a batch before the next entry must end at
-        #: its offset. None when one did.
+        #: An entry at whose position a batch starts, until a batch ends at its offset, which must
+        #: happen before the next entry; else None.
         self._open: OffsetPosition | None = None
 
     def has_interest(self, position: int) -> bool:
-        """Return whether the batch at a position has anything to do with an entry."""
+        """Return True if a batch at this position concerns an entry."""
         return self._open is not None or (
             self._head is not None and self._head.position <= position
         )
 
     def see(self, position: int, last_offset: int) -> None:
-        """Go on by one good batch."""
+        """Check the entries up to the next valid batch."""
         while self._head and self._head.position <= position:
             if self._rises(self._head):
                 self._close()
@@ -70,18 +69,18 @@ class OffsetIndexCheck:
             self._open = None
 
     def see_damage(self, start: int, end: int) -> None:
-        """Skip damaged bytes [start, end): index entries into them may be right."""
+        """Skip damaged bytes [start, end): entries that point into them may be right."""
         while self._head and self._head.position < end:
             if self._rises(self._head):
                 self._close()
                 if self._head.position < start:
                     self._wrong("entry", self._head, "no batch starts there")
             self._advance()
-        # The batch that ends at the offset may be among what cannot be read.
+        # The batch that ends at the offset may be in the damage.
         self._open = None
 
     def finish(self) -> None:
-        """Check the entries after the end of the log."""
+        """Report the entries after the end of the log."""
         self._close()
         while self._head:
             if self._rises(self._head):
@@ -89,11 +88,11 @@ class OffsetIndexCheck:
             self._advance()
 
     def _advance(self) -> None:
-        """Go to the next entry, to none behind the first wrong one of an open segment."""
+        """Go to the next entry; there is none after the first wrong one of an open segment."""
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: OffsetPosition) -> bool:
-        """Return True if an entry rises above the last one; report it otherwise."""
+        """Return True if an entry is above the last one; report it otherwise."""
         last = self._last
         if index_entry.offset > last.offset and index_entry.position > last.position:
             self._last = index_entry
@@ -115,37 +114,37 @@ class OffsetIndexCheck:
 
 
 class TimeIndexCheck:
-    """One time index against the batches of its segment, in order.
+    """Checks a time index against the batches of its segment, in order.
 
-    `is_closed` returns whether a broker has closed the segment: only then must every entry be
-    right. `is_ended` returns whether the last entry must be there.
+    Only if `is_closed`, which says that a broker has closed the segment, must every entry be right.
+    Only if `is_ended` must the last entry have the largest timestamp.
     """
 
     def __init__(
         self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool, is_ended: bool
     ) -> None:
-        """Begin before the first batch; problems go to `findings`."""
+        """Problems are added to `findings`."""
         self._report = _Report(findings, path, "timeindex", is_closed=is_closed)
         #: The last entry, if it must have the largest timestamp of the segment; else None.
         self._final = index.last_entry if is_ended else None
         self._entries = iter(index)
         #: The next entry to check, None after the last one.
         self._head = next(self._entries, None)
-        #: The last entry that rose above those before.
+        #: The last entry that was above those before it.
         self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)
         #: Largest timestamp of the batches so far, and the last offset of the last batch.
         self._largest = NO_TIMESTAMP
         self._last_offset = index.base_offset - 1
-        #: Whether all batches could be read: after damage the largest timestamp is unknown.
+        #: False after damage, when the largest timestamp is unknown.
         self._is_certain = True
-        #: Findings that are reported at the end, if offsets never fell: otherwise entries are not
-        #: in the order of the file.
+        #: Findings for the end, which are reported only if offsets never fell: otherwise entries
+        #: are not in the order of the file.
         self._doubts: list[tuple[str, TimestampOffset, str, int]] = []
-        #: Whether offsets of batches have risen so far.
+        #: True while offsets of batches rise.
         self._is_in_order = True
 
     def see(self, last_offset: int, max_timestamp_ms: int) -> None:
-        """Go on by one good batch."""
+        """Check the entries up to the end of the next valid batch."""
         self._is_in_order = self._is_in_order and last_offset > self._last_offset
         self._last_offset = last_offset
         self._largest = max(self._largest, max_timestamp_ms)
@@ -155,13 +154,13 @@ class TimeIndexCheck:
             self._advance()
 
     def see_damage(self) -> None:
-        """Go on over bytes that are no good batch: the largest timestamp may be among them."""
+        """Note damaged bytes: the largest timestamp may be among them."""
         self._is_certain = False
 
     def finish(self) -> None:
-        """Check the remaining entries at the end of the log, and report the doubtful ones.
+        """Check the entries after the end of the log, and report the doubtful ones.
 
-        Doubtful entries are faults only if the offsets of the log's batches rise.
+        Doubtful entries are reported only if the offsets of the batches rise.
         """
         while self._head:
             if self._rises(self._head):
@@ -174,14 +173,14 @@ class TimeIndexCheck:
                 self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
-        """Go to the next entry, to none behind the first wrong one of an open segment."""
+        """Go to the next entry; there is none after the first wrong one of an open segment."""
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: TimestampOffset) -> bool:
-        """Check that an entry lies above the last one in timestamp and offset.
+        """Return True if an entry is above the last one in timestamp and offset.
 
-        An entry with the same offset and a later timestamp is kept as a doubt: a batch may explain
-        it.
+        Otherwise it is reported; with the same offset and a later timestamp it is only doubtful,
+        since a batch may explain it.
         """
         last = self._last
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
@@ -189,14 +188,17 @@ class TimeIndexCheck:
             return True
         reason = f"does not rise above {tuple(last)}"
         if index_entry.offset == last.offset and index_entry.timestamp > last.timestamp:
-            # Right for a batch that repeats the last one's offset with a later time.
+            # It is right for a batch that repeats the last offset with a later timestamp.
             self._doubts.append(("order", index_entry, reason, self._largest))
         else:
             self._wrong("order", index_entry, reason)
         return False
 
     def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
-        """Note a doubt for the end of the check; behind damage no timestamp can be expected."""
+        """Note a doubtful entry.
+
+        After damage nothing is noted, as its timestamp cannot be known.
+        """
         if self._is_certain:
             self._doubts.append(("entry", index_entry, reason, self._largest))
 
@@ -215,14 +217,14 @@ class TimeIndexCheck:
 
 
 class _Report:
-    """Reports wrong entries of one index."""
+    """Reports wrong entries of an index."""
 
     def __init__(self, findings: Findings, path: str, name: str, *, is_closed: bool) -> None:
         self._findings = findings
         self._path = path
         self._name = name
         self._is_closed = is_closed
-        #: Whether entries from here on are of no interest.
+        #: True if all further entries are ignored.
         self.is_over = False
 
     def wrong(
@@ -235,7 +237,7 @@ class _Report:
         expected: object = None,
         got: object = None,
     ) -> None:
-        """Report one entry; of an open index the first wrong one is a note and the last word."""
+        """Report an entry; of an open segment's index only the first one, as a note."""
         if self.is_over:
             return
         severity, code = Severity.WARNING, f"{self._name}-{rule}"

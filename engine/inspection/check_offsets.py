@@ -8,11 +8,11 @@ name of the first segment = its first base offset                       unless c
 last offset + 1 ≥ name of the last segment                              unless compacted
 ```
 
-Offsets that are missing behind damaged bytes are reported in every log: in a compacted one, some of
-them may have been gone before. So are those before the very last batch: the last segment is not
-compacted, so that its base offset, which no checksum covers, may be wrong. That is said where the
-checkpoints of the log do not go so far. A base offset is wrong that leaves a gap or an overlap
-where the batch would fit exactly between its neighbours.
+Offsets missing after damaged bytes are reported in every log; in a compacted one some of them may
+have been missing before. So are those missing before the very last batch if the checkpoints of the
+log do not go that far: the last segment is not compacted, so the batch's base offset, which no
+checksum covers, may be wrong. A base offset is wrong if it leaves a gap or an overlap although the
+batch would fit exactly between its neighbours.
 
 Source: L1.
 """
@@ -37,25 +37,24 @@ class _Gap(NamedTuple):
 
 
 class OffsetCheck:
-    """The rules above, over the batches of a whole partition in order.
+    """Checks the rules above for the batches of a partition, in order.
 
-    `compacted` None means: look for signs of compaction (a delete horizon, a batch with fewer
-    records than offsets) before gaps are reported, which is at the end.
+    With `compacted` None, gaps are reported at the end unless the batches show signs of compaction:
+    a delete horizon, or fewer records than offsets.
     """
 
     def __init__(self, findings: Findings, *, compacted: bool | None) -> None:
-        """Begin before the first segment; problems go to `findings`."""
+        """Problems are added to `findings`."""
         self._findings = findings
         self._compacted = compacted
-        #: Gaps of each kind that are kept until it is known whether the log is compacted; their
-        #: number is bounded, and counted by path.
+        #: Gaps kept until it is known if the log is compacted, a limited number for each path; and
+        #: the number found, by path.
         self._gaps: list[_Gap] = []
         self._gap_counts: dict[str, int] = {}
         #: Base offset and path of the present segment.
         self._segment_base = 0
         self._path = ""
-        #: Whether damaged bytes precede the next batch: offsets that are missing before it were
-        #: lost there.
+        #: True if damaged bytes precede the next batch: offsets missing before it were lost there.
         self._after_damage = False
         #: Number of offsets of the batch with the highest offset so far, and the batch itself if it
         #: overlaps an earlier one.
@@ -63,16 +62,16 @@ class OffsetCheck:
         self._last_overlap: _Gap | None = None
         #: The gap before that batch, None without one.
         self._last_gap: _Gap | None = None
-        #: Offset that should come next; None before the first segment.
+        #: The expected next offset, None before the first segment.
         self._expected: int | None = None
-        #: Whether every offset from 0 on was there so far.
+        #: True while no offset from 0 on is missing.
         self.is_complete = True
         #: The first offset, and the offset after the last one. None without a batch.
         self.first_offset: int | None = None
         self.next_offset: int | None = None
 
     def enter(self, path: str, base_offset: int) -> None:
-        """Begin with the next segment's .log."""
+        """Start the next segment, whose .log is at `path`."""
         self._path = path
         self._segment_base = base_offset
         if self._expected is None:
@@ -89,23 +88,23 @@ class OffsetCheck:
             )
 
     def see_damage(self) -> None:
-        """Note bytes that are no batch: offsets that are missing behind them were lost there."""
+        """Note damaged bytes: offsets that are missing after them were lost there."""
         self._after_damage = True
         self.is_complete = False
 
     def follow(self, next_offset: int) -> None:
-        """Note a good batch that continues the last one without a gap, up to an offset."""
+        """Note that valid batches continue the last one without a gap, up to an offset."""
         self.next_offset = self._expected = next_offset
         self._after_damage = False
         self._last_gap = self._last_overlap = None
 
     def see(self, position: int, batch: RecordBatch) -> None:
-        """Check the next good batch."""
+        """Check the next valid batch."""
         last_offset = batch.last_offset
         try:
             base_offset = batch.base_offset
         except CorruptRecord as error:
-            # Only a wrapper of magic 0 or 1 is opened for its first offset.
+            # Only wrapper messages of magic 0 or 1 are opened, for their first offset.
             self._add("batch-records", f"the records inside do not decode: {error}", position)
             self.next_offset = self._expected = last_offset + 1
             return
@@ -130,10 +129,10 @@ class OffsetCheck:
     def finish(self, reached_offset: int | None = None) -> None:
         """Report the gaps, unless the log turned out to be compacted.
 
-        By its checkpoints the log had every offset below `reached_offset`.
+        By its checkpoints the log had all offsets below `reached_offset`.
         """
         if self._expected is not None and self._segment_base > self._expected:
-            # A last segment without a good batch still says by its name how far the log went.
+            # The name of a last segment without a valid batch tells how far the log went.
             self._miss(_Gap(self._path, 0, self._expected, self._segment_base))
         if self._compacted:
             last = self._last_gap
@@ -158,8 +157,8 @@ class OffsetCheck:
     def _check_order(self, position: int, base_offset: int) -> None:
         """Compare a batch's base offset with the expected one.
 
-        One wrong base offset makes a gap and an overlap, or the reverse: it is reported once, as a
-        wrong base offset.
+        A wrong base offset makes a gap and then an overlap, or the reverse: it is reported once, as
+        a wrong base offset.
         """
         expected = self._expected
         before, self._last_gap = self._last_gap, None
@@ -170,7 +169,7 @@ class OffsetCheck:
             if before is not None and base_offset == before.expected + expected - before.got:
                 self._place(before, base_offset)
                 return
-            # Below the name of the first segment there is nothing to overlap.
+            # Nothing precedes the first segment that could overlap.
             if self.next_offset is not None:
                 message = f"base offset {base_offset} was there before; the next is {expected}"
                 self._add("offset-overlap", message, position, base_offset)
@@ -183,7 +182,7 @@ class OffsetCheck:
         self._miss(_Gap(self._path, position, expected, base_offset))
 
     def _miss(self, gap: _Gap) -> None:
-        """Report offsets lost to damage; hold back other gaps while the log may be compacted."""
+        """Report offsets lost in damage; keep other gaps while the log may be compacted."""
         if self._after_damage:
             doubt = ", if they were not compacted away before" if self._compacted else ""
             self._report(gap, f": they were in the damaged bytes before it{doubt}")
@@ -206,7 +205,7 @@ class OffsetCheck:
         )
 
     def _place(self, gap: _Gap, base_offset: int) -> None:
-        """Report that the batch before this one belongs to other offsets, and go on from there."""
+        """Report that the batch before this one has a wrong base offset, and continue from here."""
         self.next_offset = base_offset
         if self._gaps and self._gaps[-1] == gap:
             self._gaps.pop()
@@ -224,7 +223,7 @@ class OffsetCheck:
         )
 
     def _hold(self, gap: _Gap) -> None:
-        """Keep a gap until it is known whether the log is compacted, in bounded memory."""
+        """Keep a gap until it is known if the log is compacted; the number kept is limited."""
         count = self._gap_counts.get(gap.path, 0) + 1
         self._gap_counts[gap.path] = count
         if count <= FINDINGS_OF_A_KIND_MAX:
@@ -237,7 +236,7 @@ class OffsetCheck:
 
 
 def _is_compacted(batch: RecordBatch) -> bool:
-    """Return True if a batch has fewer records than offsets; False if that is unknown."""
+    """Return True if a batch shows that its log was compacted, False also if that is unknown."""
     count = batch.record_count
     if count is None:
         return False

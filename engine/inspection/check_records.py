@@ -1,7 +1,7 @@
-"""Check the records inside a batch against its header.
+"""Check the records in a batch against its header.
 
 ```
-count            as many as the header counts (magic 2)
+count            as in the header (magic 2)
 offsets          rising, from base offset to last offset
 magic 0 and 1    each inner message's own checksum
 ```
@@ -14,7 +14,7 @@ from engine.records.view import RecordBatch
 
 
 def record_problem(batch: RecordBatch) -> str | None:
-    """Return why the records of a batch with a right checksum are wrong, None if they are not."""
+    """Return what is wrong with the records of a batch with a valid checksum, None if nothing."""
     try:
         return _problem(batch)
     except StorageError as error:
@@ -22,7 +22,7 @@ def record_problem(batch: RecordBatch) -> str | None:
 
 
 def _problem(batch: RecordBatch) -> str | None:
-    """Return the first contradiction among a batch's records, None if there is none."""
+    """Return the first contradiction in the records of a batch, None if there is none."""
     count = 0
     previous = batch.base_offset - 1
     for record in batch.records():

@@ -1,4 +1,4 @@
-"""Check that the files beside a partition's segments are whole and belong there.
+"""Check that the files beside a partition's segments are intact and belong there.
 
 ```
 NNN.snapshot             CRC; at a segment's base or at the end of the log
@@ -22,9 +22,9 @@ from engine.naming import FileKind, FileState, SegmentFileName
 
 
 def check_names(findings: Findings, partition: PartitionFiles) -> None:
-    """Report leftovers of interrupted changes, and file names that are none of Kafka's."""
+    """Report leftovers of interrupted changes, and files with names that Kafka does not use."""
     for leftover in partition.leftovers:
-        # Data that is about to replace segments counts already; the rest only takes space.
+        # A .swap file is data that replaces segments at the next start; others only take space.
         is_swap = leftover.parsed is not None and leftover.parsed.state is FileState.SWAP
         findings.add(
             Severity.WARNING if is_swap else Severity.NOTE,
@@ -46,7 +46,7 @@ def check_names(findings: Findings, partition: PartitionFiles) -> None:
 
 
 def check_metadata(findings: Findings, files: Files, partition: PartitionFiles) -> None:
-    """Report a partition.metadata that cannot be read; older releases wrote none."""
+    """Report an unreadable partition.metadata; one may be missing, as in older releases."""
     if partition_metadata.FILE_NAME not in partition.side_files:
         return
     path = partition.file_path(partition_metadata.FILE_NAME)
@@ -73,7 +73,7 @@ def read_epochs(
 def check_snapshots(
     findings: Findings, files: Files, partition: PartitionFiles, end_offset: int
 ) -> None:
-    """Report producer snapshots that are damaged or at no offset for one."""
+    """Report producer snapshots that are damaged, or at an offset where none belongs."""
     bases = {segment.base_offset for segment in partition.segments}
     last_base = max(bases, default=0)
     for offset in partition.snapshots:

@@ -4,11 +4,11 @@
 marker seen, data seen       an entry with the same producer, first and last offset
 marker seen, data not seen   an entry or none: the data is before the log's start, or was
                              compacted away
-entry without a marker       wrong, but for a segment with damage, which may have taken it
+entry without a marker       wrong, except in a segment with damage, where the marker may be lost
 ```
 
-First and last stable offset of an entry are compared only while every offset from 0 on was there.
-Without an entry readers of committed data get aborted records, so that is an error.
+First and last stable offset of an entry are compared only as long as no offset from 0 on was
+missing. A missing entry is an error, since readers of committed data would get aborted records.
 
 Source: L3; `transactions_seen.py`.
 """
@@ -24,25 +24,24 @@ from engine.records.view import RecordBatch
 
 
 class TransactionCheck:
-    """The rules above, over the batches of a whole partition in order."""
+    """Checks the rules above for the batches of a partition, in order."""
 
     def __init__(self, findings: Findings) -> None:
-        """Begin before the first segment; problems go to `findings`."""
+        """Problems are added to `findings`."""
         self._findings = findings
         #: Transactions that are open at the present batch.
         self._seen = TransactionsSeen()
         #: Paths of the present segment's .log and .txnindex.
         self._log_path = ""
         self._path = ""
-        #: Entries of the transaction index that no marker was read for yet, by last offset.
+        #: Entries of the transaction index whose marker was not read yet, by last offset.
         self._entries: dict[int, AbortedTransaction] = {}
         self._has_file = False
-        #: Whether part of the segment could not be read: entries without a marker are then no
-        #: finding.
+        #: True after damage in the segment: entries without a marker are then not reported.
         self._is_damaged = False
 
     def enter(self, log_path: str, path: str, index: TransactionIndex | None) -> None:
-        """Begin with the next segment; `index` None means it has no transaction index."""
+        """Start the next segment; `index` is None if it has no transaction index."""
         self._log_path = log_path
         self._path = path
         self._has_file = index is not None
@@ -52,7 +51,7 @@ class TransactionCheck:
         )
 
     def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
-        """Check the next good batch; `is_complete` means that no offset before it was missing.
+        """Check the next valid batch; `is_complete` says that no offset before it was missing.
 
         Otherwise a transaction may have begun earlier than the check has seen.
         """
@@ -74,21 +73,21 @@ class TransactionCheck:
             self._compare(batch, ended.aborted, is_complete=is_complete)
 
     def see_damage(self) -> None:
-        """Note bytes of the segment that are no good batch: a marker may be among them."""
+        """Note damaged bytes in the segment: a marker may be among them."""
         self._is_damaged = True
 
     def leave(self) -> None:
-        """End the segment: entries that no marker was seen for are wrong, unless one was lost."""
+        """End the segment: report entries whose marker was not seen, unless there was damage."""
         for indexed in () if self._is_damaged else self._entries.values():
             self._wrong(indexed.last_offset, "no ABORT marker is at that offset", None, indexed)
 
     def _compare(
         self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
     ) -> None:
-        """Compare the index entry at a marker's offset with the transaction that it ended.
+        """Compare the entry at a marker's offset with the transaction that the marker ended.
 
-        `is_complete` is False if records of the transaction may be missing from the log; then the
-        entry may begin earlier than the log shows.
+        Without `is_complete` records of the transaction may be missing from the log: the entry may
+        then begin earlier than the log shows.
         """
         indexed = self._entries.pop(batch.base_offset, None)
         if indexed is None:
@@ -102,7 +101,10 @@ class TransactionCheck:
             self._wrong(indexed.last_offset, "differs from the log", aborted, indexed)
 
     def _missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
-        """Report an aborted transaction without entry: a warning if its records may be lost."""
+        """Report an aborted transaction without entry.
+
+        A warning if some of its records may be lost.
+        """
         self._findings.add(
             Severity.ERROR if is_complete else Severity.WARNING,
             "txnindex-entry" if self._has_file else "txnindex-absent",
@@ -120,7 +122,7 @@ class TransactionCheck:
         expected: AbortedTransaction | None,
         indexed: AbortedTransaction,
     ) -> None:
-        """Report a wrong entry of the transaction index as a warning."""
+        """Report a wrong entry of the transaction index, as a warning."""
         self._findings.add(
             Severity.WARNING,
             "txnindex-entry",

@@ -1,17 +1,17 @@
-"""The shortcut through the checks for the batches that most logs are full of.
+"""A fast path through the checks for the batches that most logs consist of.
 
-A batch is on the fast path when it continues the one before it in every way:
+A batch takes the fast path if it continues the previous one in every way:
 
 ```
-magic 2, whole header        base offset = the offset expected
-records = offsets            the last epoch again
-the right checksum           no flag but codec and append time
-                             offsets within the segment's reach
+magic 2, whole header        base offset = the expected offset
+records = offsets            the same epoch as the last batch
+valid checksum               no flags but codec and append time
+                             offsets within the range of the segment
 ```
 
-Then offsets, leader epochs and transactions have nothing to say about it, and an index only if one
-of its entries is near. Everything else is given to each check; so is a batch with a wrong checksum,
-which they compute again. Measured with 1.2 KB batches: 3 times as fast.
+The checks of offsets, leader epochs and transactions can then find nothing, and those of an index
+only near one of its entries. Every other batch is passed to each check, also one with a wrong
+checksum, which is then computed again. Measured with batches of 1.2 KB: 3 times as fast.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from engine.inspection.check_offsets import OffsetCheck
 from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES, MAGIC, read_header
 from engine.records.crc import crc32c
 
-# Codec bits and append time: all that may be set.
+# Attributes that may be set: codec and append time.
 _FAST_FLAGS = 0x0F
 _INT_MAX = (1 << 31) - 1
 
 
 class FastBatches:
-    """Takes fast-path batches of one segment; knows nothing until a first went to each check."""
+    """Takes the batches of a segment that qualify, after a first one was passed to all checks."""
 
     def __init__(
         self,
@@ -37,23 +37,23 @@ class FastBatches:
         index: OffsetIndexCheck | None,
         time_index: TimeIndexCheck | None,
     ) -> None:
-        """Without an index (None) its check is left out."""
+        """An index check of None is left out."""
         self._offsets = offsets
         self._epochs = epochs
         self._index = index
         self._time_index = time_index
-        #: Whether the checks have seen a batch from which the fast path may continue.
+        #: True if the checks have seen a batch that the fast path can continue.
         self._is_ready = False
-        #: Whether the fast path has passed batches that the checks were not told of yet.
+        #: True if the fast path took batches that the checks do not know yet.
         self._is_moved = False
-        #: What a batch must have for the fast path: this base offset, this leader epoch, and a last
-        #: offset that the index can hold.
+        #: Conditions of the fast path: base offset, leader epoch, and the largest last offset that
+        #: the index can hold.
         self._next_offset = 0
         self._epoch = 0
         self._offset_max = 0
 
     def enter(self, segment_base: int) -> None:
-        """Begin again behind a batch that went to each check."""
+        """Restart after a batch that was passed to all checks."""
         runs = self._epochs.runs
         self._is_ready = bool(runs) and self._offsets.next_offset is not None
         if self._is_ready:
@@ -62,7 +62,7 @@ class FastBatches:
             self._offset_max = segment_base + _INT_MAX
 
     def take(self, position: int, view: memoryview) -> bool:
-        """Pass a batch to the checks if it is on the fast path; return whether it is."""
+        """Check a batch if it qualifies, and return True; False if all checks need to see it."""
         if not self._is_ready or len(view) < HEADER_BYTES:
             return False
         (
@@ -89,7 +89,7 @@ class FastBatches:
         return True
 
     def leave(self) -> None:
-        """Report to the checks how far the fast path went."""
+        """Tell the checks how far the fast path went."""
         if self._is_moved:
             self._offsets.follow(self._next_offset)
             self._epochs.follow(self._next_offset - 1)

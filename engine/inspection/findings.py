@@ -42,8 +42,8 @@ from engine.limits import FINDINGS_OF_A_KIND_MAX
 class Severity(Enum):
     """The severity of a finding.
 
-    ERROR: data is lost, wrong or served wrongly. WARNING: a broker repairs it when it starts
-    after a crash, or it only costs look-ups. NOTE: worth knowing, nothing is wrong.
+    ERROR: data is lost, wrong or served wrongly. WARNING: a broker repairs it at its start after a
+    crash, or it only makes look-ups slower. NOTE: information, nothing is wrong.
     """
 
     ERROR = "error"
@@ -52,7 +52,10 @@ class Severity(Enum):
 
 
 class Finding(NamedTuple):
-    """One thing found; `position` is in bytes, `offset` of a record, None where there is none."""
+    """A finding.
+
+    `position` is in bytes, `offset` that of a record, each None if it does not apply.
+    """
 
     severity: Severity
     code: str
@@ -65,12 +68,12 @@ class Finding(NamedTuple):
 
     @property
     def is_problem(self) -> bool:
-        """Return whether this makes a check fail."""
+        """Return True if the finding makes a check fail."""
         return self.severity is not Severity.NOTE
 
 
 class Findings:
-    """Collects findings, of one code in one file only so many."""
+    """Collects findings; the number with the same code in the same file is limited."""
 
     def __init__(self) -> None:
         self._kept: list[Finding] = []
@@ -88,7 +91,7 @@ class Findings:
         expected: object = None,
         got: object = None,
     ) -> None:
-        """Keep a finding, or count it when there are enough like it."""
+        """Keep a finding, or only count it if enough with that code are kept for the file."""
         count = self._counts.get((path, code), 0) + 1
         self._counts[path, code] = count
         if count <= FINDINGS_OF_A_KIND_MAX:
@@ -97,12 +100,12 @@ class Findings:
             )
 
     def leave_out(self, path: str, code: str, count: int) -> None:
-        """Count findings that the caller did not keep, after those that were added."""
+        """Count findings that the caller has not kept, after those that were added."""
         if count:
             self._counts[path, code] = self._counts.get((path, code), 0) + count
 
     def all(self) -> list[Finding]:
-        """Return the findings in the order found, and notes about those over the limit."""
+        """Return the findings in order, then notes on those that were only counted."""
         left_out = [
             Finding(
                 Severity.NOTE,

@@ -1,4 +1,4 @@
-"""Compares two copies of one partition: where do they first differ?
+"""Compares two copies of a partition and finds the first difference.
 
 ```
 left    10 ─────────────────── 90        start and end offsets may differ: retention and lag
@@ -6,15 +6,15 @@ right         30 ──────────────────110
               └─ compared ────┘          batch by batch: offsets, leader epoch, every other byte
 ```
 
-Replicas hold the same batches, byte for byte, until the cleaner has been over one of them (R1). A
-difference is told by what it means:
+Replicas contain the same batches, byte for byte, until the cleaner has compacted one of them (R1).
+The kind of a difference tells what it means:
 
-| kind | |
+| kind | meaning |
 |---|---|
 | epoch | the same offsets by leaders of different epochs: the copies diverged there |
-| bytes | the same offsets and epoch, other bytes: one copy is damaged (R1 broken) |
+| bytes | the same offsets and epoch, other bytes: one copy is damaged (R1 violated) |
 | bounds | other batch bounds: diverged, or one copy was compacted |
-| missing | offsets that only the other copy has: compacted, or lost |
+| missing | offsets that only one copy has: compacted, or lost |
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.records.crc import crc32c
 
 
 class BatchPrint(NamedTuple):
-    """The identity of a batch, and its position; both offsets are inclusive."""
+    """What identifies a batch, and its position; both offsets are inclusive."""
 
     base_offset: int
     last_offset: int
@@ -47,7 +47,7 @@ class BatchPrint(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first place where two copies differ, and their batches there."""
+    """The first place at which two copies differ, with their batches there."""
 
     kind: str
     offset: int
@@ -56,9 +56,9 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two copies: their offsets (end exclusive), how many batches agree, and where they stop to.
+    """Two copies: their offsets (end exclusive), the number of equal batches, and the difference.
 
-    `damage` names what could not be read; the comparison goes up to there.
+    `damage` names what could not be read; the comparison ends there.
     """
 
     left_offsets: tuple[int, int] | None
@@ -69,12 +69,12 @@ class Comparison(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Return whether nothing differs where both copies have something."""
+        """Return True if the copies are equal in the offsets that both have."""
         return self.difference is None and not self.damage
 
 
 def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles) -> Comparison:
-    """Return the first difference between two copies of a partition."""
+    """Compare two copies of a partition up to their first difference."""
     sides = left_side, right_side = _Side(files, left), _Side(files, right)
     difference = None
     equal = 0
@@ -92,7 +92,7 @@ def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles
 
 
 def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -> str | None:
-    """Return why two directories cannot be copies of one partition, None if they may be."""
+    """Return why two directories are not copies of one partition, None if they may be."""
     names = [side.topic_partition for side in (left, right)]
     if None not in names and names[0] != names[1]:
         return f"{names[0]} and {names[1]} are different partitions"
@@ -109,7 +109,7 @@ def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -
 
 
 def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
-    """Return how two batches at the same place differ, None if they are equal."""
+    """Return the kind of difference between two batches, None if they are equal."""
     if (
         left_batch.last_offset < right_batch.base_offset
         or right_batch.last_offset < left_batch.base_offset
@@ -131,11 +131,11 @@ def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
 
 
 class _Side:
-    """One copy's batches, in order, as far as they can be read."""
+    """The batches of one copy, in order, as far as they can be read."""
 
     def __init__(self, files: Files, partition: PartitionFiles) -> None:
         """Read the first batch."""
-        #: Why the copy cannot be read further. None: it could so far.
+        #: Why the copy cannot be read further, None while it can.
         self.damage: str | None = None
         #: First offset, and offset after the last batch so far. None without a batch.
         self.offsets: tuple[int, int] | None = None
@@ -148,7 +148,7 @@ class _Side:
         self.head = next(self._batches, None)
 
     def run_out(self, other: tuple[int, int] | None) -> None:
-        """Read the remaining batches, for the end offset and for damage after the last pair."""
+        """Read the remaining batches, for the end offset and for damage in them."""
         was_whole = self.damage is None
         wrong: BatchPrint | None = None
         while self.head is not None:
@@ -164,9 +164,9 @@ class _Side:
             self.damage += f", behind the end of the other copy, {end}"
 
     def _scan(self, files: Files, partition: PartitionFiles) -> Iterator[BatchPrint]:
-        """Yield the fingerprint of each batch; stop at damage, which `damage` describes.
+        """Yield each batch's BatchPrint; stop at damage, which `damage` then describes.
 
-        Leader epoch and stored CRC are not part of the checksum that is compared.
+        The compared checksum covers neither the leader epoch nor the stored CRC.
         """
         for segment in partition.segments:
             path = partition.segment_path(segment, FileKind.LOG)
@@ -179,7 +179,7 @@ class _Side:
                         batch.last_offset,
                         batch.leader_epoch,
                         batch.size_bytes,
-                        # Without the stored checksum and the epoch.
+                        # Covers neither the stored checksum nor the epoch.
                         crc32c(batch.raw[16:]),
                         path,
                         position,
@@ -199,7 +199,7 @@ class _Side:
 
 
 def _pairs(left: _Side, right: _Side) -> Iterator[tuple[BatchPrint, BatchPrint]]:
-    """Yield the batches of both at the same place, from where both have begun to the first end."""
+    """Yield the next batches of both copies, from where both have begun until one ends."""
     if left.head is None or right.head is None:
         return
     start = max(left.head.base_offset, right.head.base_offset)

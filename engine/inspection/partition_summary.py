@@ -1,7 +1,7 @@
-"""The first facts of a partition directory for an operator: its size and range of offsets.
+"""A summary of a partition directory: its size and range of offsets.
 
-Offsets come from the checkpoints where those say more than the segments' names, and the end of the
-log from its last segment.
+Offsets are from the checkpoints if these go further than the names of segments; the end of the log
+is read from its last segment.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.naming import FileKind
 
 
 class PartitionSummary(NamedTuple):
-    """One partition in one row; None where nothing says it. `kind` as in its directory's name."""
+    """A partition as a row; None for what is unknown. `kind` is from the directory's name."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class PartitionSummary(NamedTuple):
 
 
 def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> PartitionSummary:
-    """Return the row for one partition; unreadable side files leave their columns empty."""
+    """Return the summary of a partition; columns of unreadable files are None."""
     layout = partition.files
     key = partition.topic_partition
     directory = partition.directory

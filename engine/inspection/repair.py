@@ -1,17 +1,17 @@
-"""Carry out a repair plan: on the directory itself, or on a copy of it.
+"""Executes a repair plan, in the directory itself or into a copy of it.
 
-State after a crash in between, in place:
+After a crash during a repair in place, the files are in this state:
 
 ```
-leftovers, removed files   removed one by one, later segments first: a whole beginning is left
-.log before its cut        the old log, and maybe a part of its backup under a .tmp name
-a cut .log                 a log that ends where the plan says; indexes may point behind it
-index, epochs              replaced as a whole: the old file or the new one
+leftovers, removed files   removed one by one, later segments first: a complete beginning is left
+.log before it is cut      the old log, and maybe a part of its backup under a .tmp name
+.log after it is cut       a log that ends where the plan says; indexes may point after its end
+index, epochs              replaced atomically: the old file or the new one
 checkpoints                last: until then they say that the logs went further
 ```
 
-After any of these a repair planned again comes to the same end. Records are not lost before their
-backup is durable (`<name>.before-repair`), unless no backup was asked for.
+From each of these states, planning and repairing again leads to the same result. No records are
+removed before their backup is durable (`<name>.before-repair`), unless no backup was requested.
 
 Source: invariants L2, L8.
 """
@@ -28,12 +28,12 @@ from engine.log.directory import meta_properties, offset_checkpoint
 from engine.log.directory.file_copy import copy_file, store_file
 from engine.model import TopicPartition
 
-#: The end of the name under which records are kept that a repair removes.
+#: Suffix of the backups of records that a repair removes.
 BACKUP_SUFFIX = ".before-repair"
 
 
 class OutputExists(StorageError):
-    """The directory that a repaired copy should go to has something in it already."""
+    """The directory for a repaired copy is not empty."""
 
     hint = "name a directory that does not exist"
 
@@ -43,9 +43,9 @@ class OutputExists(StorageError):
 
 
 def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> list[str]:
-    """Carry out the plan in its own directory; return the names of the backups.
+    """Execute the plan in its own directory; return the names of the backups.
 
-    No broker may have the directory open.
+    No broker may be using the directory.
     """
     backups = []
     for action in plan.actions:
@@ -57,7 +57,7 @@ def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> l
         elif isinstance(action, CutFile):
             if backup:
                 backups.append(_back_up(files, plan.path, action.name))
-            # Later segments must be gone for good before this one ends early.
+            # Later segments must be removed durably before this one is truncated.
             files.sync_dir(plan.path)
             _truncate(files, path, action.size_bytes)
         elif backup and action.keep_backup:
@@ -71,9 +71,9 @@ def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> l
 
 
 def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
-    """Write a repaired copy of the partition directory to `target`; the original stays as it is.
+    """Write a repaired copy of the partition directory to `target`; raises OutputExists.
 
-    Only files that belong to the partition are copied. Raises OutputExists.
+    The original is not changed. Only files that belong to the partition are copied.
     """
     if files.exists(target) and (not files.is_dir(target) or files.list_dir(target)):
         raise OutputExists(target)
@@ -90,9 +90,9 @@ def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
 
 
 def copy_state_files(files: Files, source: str, target: str) -> None:
-    """Copy meta.properties and the checkpoints of a log directory.
+    """Copy meta.properties and the checkpoints of a log directory; raises OutputExists.
 
-    The clean shutdown marker is left out: a broker that starts on the copy looks for damage itself.
+    The clean shutdown marker is not copied, so that a broker checks the copy at its start.
     """
     files.make_dir(target)
     for name in (meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES):
@@ -108,7 +108,7 @@ def lower_checkpoints(
 ) -> list[str]:
     """Lower recovery points and high watermarks to the end of truncated logs.
 
-    Returns the changes as text. A checkpoint that cannot be read stays unchanged.
+    Returns the changes as text. An unreadable checkpoint is left unchanged.
     """
     changes: list[str] = []
     for name in (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS):
@@ -130,7 +130,7 @@ def lower_checkpoints(
 
 
 def _back_up(files: Files, path: str, name: str) -> str:
-    """Copy a file beside itself, whole or not at all; returns the copy's name."""
+    """Copy a file beside itself, completely or not at all; return the name of the copy."""
     backup = _free_name(files, path, name)
     temporary = f"{path}/{backup}{TEMPORARY_SUFFIX}"
     copy_file(files, f"{path}/{name}", temporary)
@@ -139,7 +139,7 @@ def _back_up(files: Files, path: str, name: str) -> str:
 
 
 def _free_name(files: Files, path: str, name: str) -> str:
-    """Return a name for a backup that no earlier repair has taken."""
+    """Return a name for a backup that does not exist yet."""
     backup = name + BACKUP_SUFFIX
     number = 1
     while files.exists(f"{path}/{backup}"):
@@ -149,7 +149,7 @@ def _free_name(files: Files, path: str, name: str) -> str:
 
 
 def _truncate(files: Files, path: str, size_bytes: int) -> None:
-    """Truncate a file, and flush it to disk."""
+    """Truncate a file and sync it."""
     handle = files.open(path, write=True)
     try:
         handle.truncate(size_bytes)

@@ -1,6 +1,6 @@
-"""The steps a repair is made of, and the plan that lists them.
+"""The actions of a repair, and the plan that lists them.
 
-A plan is complete before anything is touched, and states its losses.
+A plan is complete before anything is changed, and states what will be lost.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from engine.log.index_builder import INDEX_INTERVAL_BYTES
 
 
 class RemoveFile(NamedTuple):
-    """Remove a file; `keep_backup` if it holds records that are nowhere else."""
+    """Remove a file; `keep_backup` if it contains records that are in no other file."""
 
     name: str
     reason: str
@@ -19,7 +19,7 @@ class RemoveFile(NamedTuple):
 
 
 class RenameFile(NamedTuple):
-    """Give a file another name, over a file that may have it."""
+    """Rename a file, replacing a file with that name."""
 
     name: str
     target: str
@@ -27,7 +27,7 @@ class RenameFile(NamedTuple):
 
 
 class CutFile(NamedTuple):
-    """Cut a file from `was_bytes` to `size_bytes`."""
+    """Truncate a file from `was_bytes` to `size_bytes`."""
 
     name: str
     size_bytes: int
@@ -36,7 +36,7 @@ class CutFile(NamedTuple):
 
 
 class WriteFile(NamedTuple):
-    """Write a file's whole content."""
+    """Replace the whole content of a file."""
 
     name: str
     content: bytes
@@ -49,9 +49,10 @@ Action: TypeAlias = RemoveFile | RenameFile | CutFile | WriteFile
 class RepairOptions(NamedTuple):
     """The options of a repair.
 
-    `recovery_point`: offset below which segments' logs are left alone, None to look at all.
-    `cuts_overlaps`: cut at the first batch whose offsets were there before, which a broker keeps.
-    `rebuild_all`: rebuild every index that differs from a broker's rebuild, not only wrong ones.
+    `recovery_point`: leave the logs of segments below this offset unchanged; None to check all.
+    `cuts_overlaps`: truncate at the first batch whose offsets are not above all before it, which a
+    broker keeps. `rebuild_all`: rebuild every index that differs from what a broker would build,
+    not only wrong ones.
     """
 
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
@@ -61,13 +62,13 @@ class RepairOptions(NamedTuple):
 
 
 class RepairPlan(NamedTuple):
-    """The actions of a repair on one partition directory, and its remaining files.
+    """The actions of a repair of a partition directory, and the files that remain.
 
-    `actions` are in the order of doing. `log_bytes` has the size of each .log afterwards by base
-    offset. `lost_bytes` counts bytes of logs that go; `lost_from_offset` is the first offset that
-    is not there any more, None if nothing is lost. `overlaps` counts batches that stay although
-    their offsets were there before. `carried` are the files that stay, as (present name, name
-    afterwards), whether or not an action changes them.
+    `actions` are in the order of execution. `log_bytes` has the final size of each .log by base
+    offset. `lost_bytes` counts the removed bytes of logs; `lost_from_offset` is the first lost
+    offset, None if nothing is lost. `overlaps` counts batches that are kept although their offsets
+    are not above all before them. `carried` are the files that remain, changed or not, as (present
+    name, final name).
     """
 
     name: str

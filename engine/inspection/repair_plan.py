@@ -1,25 +1,25 @@
-"""Decides how a partition directory is repaired, without touching it.
+"""Plans the repair of a partition directory, without changing it.
 
-In the order in which it is done:
+In the order of execution:
 
 ```
-1 leftovers     removed or finished as a broker does at start (swap_recovery.py)
-2 .log          cut at the first batch that is no good, or at its beginning where an index cannot
-                hold its offsets; all later segments are removed
-3 indexes       .index .timeindex .txnindex written again where they are wrong or missing
-4 leader epochs entries behind the new end go, missing ones are added from the batches
-5 snapshots     damaged ones and those behind the new end go: a broker builds them again
+1 leftovers     removed or completed as by a broker at its start (swap_recovery.py)
+2 .log          cut at the first bad batch, or at its beginning if an index cannot hold its
+                offsets; all later segments are removed
+3 indexes       .index .timeindex .txnindex rewritten if they are wrong or missing
+4 leader epochs entries after the new end are removed, missing ones are added from the batches
+5 snapshots     damaged ones and those after the new end are removed: a broker rebuilds them
 ```
 
-A batch is no good where a broker's recovery would cut: a size below 14, a batch that does not end
-in the file, a wrong checksum.
+A batch is bad if a broker's recovery would cut there: a size below 14, a batch that does not end in
+the file, a wrong checksum.
 
 Source: Kafka's LogLoader.recoverLog and LogSegment.recover; L2, L3, LOG-12.
 Differs: a batch below its segment's base offset, or 2^31 above it, is cut as well; a broker does
-not start with such a log. Every segment is looked at, not only those from the recovery point on;
-with `recovery_point` older ones keep their damage, and then their indexes, as in a broker.
+not start with such a log. Every segment is checked, not only those from the recovery point on; with
+`recovery_point` older ones keep their damage, and then their indexes, as in a broker.
 Kept, as by a broker: batches with a magic byte above 2 or a wrong leader epoch, which no checksum
-covers, and offsets that overlap or repeat where no index entry falls due, or that are missing.
+covers, and offsets that are missing, or that overlap or repeat where no index entry is due.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def plan_repair(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> RepairPlan:
-    """Return the actions that repair one partition directory; empty if it is sound.
+    """Return the plan that repairs a partition directory; it has no actions if all is intact.
 
     `on_read` gets the size of each .log that was read.
     """
@@ -87,29 +87,29 @@ class _Planner:
         options: RepairOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
-        """`on_read` is called with numbers of bytes as they are read."""
+        """`on_read` gets the size of each .log that was read."""
         self._files = files
         self._on_read = on_read
         self._partition = partition
         self._layout = partition.files
         self._options = options
         self._actions: list[Action] = []
-        #: State that is carried from segment to segment.
+        #: State carried from segment to segment.
         self._trail = PartitionTrail()
-        #: Size that each .log will have, by base offset.
+        #: Final size of each .log by base offset.
         self._log_bytes: dict[int, int] = {}
         self._end_offset = 0
         #: Bytes that the repair removes at the end, and the offset from which records are lost.
         #: None: none are.
         self._lost_bytes = 0
         self._lost_from: int | None = None
-        #: Path now, by the name after leftovers of a cleaning are renamed or removed.
+        #: Present name of each file, by its name after the leftovers are handled.
         self._present: dict[str, str] = {}
-        #: Name now and size of each .log, by base offset.
+        #: Present name and size of each .log, by base offset.
         self._logs: dict[int, tuple[str, int]] = {}
 
     def plan(self) -> RepairPlan:
-        """Return the actions, in the order to perform them, and which files stay."""
+        """Return the plan, with the actions in the order of execution."""
         self._plan_leftovers()
         self._plan_segments()
         self._plan_epochs()
@@ -133,7 +133,7 @@ class _Planner:
     # 1 leftovers
 
     def _plan_leftovers(self) -> None:
-        """Plan to finish or remove the leftovers of interrupted cleanings, splits and deletions."""
+        """Plan to complete or remove what interrupted cleanings, splits and deletions left."""
         swaps = plan_swaps(
             self._layout,
             lambda name: end_of_log_file(self._files, self._layout.file_path(name)),
@@ -150,8 +150,7 @@ class _Planner:
     def _plan_segments(self) -> None:
         """Check the segments in order; truncate at the first damage, else repair indexes.
 
-        Damage in a segment that a broker would not recover (it lies below the recovery point) is
-        not truncated.
+        Damage in a segment below the recovery point, which a broker would not check, is kept.
         """
         bases = sorted(self._logs)
         checked_from = self._first_checked(bases)
@@ -180,7 +179,7 @@ class _Planner:
     def _recover(
         self, base_offset: int, present: SegmentIndexes, *, is_last: bool, is_checked: bool
     ) -> SegmentRecovery:
-        """Read one .log; one whose offsets no index can hold counts as damaged from its cut on."""
+        """Read a .log; if no index can hold its offsets, it is damaged from its cut on."""
         name, _ = self._logs[base_offset]
         before = deepcopy(self._trail)
 
@@ -204,12 +203,12 @@ class _Planner:
         try:
             return read()
         except SegmentEmptied as disorder:
-            # What follows the cut was seen, and is gone.
+            # The trail has seen what follows the cut and will be removed.
             self._trail = before
             return read(disorder.cut_at)._replace(damage=str(disorder))
 
     def _first_checked(self, bases: list[int]) -> int:
-        """Return the base offset of the segment that holds the recovery point."""
+        """Return the base offset of the segment with the recovery point, 0 without one."""
         point = self._options.recovery_point
         if point is None:
             return 0
@@ -222,7 +221,7 @@ class _Planner:
         log = SegmentFileName(base_offset, FileKind.LOG).name
         self._lost_bytes = size - recovery.good_bytes
         self._lost_from = recovery.next_offset
-        # From the last one down: whenever it stops, what is left is a whole beginning.
+        # From the last one down: after a crash, what is left is a complete beginning.
         for following in reversed(later):
             _, following_bytes = self._logs[following]
             self._lost_bytes += following_bytes
@@ -231,7 +230,7 @@ class _Planner:
         self._actions.append(CutFile(log, recovery.good_bytes, size, reason))
 
     def _remove_segment(self, base_offset: int, reason: str) -> None:
-        """Plan to remove all files of a segment; the `.log` goes last."""
+        """Plan to remove all files of a segment, the `.log` last."""
         for kind in (
             FileKind.SNAPSHOT,
             FileKind.TXNINDEX,
@@ -245,7 +244,7 @@ class _Planner:
                 del self._present[name]
 
     def _read_indexes(self, base_offset: int) -> SegmentIndexes:
-        """Return a segment's usable indexes; one that a broker would rebuild counts as missing."""
+        """Return a segment's usable indexes, None for each that a broker would rebuild."""
         index = time_index = txn_index = None
         path = self._present_path(base_offset, FileKind.INDEX)
         if path:
@@ -264,7 +263,7 @@ class _Planner:
         return SegmentIndexes(index, time_index, txn_index)
 
     def _present_path(self, base_offset: int, kind: FileKind) -> str | None:
-        """Return the path of a segment's file, None if there is none or the plan removes it."""
+        """Return the path of a segment's file, None if it does not exist or will be removed."""
         name = self._present.get(SegmentFileName(base_offset, kind).name)
         return self._layout.file_path(name) if name else None
 
@@ -278,8 +277,8 @@ class _Planner:
     ) -> None:
         """Plan to write the indexes that are missing, unusable, wrong, or to be rebuilt."""
         forced = self._options.rebuild_all or recovery.damage is not None
-        # A broker makes the indexes of a new segment when it first needs them; Kafka's dump tool
-        # dies of a missing one, so a segment that is emptied gets them.
+        # A broker creates the indexes of a new segment when it first needs them; but Kafka's dump
+        # tool fails without them, so a segment that is emptied gets them.
         may_lack = is_last and not recovery.good_bytes and recovery.damage is None
         for kind, fits, is_there, content in (
             (
@@ -308,7 +307,7 @@ class _Planner:
             self._write(base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing")
 
     def _write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
-        """Plan to write a file, unless it has this content already."""
+        """Plan to write a file, unless it has this content."""
         path = self._present_path(base_offset, kind)
         if path and self._files.read_bytes(path) == content:
             return
@@ -336,7 +335,7 @@ class _Planner:
             self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
 
     def _rebuilt_epochs(self, stored: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
-        """Return the entries as a broker's recovery leaves them, or from the batches alone."""
+        """Return the entries that a broker's recovery would leave, else those of the batches."""
         runs = self._trail.epochs.runs
         entries: tuple[EpochStart, ...] = ()
         for epoch_start in stored:
@@ -344,14 +343,14 @@ class _Planner:
         for run in runs:
             if not entries or run.epoch > entries[-1].epoch:
                 entries = assigned(entries, EpochStart(run.epoch, run.first_offset))
-        # An entry at the end is that of a leader that has written nothing yet.
+        # An entry at the end is that of a leader that has not written anything yet.
         entries = truncated_from_end(entries, self._end_offset + (self._lost_from is None))
         if self._epochs_fit(entries):
             return entries
         return tuple(EpochStart(run.epoch, run.first_offset) for run in runs)
 
     def _epochs_fit(self, entries: tuple[EpochStart, ...]) -> bool:
-        """Return True if the batches' leader epochs agree with these entries."""
+        """Return True if the leader epochs of the batches agree with these entries."""
         findings = Findings()
         compare_epochs(
             findings,
@@ -365,7 +364,7 @@ class _Planner:
     # 5 snapshots
 
     def _plan_snapshots(self) -> None:
-        """Plan to remove producer snapshots that are damaged or lie behind the log's end."""
+        """Plan to remove producer snapshots that are damaged or after the log's end."""
         for name in sorted(self._present):
             parsed = parse_segment_file(name)
             if parsed.kind is not FileKind.SNAPSHOT:
@@ -379,6 +378,6 @@ class _Planner:
                 self._remove_snapshot(name, f"expected {error.expected}, got {error.got}")
 
     def _remove_snapshot(self, name: str, reason: str) -> None:
-        """Plan to remove a producer snapshot, which later steps of the plan do not see any more."""
+        """Plan to remove a producer snapshot, and take it out of the present files."""
         self._actions.append(RemoveFile(name, reason))
         del self._present[name]

@@ -1,4 +1,4 @@
-"""The records of log directories once more, in the order and at the pace of their times.
+"""Replays the records of log directories, in the order and at the pace of their timestamps.
 
 ```
 partition 0   t=1 ─── t=5 ────── t=6        each in the order of its offsets, which is never changed
@@ -6,9 +6,9 @@ partition 1   ── t=2 ───── t=5              merged by the largest 
 due           first time + (time − first time) ÷ speed
 ```
 
-A record that is older than one before it in its partition, or has no time, goes with that one.
-Control records, and those of transactions that the index of aborted ones names, are left out; those
-of a transaction that is open at the log's end are not.
+A record that is older than one before it in its partition, or has no timestamp, is due together
+with that one. Control records and the records of aborted transactions (by the transaction index)
+are left out; those of a transaction that is open at the log's end are not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from engine.records.view import RecordBatch
 
 
 class ReplayBounds(NamedTuple):
-    """Bounds of a replay: offsets and times from (inclusive) and until (exclusive), or None."""
+    """Offsets and timestamps from (inclusive) and to (exclusive); None for no bound."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -39,7 +39,7 @@ class ReplayBounds(NamedTuple):
     to_timestamp_ms: int | None = None
 
     def has(self, offset: int, timestamp_ms: int) -> bool:
-        """Return whether a record is wanted."""
+        """Return True if a record is within all bounds."""
         return (
             (self.from_offset is None or offset >= self.from_offset)
             and (self.to_offset is None or offset < self.to_offset)
@@ -49,7 +49,7 @@ class ReplayBounds(NamedTuple):
 
 
 class SourceRecord(NamedTuple):
-    """A record and where it lay; `order_ms` is the largest time up to it in its partition."""
+    """A record and its place; `order_ms` is the largest timestamp up to it in its partition."""
 
     order_ms: int
     topic: str
@@ -62,9 +62,9 @@ class SourceRecord(NamedTuple):
 
 
 class Pace:
-    """Due times of records: as far apart as their times, `speed` times as fast; None is at once.
+    """Times at which records are due: `speed` times as fast as their timestamps; None: at once.
 
-    Those without a time, before any that has one, are due now.
+    Records before the first one with a timestamp are due at once.
     """
 
     def __init__(self, speed: float | None) -> None:
@@ -82,7 +82,7 @@ class Pace:
 
 
 class NoSuchTopic(StorageError):
-    """A log directory has no partition of a topic."""
+    """A log directory has no partition of the topic."""
 
     def __init__(self, path: str, topic: str, topics: Sequence[str]) -> None:
         super().__init__(f"{path}: no partition of {topic}")
@@ -92,7 +92,7 @@ class NoSuchTopic(StorageError):
 
 
 def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
-    """Return a topic's partitions, lowest number first; of the only topic for None.
+    """Return the partitions of a topic by number; None stands for the only topic.
 
     Errors: NoSuchTopic, HoldsPartitions if there are several topics and none is named.
     """
@@ -117,7 +117,7 @@ def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
 
 
 def number_of(folder: PartitionFolder) -> int:
-    """Return the number of a partition, 0 where the folder's name does not say it."""
+    """Return the number of a partition, 0 if the folder's name does not have one."""
     return folder.directory.partition if folder.directory else 0
 
 
@@ -130,7 +130,7 @@ def source_records(
 ) -> Iterator[SourceRecord]:
     """Yield the records of partitions in the order of their timestamps.
 
-    `on_read` gets the bytes of each batch. Raises CorruptRecord at damage, after all earlier
+    `on_read` gets the bytes of each batch. CorruptRecord is raised at damage, after all earlier
     records of that partition; a truncated batch at the end of the file is ignored.
     """
     streams = [_partition_records(files, folder, bounds, on_read) for folder in partitions]
@@ -145,7 +145,7 @@ def _partition_records(
 ) -> Iterator[SourceRecord]:
     """Yield a partition's records within the bounds, without aborted and control records.
 
-    The time to order by is the largest timestamp so far, so that offsets stay in order.
+    They are ordered by the largest timestamp so far, so that offsets remain in order.
     """
     number, order_ms = number_of(folder), NO_TIMESTAMP
     topic = folder.directory.topic if folder.directory else folder.name
@@ -184,7 +184,7 @@ def _partition_records(
 def _wanted_segments(
     segments: Sequence[SegmentFiles], bounds: ReplayBounds
 ) -> Iterator[SegmentFiles]:
-    """Yield the segments that may hold a record within bounds."""
+    """Yield the segments that may contain a record within the offset bounds."""
     for number, segment in enumerate(segments):
         is_last = number == len(segments) - 1
         end = None if is_last else segments[number + 1].base_offset
@@ -194,7 +194,7 @@ def _wanted_segments(
 
 
 def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
-    """Return True if a batch's header allows records to replay; raises CorruptRecord."""
+    """Return True if a batch may contain records to replay; raises CorruptRecord."""
     batch.ensure_valid()
     if batch.is_control:
         return False
@@ -220,7 +220,7 @@ def _aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTra
 def _is_aborted(
     aborted: dict[int, list[AbortedTransaction]], producer_id: int, offset: int
 ) -> bool:
-    """Return True if an offset is in an aborted transaction; both its ends are inclusive."""
+    """Return True if an offset belongs to an aborted transaction of the producer."""
     return producer_id >= 0 and any(
         transaction.first_offset <= offset <= transaction.last_offset
         for transaction in aborted.get(producer_id, ())
@@ -228,5 +228,5 @@ def _is_aborted(
 
 
 def _bytes(content: bytes | memoryview | None) -> bytes | None:
-    """Copy content out of its batch, whose memory is not kept; null stays None."""
+    """Copy content out of its batch, whose memory is reused; None stays None."""
     return None if content is None else bytes(content)

@@ -2,11 +2,11 @@
 
 ```
 bytes 0 … good_bytes   batches that a broker's recovery keeps
-good_bytes … end       the first batch it does not keep, and everything behind it
+good_bytes … end       the first batch that it does not keep, and everything after it
 ```
 
-Where an index entry falls due that would not rise above the last one, the pass ends with a
-`SegmentEmptied`: the segment is cut at `cut_at`, almost always its beginning.
+If an index entry is due that is not above the last one, SegmentEmptied is raised: a broker cuts the
+segment at `cut_at`, which is almost always its beginning.
 
 Source: Kafka's LogSegment.recover; the rules are in `repair_plan.py`.
 """
@@ -34,7 +34,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class SegmentIndexes(NamedTuple):
-    """The indexes a segment has now, None where one is missing or cannot be read."""
+    """The present indexes of a segment, None for each that is missing or unreadable."""
 
     offset_index: OffsetIndex | None
     time_index: TimeIndex | None
@@ -42,11 +42,12 @@ class SegmentIndexes(NamedTuple):
 
 
 class SegmentRecovery(NamedTuple):
-    """The result of one pass.
+    """The result of reading a .log.
 
-    `next_offset` is behind the last good batch, the segment's base without one. `damage` says why
-    the rest is no good, None if the whole file is. `offset_index_fits` and `time_index_fits` tell
-    whether the indexes there are now are right, even if a rebuild gives other entries.
+    `next_offset` is the offset after the last good batch, the segment's base without one. `damage`
+    is what is wrong with the rest, None if the whole file is good. `offset_index_fits` and
+    `time_index_fits` tell whether the present indexes are right, even if a rebuild gives other
+    entries.
     """
 
     good_bytes: int
@@ -60,12 +61,12 @@ class SegmentRecovery(NamedTuple):
 
 
 class PassOptions(NamedTuple):
-    """Options of a pass over one .log.
+    """The options for reading a .log.
 
-    `is_last`: its indexes may be open, preallocated and without their last entry.
-    `skips_disorder`: index entries that do not rise are left out, and are no SegmentEmptied.
-    `cuts_overlaps`: a batch at or below an offset that was there before counts as damage.
-    `end_bytes`: only so much of the file, None for all of it.
+    `is_last`: the indexes may be open, preallocated and without their last entry.
+    `skips_disorder`: leave out index entries that do not rise, instead of raising SegmentEmptied.
+    `cuts_overlaps`: a batch that is not after all before it counts as damage.
+    `end_bytes`: read only this part of the file, None for all of it.
     """
 
     interval_bytes: int
@@ -76,9 +77,9 @@ class PassOptions(NamedTuple):
 
 
 class SegmentEmptied(EngineError):
-    """An index of the segment cannot hold its offsets: a broker's recovery empties it.
+    """An index of the segment cannot hold its offsets, so a broker's recovery empties it.
 
-    `position` is that of the batch, `cut_at` the size the .log is cut to.
+    `position` is that of the batch, `cut_at` the size that the .log is cut to.
     """
 
     def __init__(self, position: int, cut_at: int, rule: str) -> None:
@@ -90,34 +91,33 @@ class SegmentEmptied(EngineError):
 
 
 class PartitionTrail:
-    """State carried from one segment of a partition to the next."""
+    """What is carried from one segment of a partition to the next."""
 
     def __init__(self) -> None:
-        """Begin before the first segment."""
+        """Start before the first segment."""
         self.transactions = TransactionsSeen()
         self.epochs = EpochCheck(Findings())
-        #: Whether every offset from 0 on was there, so that no transaction began unseen.
+        #: True while no offset from 0 on is missing, so that every transaction's start was seen.
         self.is_complete = True
-        #: Offset after the highest one so far.
+        #: The highest offset so far plus 1.
         self.end_offset = 0
-        #: How many batches have an offset that an earlier one had.
+        #: Number of batches that are not after all batches before them.
         self.overlaps = 0
         #: Offset after the last batch; another one is a gap or an overlap.
         self._next_offset = 0
 
     def is_overlap(self, batch: RecordBatch) -> bool:
-        """Return whether a batch does not lie behind all before it."""
+        """Return True if a batch is not after all batches before it."""
         first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
         return first < self.end_offset
 
     def see(self, batch: RecordBatch) -> None:
-        """Go on by one good batch."""
+        """Add the next good batch."""
         self.overlaps += self.is_overlap(batch)
         self.end_offset = max(self.end_offset, batch.next_offset)
         if not self.is_complete:
             return
-        # Opening messages of older formats for their offsets is not worth it: they have no
-        # transactions.
+        # Messages of older formats are not opened for their offsets: they have no transactions.
         self.is_complete = batch.magic >= MAGIC and (
             batch.base_offset == self._next_offset
             and batch.record_count == batch.last_offset - batch.base_offset + 1
@@ -134,9 +134,9 @@ def recover_segment(
     trail: PartitionTrail,
     options: PassOptions,
 ) -> SegmentRecovery:
-    """Read one .log to its end or first damage; nothing is changed.
+    """Read a .log to its end or first damage, without changing it.
 
-    Raises SegmentEmptied; the trail is not usable then.
+    Raises SegmentEmptied, after which the trail is not usable.
     """
     builder = IndexBuilder(
         base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
@@ -162,19 +162,19 @@ class _Pass:
         self._builder = builder
         #: Position after the last good batch.
         self.good_bytes = 0
-        #: Problems of the present indexes: any of them makes the repair write a new one.
+        #: Problems of the present indexes, each of which makes the repair write a new one.
         self._index_findings = Findings()
         self._time_findings = Findings()
-        #: Checks of the present indexes. None: there is none, or it cannot be read.
+        #: Checks of the present indexes, None for a missing or unreadable one.
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
         #: Entries of the present transaction index by last offset.
         self._indexed: dict[int, AbortedTransaction] = {}
-        #: Aborted transactions of the batches: the transaction index that should be there.
+        #: Entries that the transaction index should have.
         self._aborted: list[AbortedTransaction] = []
 
     def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
-        """Check the indexes there are along the way."""
+        """Check the present indexes while the segment is read."""
         index, times = present.offset_index, present.time_index
         if index is not None:
             is_closed = not (is_last and index.padding_bytes)
@@ -213,7 +213,7 @@ class _Pass:
         return self._result(damage)
 
     def _damage(self, batch: RecordBatch) -> str | None:
-        """Return why a batch is invalid or of another segment, None if it is good."""
+        """Return why a batch is damaged or does not belong to the segment, None if it is good."""
         try:
             batch.ensure_valid()
         except CorruptRecord as error:
@@ -224,7 +224,7 @@ class _Pass:
         return None
 
     def _see(self, position: int, batch: RecordBatch) -> None:
-        """Apply a good batch to the new indexes, and to the checks of the present ones."""
+        """Add a good batch to the new indexes, and to the checks of the present ones."""
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
         self._builder.see(position, last_offset, max_timestamp_ms)
@@ -238,22 +238,22 @@ class _Pass:
             self._see_producer(batch)
 
     def _see_producer(self, batch: RecordBatch) -> None:
-        """Apply a batch of a producer; an ABORT marker makes an entry of the transaction index."""
+        """Add a batch of a producer; an ABORT marker makes an entry of the transaction index."""
         try:
             ended = self._trail.transactions.see(batch)
         except CorruptRecord:
-            return  # a marker that no one can read ends nothing
+            return  # an unreadable marker ends no transaction
         if ended is None or ended.control_type is not ControlType.ABORT:
             return
         aborted = ended.aborted
         if not self._trail.is_complete:
-            # It may have begun before the log's start, or in what was compacted away.
+            # It may have begun before the log's start, or its beginning was compacted away.
             aborted = _earlier(self._indexed.get(batch.base_offset), batch.producer_id, aborted)
         if aborted is not None:
             self._aborted.append(aborted)
 
     def _result(self, damage: str | None) -> SegmentRecovery:
-        """Finish indexes and checks, and return all results of the pass."""
+        """Complete indexes and checks, and return the result."""
         self._builder.finish()
         if self._index:
             self._index.finish()
@@ -274,7 +274,7 @@ class _Pass:
 def _earlier(
     indexed: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
 ) -> AbortedTransaction | None:
-    """Return the entry that the index has already, if it says more than the scan saw."""
+    """Return the present entry if it begins earlier than the one that was seen, else the latter."""
     if indexed is None or indexed.producer_id != producer_id:
         return seen
     if not 0 <= indexed.first_offset <= indexed.last_offset:

@@ -1,14 +1,14 @@
-"""Checks a partition directory, or a log directory of them, without changing anything.
+"""Checks a partition directory, or a whole log directory, without changing anything.
 
-One scan of each .log feeds every check at once:
+One scan of each .log feeds all checks at once:
 
 ```
 .log ─▶ batches ─┬─ offsets, leader epochs, transactions     over the whole partition
                  └─ offset index, time index                 segment by segment
 ```
 
-Damage does not end a check: a batch with a wrong checksum is left out, and behind bytes that are
-no batch the next good one is searched for.
+Damage does not end a check: a batch with a wrong checksum is left out, and after bytes that are not
+a batch the next valid one is searched.
 
 Source: invariants L1–L5; the codes are listed in `findings.py`.
 """
@@ -51,7 +51,7 @@ from engine.naming import COMPACTED_TOPICS, FileKind
 from engine.records.batch_header import MAGIC
 from engine.records.view import RecordBatch
 
-#: Checkpoints of offsets that the log had reached when they were written.
+#: Checkpoints with offsets that the log had reached, and their meaning.
 _REACHED = {
     offset_checkpoint.RECOVERY_POINTS: "recovery point: all below it was flushed",
     offset_checkpoint.HIGH_WATERMARKS: "high watermark: all below it was committed",
@@ -59,14 +59,14 @@ _REACHED = {
 
 
 class VerifyOptions(NamedTuple):
-    """Options of a check: `compacted` None looks for signs of it; `deep` opens every batch."""
+    """Options: `compacted` None detects whether the log is; `deep` also reads all records."""
 
     compacted: bool | None = None
     deep: bool = False
 
 
 class PartitionReport(NamedTuple):
-    """Results of the check of one partition; offsets are None without any batch."""
+    """The result of the check of a partition; offsets are None without any batch."""
 
     name: str
     path: str
@@ -79,7 +79,7 @@ class PartitionReport(NamedTuple):
 
     @property
     def problems(self) -> int:
-        """Return how many findings make the check fail."""
+        """Return the number of findings that make the check fail."""
         return sum(finding.is_problem for finding in self.findings)
 
 
@@ -91,9 +91,9 @@ def verify_partition(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> PartitionReport:
-    """Return the findings in one partition directory; `state` is its log directory's.
+    """Check a partition directory; `state` is that of its log directory, if known.
 
-    `on_read` gets how many log bytes were read since its last call.
+    `on_read` gets the number of log bytes read since its last call.
     """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
@@ -107,7 +107,7 @@ def verify_partition(
 
 
 def verify_log_dir(log_dir: LogDir) -> list[Finding]:
-    """Return the findings in a log directory itself, without those of its partitions."""
+    """Return the findings on a log directory itself, without those on its partitions."""
     findings = Findings()
     for problem in log_dir.state.problems:
         path = getattr(problem, "path", log_dir.path)
@@ -123,7 +123,7 @@ def verify_log_dir(log_dir: LogDir) -> list[Finding]:
 
 
 def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
-    """Return the partitions that are live in more than one of a broker's log directories."""
+    """Return a finding for each live copy of a partition that has several in these directories."""
     findings = Findings()
     for partition, paths in duplicate_partitions(dirs).items():
         for path in paths:
@@ -133,7 +133,7 @@ def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
 
 
 class _PartitionScan:
-    """One run over one partition."""
+    """One check of one partition."""
 
     def __init__(
         self,
@@ -142,10 +142,7 @@ class _PartitionScan:
         options: VerifyOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
-        """`on_read` is called with numbers of bytes as they are read.
-
-        None: nobody shows progress.
-        """
+        """`on_read` gets numbers of bytes as they are read; None if no progress is shown."""
         self._files = files
         self._on_read = on_read
         self._partition = partition
@@ -155,26 +152,26 @@ class _PartitionScan:
         self._offsets = OffsetCheck(self._findings, compacted=options.compacted)
         self._epochs = EpochCheck(self._findings)
         self._transactions = TransactionCheck(self._findings)
-        #: How many batches were checked.
+        #: Number of checked batches.
         self._batches = 0
-        #: Path and base offset of the present segment, and whether it is the last one.
+        #: Path and base offset of the present segment; True if it is the last one.
         self._path = ""
         self._segment_base = 0
         self._is_last = False
         #: Checks of the present segment's indexes; None for an index that is absent or unreadable.
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
-        #: Bytes of the present segment that `on_read` was called with.
+        #: Bytes of the present segment that were reported to `on_read`.
         self._reported_bytes = 0
 
     def _notify_read(self, position: int) -> None:
-        """Report the bytes of the segment that were read since the last report."""
+        """Report the bytes of the segment read since the last report."""
         if self._on_read is not None and position > self._reported_bytes:
             self._on_read(position - self._reported_bytes)
         self._reported_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
-        """Check the partition; `reached_offset` is an offset that its log once reached, or None."""
+        """Check the partition; `reached_offset` is an offset that its log had reached, or None."""
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
@@ -197,7 +194,7 @@ class _PartitionScan:
         )
 
     def _end_offset(self) -> int:
-        """Return the offset after the last batch, or where an empty last segment starts."""
+        """Return the offset after the last batch, or the base of an empty last segment."""
         segments = self._layout.segments
         base = segments[-1].base_offset if segments else 0
         return max(self._offsets.next_offset or 0, base)
@@ -219,7 +216,7 @@ class _PartitionScan:
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)
 
     def _segment(self, segment: SegmentFiles) -> None:
-        """Scan one segment through all checks."""
+        """Read a segment and pass its batches to all checks."""
         self._reported_bytes = 0
         self._path = self._layout.segment_path(segment, FileKind.LOG)
         self._segment_base = segment.base_offset
@@ -238,7 +235,7 @@ class _PartitionScan:
         self._transactions.leave()
 
     def _open_indexes(self, segment: SegmentFiles) -> None:
-        """Read the three indexes; a missing or unreadable one is a finding of its own."""
+        """Read the three indexes; report those that are missing or unreadable."""
         self._index = self._time_index = None
         path = self._layout.segment_path(segment, FileKind.INDEX)
         if self._has_index(segment, FileKind.INDEX):
@@ -261,7 +258,7 @@ class _PartitionScan:
         )
 
     def _transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
-        """Read a segment's transaction index; None if it has none. A corrupt one is a finding."""
+        """Return a segment's transaction index, None if it has none; report a corrupt one."""
         if FileKind.TXNINDEX not in segment.sizes:
             return None
         path = self._layout.segment_path(segment, FileKind.TXNINDEX)
@@ -278,10 +275,10 @@ class _PartitionScan:
         return index
 
     def _has_index(self, segment: SegmentFiles, kind: FileKind) -> bool:
-        """Return whether a segment has an index; a finding is added where one is missing."""
+        """Return True if a segment has an index; report a missing one."""
         if kind in segment.sizes:
             return True
-        # A broker makes the indexes of a new segment when it first needs them.
+        # A broker creates the indexes of a new segment when it first needs them.
         if segment.log_bytes or not self._is_last:
             path = self._layout.segment_path(segment, kind)
             code = f"{kind.value[1:]}-absent"
@@ -291,7 +288,7 @@ class _PartitionScan:
     def _check_form(
         self, path: str, name: str, index: OffsetIndex | TimeIndex, *, is_closed: bool
     ) -> None:
-        """Report faults for which a broker rebuilds an index; in an open one only as a note."""
+        """Report faults for which a broker rebuilds an index; for an open one only as a note."""
         severity, code = Severity.WARNING, f"{name}-corrupt"
         if not is_closed and not index.leftover_bytes:
             severity, code = Severity.NOTE, f"{name}-stale"
@@ -303,7 +300,7 @@ class _PartitionScan:
             self._findings.add(severity, code, path, message)
 
     def _scan(self, file: File) -> None:
-        """Feed the checks with every batch of a .log, over damage as far as it goes."""
+        """Pass all batches of a .log to the checks, continuing after damage if possible."""
         start: int | None = 0
         for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
             size_bytes = file.size_bytes()
@@ -319,7 +316,7 @@ class _PartitionScan:
             if damage is None and not scan.trailing_bytes:
                 return
             if damage is None and self._is_last and file.size_bytes() > size_bytes:
-                # A broker is writing the batch that seems torn.
+                # The file has grown: a broker is writing the batch that seems torn.
                 start = scan.position
                 continue
             start = self._step_over(file, scan.position, scan.trailing_bytes, damage)
@@ -329,9 +326,10 @@ class _PartitionScan:
         self._error("segment-unread", message, start or 0)
 
     def _feed(self, scan: BatchScan) -> int | None:
-        """Give each batch to the checks, those on the fast path by fewer steps.
+        """Pass batches to the checks, on the fast path where possible.
 
-        Returns where to go on instead of where a batch with a wrong CRC says that it ends.
+        Returns the position to continue from if a batch with a wrong CRC has a wrong size as well,
+        None at the end.
         """
         fast = FastBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
@@ -358,13 +356,13 @@ class _PartitionScan:
         return None
 
     def _next_offset(self) -> int:
-        """Return the offset after the last good batch, or where the segment starts."""
+        """Return the offset after the last valid batch, or the segment's base offset."""
         return max(self._offsets.next_offset or 0, self._segment_base)
 
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
     ) -> int | None:
-        """Report damage at a position; return the next good batch's position, None for the end."""
+        """Report damage at a position; return the next valid batch's position, None for the end."""
         tail = Severity.WARNING if self._is_last else Severity.ERROR
         if zero_tail_start(file, at) is not None:
             message = f"{left} zero bytes at the end"
@@ -391,7 +389,7 @@ class _PartitionScan:
         return following
 
     def _batch(self, position: int, batch: RecordBatch) -> bool:
-        """Pass one batch to the checks; return False if its bytes cannot be trusted."""
+        """Pass a batch to the checks; return False if its bytes cannot be trusted."""
         self._batches += 1
         magic = batch.magic
         if not 0 <= magic <= MAGIC:
@@ -416,7 +414,7 @@ class _PartitionScan:
         return True
 
     def _see_damage(self, start: int, end: int) -> None:
-        """Notify every check that batches were lost in [start, end)."""
+        """Tell every check that the bytes [start, end) are damaged."""
         self._offsets.see_damage()
         self._transactions.see_damage()
         if self._index:
@@ -427,7 +425,7 @@ class _PartitionScan:
     def _error(
         self, code: str, message: str, position: int, *, expected: object = None, got: object = None
     ) -> None:
-        """Report an error at a position of the segment that is scanned."""
+        """Report an error at a position in the segment."""
         self._findings.add(
             Severity.ERROR,
             code,
@@ -440,7 +438,7 @@ class _PartitionScan:
 
 
 def _is_whole(batch: RecordBatch) -> bool:
-    """Return True if the CRC is right; False also if the batch cannot be read for it."""
+    """Return True if the CRC is valid; False also if it cannot be read."""
     try:
         return batch.is_crc_valid()
     except CorruptRecord:
@@ -450,7 +448,7 @@ def _is_whole(batch: RecordBatch) -> bool:
 def _short_log(
     partition: PartitionFolder, state: LogDirState, report: PartitionReport
 ) -> list[Finding]:
-    """Return a finding if a log ends below an offset that a checkpoint shows."""
+    """Return a finding if a log ends below an offset in a checkpoint."""
     segments = partition.files.segments
     end_offset = max(report.next_offset or 0, segments[-1].base_offset if segments else 0)
     findings = Findings()
@@ -470,7 +468,7 @@ def _short_log(
 
 
 def _is_known_compacted(partition: PartitionFolder, state: LogDirState | None) -> bool:
-    """Return whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+    """Return True if the topic's name or the cleaner's checkpoint shows that it is compacted."""
     key = partition.topic_partition
     if key is None:
         return False

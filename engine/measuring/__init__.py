@@ -1,5 +1,5 @@
-"""Measure a cluster's throughput and latency by kctl's own producer and consumer.
+"""Measures a cluster's throughput and latency with kctl's own producer and consumer.
 
-`measurement` counts within a window that begins when connections are open and a warm-up is over;
+`measurement` counts within a window that starts when connections are open and a warm-up is over;
 `producing_run`, `consuming_run` and `latency_run` are the measured loads.
 """

@@ -1,7 +1,7 @@
-"""Consuming that is measured: partitions from offsets on, outside of a group.
+"""Measured consuming: reads partitions from given offsets, without a group.
 
-The window begins when the warm-up is read, connections are open and metadata is known: with the
-first fetch. A latency is how long a response was waited for, after the one before had been taken.
+The window starts with the first fetch after the warm-up, when connections are open and metadata is
+known. A latency is the time that a response was waited for after the previous one was processed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _WAIT_MS: Final = 500
 
 
 class ConsumingRun:
-    """Fetches from starts to ends (exclusive): `warm_up`, then `step` until `is_done`.
+    """Reads partitions from start to end (exclusive): `warm_up`, then `step` until `is_done`.
 
-    With `records_max` it ends once so many are measured.
+    With `records_max` it ends once that many records are measured.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class ConsumingRun:
     ) -> None:
         """`now_ns` is the clock of the measurement."""
         self._client = client
-        #: Where each partition is fetched from: raised by the warm-up.
+        #: Offset from which each partition is fetched; the warm-up raises it.
         self._starts = dict(starts)
         self._ends = ends
         self._options = options
         self._now_ns = now_ns
         self._interval_ns = interval_ns
         self._records_max = records_max
-        #: Begins again after the warm-up.
+        #: Replaced after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
         #: The error that ended the run, None without one.
         self.error: EngineError | None = None
@@ -56,13 +56,13 @@ class ConsumingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return whether all records were read, or as many as requested."""
+        """Return True if all records or the requested number were read, or after an error."""
         if self.error is not None or not self._fetcher.partitions:
             return True
         return self._records_max is not None and self.measurement.records >= self._records_max
 
     def warm_up(self, record_count: int) -> int:
-        """Read records that are not measured, evenly from all partitions; return how many.
+        """Read records that are not measured, evenly from all partitions; return their number.
 
         Errors: those of requesting metadata.
         """
@@ -77,12 +77,12 @@ class ConsumingRun:
         return read_count
 
     def _fetcher_to(self, ends: Mapping[TopicPartition, int]) -> Fetcher:
-        """Return a fetcher of the partitions that have records before these ends."""
+        """Return a fetcher for the partitions that have records before these ends."""
         left = {key: start for key, start in self._starts.items() if start < ends[key]}
         return Fetcher(self._client, left, self._options)
 
     def _read_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Read up to end offsets, until no response is in flight that would delay later fetches."""
+        """Read up to these ends; then wait for outstanding responses, which would delay others."""
         read_count = 0
         fetcher = self._fetcher_to(ends)
         while fetcher.partitions or fetcher.is_waiting:
@@ -93,7 +93,7 @@ class ConsumingRun:
         return read_count
 
     def step(self) -> None:
-        """Wait for records and count them."""
+        """Wait for records, and count those that arrive."""
         began_ns = self._now_ns()
         arrived = self._fetcher.poll(_WAIT_MS)
         now_ns = self._now_ns()
@@ -109,7 +109,7 @@ class ConsumingRun:
     def _count_before_end(
         self, fetcher: Fetcher, consumed: ConsumedRecords, ends: Mapping[TopicPartition, int]
     ) -> tuple[int, int]:
-        """Return the number and bytes of fetched records before the end offset."""
+        """Return number and bytes of the fetched records before the partition's end."""
         end = ends[consumed.partition]
         runs = [run.between(0, end) for run in consumed.runs]
         if consumed.error is not None:
@@ -119,11 +119,11 @@ class ConsumingRun:
         return sum(run.record_count for run in runs), sum(map(content_bytes, runs))
 
     def finish(self) -> Measurement:
-        """End the measurement and return it."""
+        """Complete the measurement and return it."""
         self.measurement.finish()
         return self.measurement
 
 
 def content_bytes(run: RecordRun) -> int:
-    """Return the bytes of keys and values."""
+    """Return the size of all keys and values in a run."""
     return sum(map(len, filter(None, run.keys))) + sum(map(len, filter(None, run.values)))

@@ -1,14 +1,14 @@
-"""Latency from end to end: from a producer's turn until a consumer of the same process has it.
+"""End-to-end latency: from when a record is due until a consumer in the same process has it.
 
-Both sides use one clock, and one thread that sends without waiting and waits for the consumer. A
-value begins with the number of its record; any other record in the topic is passed over.
+Both sides use one clock and one thread, which sends without waiting and then waits for the
+consumer. Each value begins with the number of its record; other records in the topic are skipped.
 
 | rate | a record is sent |
 |---|---|
-| none | when the one before has arrived: one at a time |
-| limited | when it is due, however late others are; its latency begins then |
+| unlimited | when the previous one has arrived: one at a time |
+| limited | when it is due, however late others are; its latency starts then |
 
-Source: EndToEndLatency sends one at a time, and waits for the producer's answer first (Differs).
+Source: EndToEndLatency sends one at a time, and first waits for the producer's response (Differs).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _NS_PER_US: Final = 1000
 _WAIT_MS: Final = 5
 NUMBER_BYTES: Final = 8
 _TAG_BYTES: Final = 8
-#: A value has at least its tag, by which a run knows its records, and its number.
+#: Minimum size of a value: the tag by which a run recognizes its records, and the number.
 VALUE_BYTES_MIN: Final = _TAG_BYTES + NUMBER_BYTES
 
 
 class LatencySides(NamedTuple):
-    """The two clients, and how they send and fetch from where on."""
+    """The two clients with their options; consuming starts at `starts`."""
 
     producing: KafkaClient
     consuming: KafkaClient
@@ -47,7 +47,7 @@ class LatencySides(NamedTuple):
 
 
 class LatencyRun:
-    """Sends `record_count` records and awaits each: `warm_up`, then `step` until `is_done`."""
+    """Sends `record_count` records and receives each: `warm_up`, then `step` until `is_done`."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class LatencyRun:
     ) -> None:
         """`now_ns` is the clock of the measurement.
 
-        `on_retry` is called with errors that are retried.
+        `on_retry` is called with errors after which the producer retries.
         """
         producing = sides.producing
         self._producing = producing
@@ -70,30 +70,33 @@ class LatencyRun:
         self._shape = shape
         self._now_ns = now_ns
         self._interval_ns = interval_ns
-        #: First bytes of each value: records of others in the topic are left out.
+        #: First bytes of each value; records without it are skipped.
         self._tag = producing.entropy.random_bytes(_TAG_BYTES)
         self._padding = _padding(producing.entropy, shape.size_bytes)
         self._record_count = record_count
-        #: How many records were sent, and how many of them have come back.
+        #: Number of records sent, and of those that have arrived.
         self._sent = self._arrived = 0
         #: Number of the first record after the warm-up.
         self._began_number = 0
-        #: When each record that has not come back was sent, or was due, by number.
+        #: Time at which each outstanding record was sent or due, by number.
         self._sent_ns: dict[int, int] = {}
-        #: When the last record came back (monotonic): the run fails after too long a wait.
+        #: Monotonic time of the last arrival; the run fails after too long a wait.
         self._waiting_since_ms = producing.clock.monotonic_ms()
-        #: Begins again after the warm-up.
+        #: Replaced after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
         #: The error that ended the run, None without one.
         self.error: EngineError | None = None
 
     @property
     def is_done(self) -> bool:
-        """Return whether every record has arrived, or something has failed."""
+        """Return True if every record has arrived, or after an error."""
         return self.error is not None or self._arrived >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
-        """Pass on records that do not count, one at a time, one for each partition at least."""
+        """Send records that are not measured, one at a time; return their number.
+
+        There is at least one for each partition.
+        """
         wanted = max(record_count, self._shape.partition_count)
         counted, self._record_count = self._record_count, wanted
         self._began_number = wanted
@@ -104,7 +107,7 @@ class LatencyRun:
         return wanted
 
     def step(self) -> None:
-        """Send due records, receive arrived ones, or wait a little for them."""
+        """Send a record that is due, or wait a little for records to arrive."""
         if self._shape.rate_per_s is None:
             self._step_one_at_a_time()
             return
@@ -121,20 +124,20 @@ class LatencyRun:
         self._poll(wait_ms)
 
     def _due_ns(self, number: int) -> int:
-        """Return when a record is due at the constant rate, by the run's clock."""
+        """Return the time at which a record is due by the rate, on the clock of the run."""
         rate = self._shape.rate_per_s
         assert rate is not None
         count = number - self._began_number
         return self.measurement.began_ns + int(count * _NS_PER_S / rate)
 
     def _step_one_at_a_time(self) -> None:
-        """Send a record once the previous one has arrived, and wait a little for it."""
+        """Send a record if the previous one has arrived, and wait a little for it."""
         if not self._sent_ns:
             self._send(self._now_ns())
         self._poll(_WAIT_MS)
 
     def _send(self, began_ns: int) -> None:
-        """Produce the next record; its latency counts from `began_ns`."""
+        """Send the next record; its latency starts at `began_ns`."""
         number, shape = self._sent, self._shape
         partition = None if shape.key_count else number % shape.partition_count
         key = b"%d" % (number % shape.key_count) if shape.key_count else None
@@ -146,7 +149,7 @@ class LatencyRun:
         self._sent += 1
 
     def _poll(self, wait_ms: int) -> None:
-        """Have the producer send and take its answers; wait for the consumer."""
+        """Process the producer's responses, and wait up to `wait_ms` for consumed records."""
         for result in self._producer.poll(0):
             if result.error is not None:
                 self.error = self.error or result.error
@@ -161,7 +164,7 @@ class LatencyRun:
             self.error = TimedOut(what, self._producing.timeout_ms)
 
     def _count_consumed(self, consumed: ConsumedRecords, now_ns: int) -> None:
-        """Count the latency of each record of this run that was consumed, once.
+        """Count the latency of each consumed record of this run, once.
 
         Records of the warm-up arrive but do not count.
         """
@@ -183,11 +186,11 @@ class LatencyRun:
                 self.measurement.count(1, len(value), now_ns, {latency_us: 1})
 
     def finish(self) -> Measurement:
-        """End the measurement and return it."""
+        """Complete the measurement and return it."""
         self.measurement.finish()
         return self.measurement
 
 
 def _padding(entropy: Entropy, size_bytes: int) -> bytes:
-    """Return random bytes that fill a value up to its size: they do not compress."""
+    """Return random bytes, which do not compress, to fill a value to its size."""
     return entropy.random_bytes(max(size_bytes - VALUE_BYTES_MIN, 0))

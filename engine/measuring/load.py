@@ -1,12 +1,12 @@
-"""The records that a measurement sends: values made once, keys, partitions in turn.
+"""The records that a measurement sends: values generated once, keys, partitions in turn.
 
 | keys | partition of a record |
 |---|---|
-| none | the next one in turn: as even as can be, and no batch waits for a key |
-| N | by the key, as Java's producer places it; keys come in turn |
+| none | the next one in turn: evenly, and no batch waits for a key |
+| N | by the key, as the Java producer chooses it; keys are used in turn |
 
-Values are random capital letters, which a codec shrinks by a third: neither zeros, which vanish,
-nor random bytes, which nothing shrinks.
+Values are random capital letters, which a codec reduces by a third: zeros would compress to
+nothing, random bytes not at all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from engine.client.producing import OutgoingValues
 from engine.host.ports import Entropy
 
-#: A random byte as a capital letter.
+#: Translates a random byte to a capital letter.
 _LETTERS: Final = bytes(65 + byte % 26 for byte in range(256))
 _POOL_RECORDS_MAX: Final = 1000
 _POOL_BYTES: Final = 4 << 20
@@ -26,7 +26,7 @@ _CHUNK_BYTES: Final = 256 << 10
 
 
 class LoadShape(NamedTuple):
-    """The shape of records; `key_count` 0 is no keys, a rate of None is no limit."""
+    """The shape of the records; `key_count` is 0 for no keys, `rate_per_s` None for no limit."""
 
     topic: str
     partition_count: int
@@ -36,21 +36,21 @@ class LoadShape(NamedTuple):
 
 
 class RecordLoad:
-    """Makes records of a shape, some at once."""
+    """Makes the records of a shape, in chunks."""
 
     def __init__(self, shape: LoadShape, entropy: Entropy) -> None:
-        """Draw a pool of values once: drawing each would cost more than sending it."""
+        """Generate a pool of values: generating each value would take longer than sending it."""
         self.shape = shape
         size = shape.size_bytes
         count = max(min(_POOL_RECORDS_MAX, _POOL_BYTES // max(size, 1)), 1)
         pool = entropy.random_bytes(count * size).translate(_LETTERS)
         self._values = [pool[at * size : (at + 1) * size] for at in range(count)]
         self._keys = [b"%d" % number for number in range(shape.key_count)]
-        #: How many records are made at a time at most: many for speed, few for memory.
+        #: Maximum number of records in a chunk: large for speed, limited by memory.
         self.chunk_records = max(min(_CHUNK_RECORDS_MAX, _CHUNK_BYTES // max(size, 1), count), 1)
 
     def chunk(self, first: int, count: int) -> Iterator[tuple[OutgoingValues, range]]:
-        """Yield `count` records from number `first` on, and the places of each within them."""
+        """Yield `count` records from number `first` on, each with its positions in the chunk."""
         start = first % len(self._values)
         values = (self._values[start:] + self._values[:start])[:count]
         shape = self.shape

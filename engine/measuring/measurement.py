@@ -1,10 +1,9 @@
-"""Records, bytes and latencies of a window of time, in all and for each interval.
+"""Records, bytes and latencies of a time window, in total and by interval.
 
-The window begins when it is told to, not when the process does: start-up, connections and warm-up
-are outside of it. It ends with the last record that counts, so no rate has an idle end in it.
-
-Latencies are kept as counts in buckets that are at most 1/128 of their value wide; the largest one
-is exact. A percentile is the upper end of its bucket: never less than it was.
+The window does not start with the process but when the caller says so: start-up, connections and
+warm-up are outside of it. It ends with the last record that counts, so rates include no idle time
+at the end. Latencies are counted in buckets whose width is at most 1/128 of their value; the
+largest one is exact. A percentile is the upper end of its bucket, so it is never too low.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final, NamedTuple
 _PRECISION_BITS: Final = 8
 _NS_PER_S: Final = 1_000_000_000
 _US_PER_MS: Final = 1000
-#: The percentiles that are shown, by their names.
+#: Percentages of the percentiles that are shown, by name.
 PERCENTILES: Final[Mapping[str, float]] = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9}
 
 
@@ -26,12 +25,12 @@ class Latencies:
     __slots__ = ("_counts", "count", "max_us", "total_us")
 
     def __init__(self) -> None:
-        #: By the lower end of the bucket.
+        #: Counts by the lower end of the bucket.
         self._counts: Counter[int] = Counter()
         self.count = self.total_us = self.max_us = 0
 
     def add(self, latency_us: int, count: int = 1) -> None:
-        """Count so many records of one latency."""
+        """Count `count` records of one latency."""
         latency_us = max(latency_us, 0)
         shift = max(latency_us.bit_length() - _PRECISION_BITS, 0)
         self._counts[latency_us >> shift << shift] += count
@@ -40,7 +39,7 @@ class Latencies:
         self.max_us = max(self.max_us, latency_us)
 
     def percentile_us(self, percentage: float) -> int | None:
-        """Return the latency that so many percent of records have at most, None of none."""
+        """Return the latency that a percentage of records has at most, None without records."""
         needed = self.count * percentage / 100
         seen = 0
         for lower in sorted(self._counts):
@@ -51,7 +50,7 @@ class Latencies:
         return None
 
     def percentiles_ms(self) -> dict[str, float | None]:
-        """Return the percentiles, the largest and the mean, in ms; None of no records."""
+        """Return the percentiles, the maximum and the mean in ms, None without records."""
         found = {name: self.percentile_us(share) for name, share in PERCENTILES.items()}
         mean_us = self.total_us / self.count if self.count else None
         values = {**found, "max": self.max_us if self.count else None, "mean": mean_us}
@@ -62,7 +61,7 @@ class Latencies:
 
 
 class Interval(NamedTuple):
-    """A part of the window: its start and end in seconds since the window's, and its counts."""
+    """A part of the window: start and end in seconds after the window's start, and its counts."""
 
     start_s: float
     end_s: float
@@ -72,29 +71,29 @@ class Interval(NamedTuple):
 
     @property
     def records_per_s(self) -> float | None:
-        """Return the rate of records; None of no time."""
+        """Return the records per second, None for an interval without duration."""
         lasting_s = self.end_s - self.start_s
         return round(self.records / lasting_s, 1) if lasting_s > 0 else None
 
     @property
     def bytes_per_s(self) -> int | None:
-        """Return the rate of bytes; None of no time."""
+        """Return the bytes per second, None for an interval without duration."""
         lasting_s = self.end_s - self.start_s
         return round(self.size_bytes / lasting_s) if lasting_s > 0 else None
 
 
 class Measurement:
-    """Counts from `began_ns` on, by intervals of `interval_ns`."""
+    """Counts from `began_ns` on, in total and for intervals of `interval_ns`."""
 
     def __init__(self, began_ns: int, interval_ns: int) -> None:
-        """Begin with no records."""
+        """Start without records."""
         self.began_ns = began_ns
         self._interval_ns = interval_ns
-        #: When records were last added: the whole ends then.
+        #: Time of the last records, at which the window ends.
         self._last_ns = began_ns
         self.latencies = Latencies()
         self.records = self.size_bytes = 0
-        #: Complete intervals; the fields below are those of the present one.
+        #: Complete intervals; the fields below are for the open one.
         self.intervals: list[Interval] = []
         self._open_ns = began_ns
         self._open_records = self._open_bytes = 0
@@ -103,7 +102,7 @@ class Measurement:
     def count(
         self, records: int, size_bytes: int, now_ns: int, latencies_us: Mapping[int, int]
     ) -> None:
-        """Count records that are done now, with how many have each latency."""
+        """Count records that are complete now; `latencies_us` has the number for each latency."""
         while now_ns - self._open_ns >= self._interval_ns:
             self._close(self._open_ns + self._interval_ns)
         self._last_ns = now_ns
@@ -116,7 +115,7 @@ class Measurement:
             self._open_latencies.add(latency_us, count)
 
     def _close(self, end_ns: int) -> None:
-        """End the open interval at `end_ns`, and begin the next one there."""
+        """End the open interval at `end_ns`, and start the next one."""
         self.intervals.append(self._open_until(end_ns))
         self._open_ns = end_ns
         self._open_records = self._open_bytes = 0
@@ -133,7 +132,7 @@ class Measurement:
         )
 
     def latest_intervals(self, now_ns: int, count: int) -> list[Interval]:
-        """Return the last `count` intervals that are over now, also those since the last record."""
+        """Return the last `count` complete intervals by now, with those after the last record."""
         over = self.intervals[-count:]
         passed = (now_ns - self._open_ns) // self._interval_ns
         if passed > 0:
@@ -150,11 +149,11 @@ class Measurement:
             self._close(self._last_ns)
 
     def _seconds(self, at_ns: int) -> float:
-        """Return a time in seconds from the begin of the measurement on, to the millisecond."""
+        """Return a time in seconds after the start, rounded to a millisecond."""
         return round((at_ns - self.began_ns) / _NS_PER_S, 3)
 
     @property
     def total(self) -> Interval:
-        """Return the window as a whole."""
+        """Return the whole window as one interval."""
         end_s = (self._last_ns - self.began_ns) / _NS_PER_S
         return Interval(0.0, end_s, self.records, self.size_bytes, self.latencies)

@@ -1,15 +1,15 @@
-"""Producing that is measured: from a record's turn until the cluster has answered for it.
+"""Measured producing: from when a record is due until the cluster has acknowledged it.
 
-| rate | a latency begins |
+| rate | a latency starts |
 |---|---|
-| limited | when the record was due: one that waits behind a slow answer counts its wait, too |
-| not limited | when it was handed to the producer |
+| limited | when the record is due: waiting behind a slow response counts, too |
+| unlimited | when it is passed to the producer |
 
-At most PENDING_BYTES are on their way: more would measure the queue in front of the connection.
-The window begins when the warm-up is stored and nothing is on its way.
+At most PENDING_BYTES are outstanding: more would measure the queue in front of the connection. The
+window starts when the warm-up is stored and nothing is outstanding.
 
 Source: ProducerPerformance measures from the call of send, also with a throughput (Differs: that
-leaves out the wait of records that a stall has delayed, which coordinated omission is called).
+leaves out the wait of records that a stall has delayed, known as coordinated omission).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NS_PER_S: Final = 1_000_000_000
 _NS_PER_MS: Final = 1_000_000
 _NS_PER_US: Final = 1000
 _WAIT_MS: Final = 20
-#: Places have the number of a chunk in front, so that its time is found, or none.
+#: Places contain the number of their chunk in the upper bits, which gives its time.
 _PLACE_BITS: Final = 16
 _PLACES: Final = 1 << _PLACE_BITS
 
@@ -52,7 +52,7 @@ class ProducingRun:
     ) -> None:
         """`now_ns` is the clock of the measurement.
 
-        `on_retry` is called with errors that are retried.
+        `on_retry` is called with errors after which the producer retries.
         """
         self._client = client
         self._load = load
@@ -60,29 +60,28 @@ class ProducingRun:
         self._now_ns = now_ns
         self._interval_ns = interval_ns
         self._producer = Producer(client, options, ProducerCallbacks(on_retry=on_retry))
-        #: How many records were given to the producer, and how many of them have a result.
+        #: Number of records passed to the producer, and of those with a result.
         self._sent = self._done = 0
         self._chunk_number = 0
-        #: Chunks with records in flight, by their number: when the chunk was sent, and the number
-        #: of its first record.
+        #: Outstanding chunks by number: the time of sending, and the number of the first record.
         self._chunks: dict[int, tuple[int, int]] = {}
-        #: How many records of each such chunk have no result.
+        #: Number of records without a result in each outstanding chunk.
         self._pending: dict[int, int] = {}
-        #: Begins again after the warm-up.
+        #: Replaced after the warm-up.
         self.measurement = Measurement(now_ns(), interval_ns)
-        #: Why a record was not stored; the first error ends the run. None without one.
+        #: The first error of a record, which ends the run; None without one.
         self.error: EngineError | None = None
         self.failed_count = 0
 
     @property
     def is_done(self) -> bool:
-        """Return whether every record has its answer, or one has failed."""
+        """Return True if every record is acknowledged, or after an error."""
         return self.error is not None or self._done >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
-        """Store records that are not measured, at least one in each partition; return how many.
+        """Store records that are not measured, at least one per partition; return their number.
 
-        Errors: those of the topic; `error` has that of a record which is not stored.
+        Errors: those of the topic; that of a record which was not stored is in `error`.
         """
         wanted = max(record_count, self._load.shape.partition_count)
         made = 0
@@ -97,21 +96,21 @@ class ProducingRun:
         return made
 
     def _note_failures(self, results: Iterable[BatchResult]) -> None:
-        """Keep the first error, and count the records that failed."""
+        """Keep the first error, and count the failed records."""
         for result in results:
             if result.error is not None:
                 self.error = self.error or result.error
                 self.failed_count += result.batch.record_count
 
     def step(self) -> None:
-        """Send the records that are due, or wait a little; take the answers that have come."""
+        """Send records that are due or wait a little; process the responses that have arrived."""
         now_ns = self._now_ns()
         due = self._due(now_ns)
         if due > 0 and self._has_room:
             self._send(min(due, self._load.chunk_records), now_ns)
             self._count_results(self._producer.poll(0))
         elif self._sent >= self._record_count:
-            # Nothing is added any more: the last batches need not wait for others.
+            # All records are sent: only responses are awaited.
             self._count_results(self._producer.poll(_WAIT_MS))
         else:
             wait_ms = self._wait_ms(now_ns) if due <= 0 else _WAIT_MS
@@ -122,11 +121,11 @@ class ProducingRun:
 
     @property
     def _has_room(self) -> bool:
-        """Return whether fewer than PENDING_BYTES wait for a response."""
+        """Return True if less than PENDING_BYTES are outstanding."""
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
     def _due(self, now_ns: int) -> int:
-        """Return how many records the target rate allows to send now."""
+        """Return the number of records that may be sent now by the rate."""
         left = self._record_count - self._sent
         rate = self._load.shape.rate_per_s
         if rate is None:
@@ -135,7 +134,7 @@ class ProducingRun:
         return min(left, int(elapsed_ns * rate / _NS_PER_S) + 1 - self._sent)
 
     def _due_ns(self, number: int) -> int:
-        """Return when a record is due, by its number and the target rate."""
+        """Return the time at which a record is due by the rate."""
         rate = self._load.shape.rate_per_s
         assert rate is not None
         return self.measurement.began_ns + int(number * _NS_PER_S / rate)
@@ -147,7 +146,7 @@ class ProducingRun:
         return min(int(next_ms), _WAIT_MS if batch_ms is None else batch_ms, _WAIT_MS)
 
     def _send(self, count: int, now_ns: int) -> None:
-        """Produce the next `count` records; their latency counts from `now_ns`."""
+        """Send the next `count` records, as a chunk whose time is `now_ns`."""
         self._chunk_number += 1
         self._chunks[self._chunk_number] = now_ns, self._sent
         self._pending[self._chunk_number] = count
@@ -158,7 +157,7 @@ class ProducingRun:
         self._sent += count
 
     def _count_results(self, results: Iterable[BatchResult]) -> None:
-        """Count records, bytes and latencies of acknowledged batches; note failed ones."""
+        """Count the records, bytes and latencies of acknowledged batches, and failed records."""
         now_ns = self._now_ns()
         for result in results:
             count = result.batch.record_count
@@ -172,7 +171,7 @@ class ProducingRun:
             self._forget(chunks)
 
     def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
-        """Return how many records of a batch have each latency, in µs."""
+        """Return the number of records of a batch for each latency in µs."""
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():
@@ -185,13 +184,13 @@ class ProducingRun:
         )
 
     def _forget(self, done: Counter[int]) -> None:
-        """Count records of chunks as done, and drop the chunks that are complete."""
+        """Count the records of chunks as done, and forget the chunks that are complete."""
         for chunk, count in done.items():
             self._pending[chunk] -= count
             if not self._pending[chunk]:
                 del self._pending[chunk], self._chunks[chunk]
 
     def finish(self) -> Measurement:
-        """End the measurement and return it."""
+        """Complete the measurement and return it."""
         self.measurement.finish()
         return self.measurement

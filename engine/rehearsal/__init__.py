@@ -1,8 +1,8 @@
-"""A change of a cluster, tried first on an embedded copy of it.
+"""Tries a change of a cluster on an embedded copy of it.
 
-| module | what it does |
+| module | purpose |
 |---|---|
-| `copied_cluster` | what a copy has of a cluster: brokers, racks, topics, settings: pure |
-| `record_loss` | which acknowledged records are gone: pure |
-| `rehearsal` | makes the copy, executes a plan there, tells what was seen |
+| `copied_cluster` | what is copied of a cluster: brokers, racks, topics, settings: pure |
+| `record_loss` | which acknowledged records were lost: pure |
+| `rehearsal` | starts the copy, executes a plan on it, reports the events |
 """

@@ -1,7 +1,7 @@
-"""Design a small copy of a cluster, to try a plan on: all but most of its data. Pure.
+"""Design a small copy of a cluster, to try a plan on; it has only a little of the data. Pure.
 
-Brokers of the copy are numbered from 1; reports have the cluster's ids again. Sizes are scaled so
-that all replicas together have a number of bytes; a partition with data keeps a little.
+Brokers of the copy are numbered from 1; reports use the ids of the cluster. Sizes are scaled so
+that all replicas together have a given number of bytes; every partition with data keeps a minimum.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from engine.planner.cluster_model import ClusterModel
 from engine.planner.plan import PartitionChange
 from engine.reassign.throttles import LISTS
 
-#: The brokers of an embedded cluster have ids from here on.
+#: Lowest broker id of an embedded cluster.
 _FIRST_ID: Final = 1
-#: A replica that has data at all has so much in the copy.
+#: Minimum size in the copy of a replica that has data.
 _LEAST_BYTES: Final = 1000
 
 
-#: Settings that the copy does without. Its records are of now, of kctl's own size, and stay while
-#: the plan is tried; sizes are those of what is stored, compressed as it is; nothing is tiered.
+#: Prefixes of settings that are not copied. The copy's records are new, and are kept during the
+#: rehearsal; they have a size of their own, are not compressed, and not in remote storage.
 _LEFT_OUT: Final = (
     *LISTS,
     "compression.",
@@ -32,14 +32,15 @@ _LEFT_OUT: Final = (
     "remote.",
     "retention.",
 )
-#: The least of a setting at which the copy's records can be written.
+#: Minimum of settings with which the copy's records can be written.
 _AT_LEAST: Final = {"max.message.bytes": 1 << 20, "segment.bytes": 1 << 20}
 
 
 class CopiedCluster(NamedTuple):
-    """A copy: `ids` are its brokers by the cluster's, `racks` in the order of its brokers.
+    """A copy: `ids` maps the cluster's broker ids to the copy's; `racks` are in the copy's order.
 
-    `size_bytes` are of one replica each. `dead` are brokers of the copy that the cluster has not.
+    `size_bytes` are the sizes of one replica each. `dead` are brokers of the copy that stand for
+    dead brokers of the cluster.
     """
 
     ids: dict[int, int]
@@ -49,11 +50,11 @@ class CopiedCluster(NamedTuple):
     dead: tuple[int, ...]
 
     def original(self, broker_id: int) -> int:
-        """Return the cluster's id of a broker of the copy."""
+        """Return the id in the cluster of a broker of the copy."""
         return next(id_ for id_, copy in self.ids.items() if copy == broker_id)
 
     def change(self, change: PartitionChange) -> PartitionChange:
-        """Return a change of the cluster as one of the copy, without log directories."""
+        """Return a change of the cluster as a change of the copy, without log directories."""
         ids = self.ids
         leader = change.old_leader
         return change._replace(
@@ -74,9 +75,9 @@ def copy_of(
     more_brokers: Collection[int],
     total_bytes: int,
 ) -> CopiedCluster:
-    """Return the copy of a cluster, with as many bytes in all its replicas.
+    """Return the copy of a cluster whose replicas have about `total_bytes` together.
 
-    `configs` are the settings of topics; `more_brokers` are named by the plan alone.
+    `configs` are the settings by topic; `more_brokers` are brokers that only the plan names.
     """
     known = {broker.broker_id: broker for broker in model.brokers}
     brokers = sorted({*known, *more_brokers})
@@ -96,10 +97,10 @@ def copy_of(
 def _topics(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
-    """Yield the topics to create, with replicas and configs of the original, except throttles."""
+    """Yield the topics to create, with the original replicas and without `_LEFT_OUT` settings."""
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for partition in model.partitions:
-        # Who leads comes first: a new topic is led by the first replica.
+        # The leader must be first: a new topic is led by its first replica.
         replicas = partition.replicas
         by_topic.setdefault(partition.topic, {})[partition.partition] = tuple(
             ids[id_] for id_ in replicas
@@ -115,13 +116,13 @@ def _topics(
 
 
 def _large_enough(key: str, text: str) -> str:
-    """Return a setting's text, raised to the least at which the copy's records can be written."""
+    """Return a setting's value, raised to the minimum for writing the copy's records."""
     least = _AT_LEAST.get(key)
     return text if least is None or int(text) >= least else str(least)
 
 
 def _sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
-    """Return the bytes of each copied partition: about `total_bytes` in all replicas."""
+    """Return the size of a replica of each partition; all replicas have about `total_bytes`."""
     whole = sum(partition.size_bytes * len(partition.replicas) for partition in model.partitions)
     share = min(1.0, total_bytes / whole) if whole else 0.0
     return {

@@ -1,9 +1,9 @@
 """Acknowledged records lost in a rehearsal, found by offsets. Pure.
 
-The copy keeps its records for good: it has no retention of its own and a key for each record. So an
-acknowledged record outside the log of its partition is lost, at the end (truncated) or at its start
-(a replica that began later became the leader). Bytes say nothing: replicas of one partition differ
-in them. A partition that cannot be read may hold everything: it is no loss.
+No record of the copy is deleted: its topics have no retention, and each record its own key. So an
+acknowledged record outside the log of its partition is lost, at the end (truncated) or at the start
+(a replica with a later start became the leader). Sizes in bytes tell nothing: they differ between
+replicas. A partition that cannot be read counts as complete.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from engine.model import TopicPartition
 
 
 class OffsetRange(NamedTuple):
-    """Offsets of a log: `end` is exclusive."""
+    """The offsets of a log; `end` is exclusive."""
 
     start: int
     end: int
 
 
 class LostRecords(NamedTuple):
-    """Acknowledged records of a partition that are gone: `end_offset` is exclusive."""
+    """Lost acknowledged records of a partition; `end_offset` is exclusive."""
 
     partition: TopicPartition
     first_offset: int
@@ -32,7 +32,7 @@ class LostRecords(NamedTuple):
 def lost_records(
     acknowledged: Mapping[TopicPartition, OffsetRange], found: Mapping[TopicPartition, OffsetRange]
 ) -> list[LostRecords]:
-    """Return the acknowledged offsets that were not found; `found` has the partitions read."""
+    """Return the acknowledged offsets that are missing in `found`, by readable partition."""
     lost = []
     for key, (start, end) in acknowledged.items():
         log = found.get(key)
@@ -45,5 +45,5 @@ def lost_records(
 
 
 def is_whole(acknowledged: OffsetRange, found: OffsetRange | None) -> bool:
-    """Return True if a log that was read has all that was acknowledged."""
+    """Return True if the log was read and contains all acknowledged offsets."""
     return found is not None and found.start <= acknowledged.start and acknowledged.end <= found.end

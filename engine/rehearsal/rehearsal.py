@@ -1,13 +1,13 @@
 """Rehearse a plan: copy a cluster, execute the plan on the copy, and report the events.
 
 1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
-2. An embedded cluster of as many brokers starts in a folder of its own.
-3. Topics are made there as they are assigned, and filled with records; all replicas get them.
-4. Brokers that the cluster has lost are stopped.
+2. An embedded cluster with as many brokers is started in its own folder.
+3. Topics are created there with the same replicas, and filled with records; all replicas get them.
+4. Brokers that are dead in the cluster are stopped.
 5. The plan is executed, with a throttle that makes the copies take a while.
-6. At a broker's death, if one is wanted: once the first change is at work it is killed, and
-   started again some time later.
-7. The acknowledged records are looked for again; the embedded cluster is stopped and removed.
+6. If a broker is to die: it is killed once the first change is at work, and restarted some time
+   later.
+7. The acknowledged records are looked for; the embedded cluster is stopped and removed.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ from engine.rehearsal.record_loss import LostRecords, OffsetRange, is_whole, los
 
 _TOPICS_AT_ONCE = 50
 _VALUE_BYTES = 1000
-#: How long copies should take at least, so that something is to be seen.
+#: Intended duration of the copies, so that their states can be observed.
 _COPY_S = 5
-#: A broker that is killed is back after so long.
+#: Time after which a killed broker is restarted.
 _DEAD_MS = 3_000
-#: Often enough to see the steps.
+#: Interval between two observations.
 _POLL_MS = 200
-#: Followers have what was written, and a new leader its high watermark, within so long.
+#: Time for followers to replicate, and for a new leader to advance its high watermark.
 _WHOLE_MS = 15_000
 _TIMEOUT_S = 300.0
 _RATE_BYTES_MIN = 100_000
 
 
 class SeenStep(NamedTuple):
-    """A state of a change, in the ids of the cluster; `at_ms` counts from the begin."""
+    """A state of a change, with the cluster's ids; `at_ms` is the time since the start."""
 
     at_ms: int
     change: PartitionChange
@@ -73,7 +73,7 @@ class SeenStep(NamedTuple):
 
 
 class RehearsalEnd(NamedTuple):
-    """The end of a rehearsal; `lost` are acknowledged records that are gone."""
+    """The result of a rehearsal; `lost` are acknowledged records that were lost."""
 
     end: ExecutionEnd
     took_ms: int
@@ -83,7 +83,7 @@ class RehearsalEnd(NamedTuple):
 
 
 class RecordsNotWritten(EngineError):
-    """A partition of the copy did not take the records that stand for its data."""
+    """The records of a partition of the copy were not stored."""
 
     hint = "the settings of its topic may be why: `kctl configs describe --topic` shows them"
 
@@ -94,7 +94,7 @@ class RecordsNotWritten(EngineError):
 
 
 class RehearsalPorts(NamedTuple):
-    """Ports of a rehearsal; `connect` makes a client from a list of servers."""
+    """The ports of a rehearsal; `connect` returns a client for bootstrap servers."""
 
     files: RealHeldFiles
     clock: Clock
@@ -103,7 +103,7 @@ class RehearsalPorts(NamedTuple):
 
 
 def topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the settings that topics override."""
+    """Return the settings that each topic overrides; topics that cannot be read are left out."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(topics)]
     described = describe_configs(client, resources) if resources else {}
     return {
@@ -118,12 +118,12 @@ def topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict
 
 
 class Rehearsal:
-    """One plan on one copy, in a folder that is the rehearsal's alone."""
+    """A plan on a copy, in a folder that only this rehearsal uses."""
 
     def __init__(
         self, ports: RehearsalPorts, folder: str, copy: CopiedCluster, killed: int | None
     ) -> None:
-        """`killed` is the cluster's id of a broker that dies on the way."""
+        """`killed` is the id in the cluster of the broker to kill, None for none."""
         self._ports = ports
         self._copy = copy
         self._data = DataDirectory(ports.files, folder)
@@ -136,13 +136,13 @@ class Rehearsal:
         )
         #: Id that the killed broker has in the copy; None if none is killed.
         self._killed = None if killed is None else copy.ids[killed]
-        #: When it was killed, None before; below, whether it runs again.
+        #: Time of the kill, None before; below, True after the restart.
         self._died_ms: int | None = None
         self._is_back = False
         self._began_ms = 0
-        #: What was last reported of each partition: it is reported again only after a change.
+        #: The last reported state of each partition; only changes are reported.
         self._seen: dict[TopicPartition, tuple[str, tuple[int, ...], int | None]] = {}
-        #: Last leader of each partition, and how often any has changed.
+        #: The last leader of each partition, and the number of all changes of leaders.
         self._leaders: dict[TopicPartition, int | None] = {}
         self._leader_changes = 0
         self._warnings: list[str] = []
@@ -154,7 +154,7 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
-        """Rehearse; `on_step` is given each state of a change, `notify` of each step."""
+        """Rehearse; `on_step` gets each state of a change, `notify` a text for each step."""
         files, folder = self._ports.files, self._data.path
         notify(f"starting {len(self._copy.ids)} brokers in {folder}")
         with self._turn():
@@ -165,14 +165,14 @@ class Rehearsal:
             with self._ports.connect(servers) as client:
                 return self._rehearse(client, changes, settings, on_step, notify)
         finally:
-            # Nobody would stop it later, however often this is interrupted.
+            # Signals are blocked: nothing else would stop the cluster.
             with signals_blocked():
                 daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
                 with self._turn():
                     daemon.destroy(self._data, files)
 
     def _turn(self) -> AbstractContextManager[None]:
-        """Wait for the lock of the copied cluster's commands."""
+        """Wait for the lock that commands on the copy take, and return it."""
         ports = self._ports
         return daemon.turn(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
 
@@ -184,9 +184,9 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
-        """Fill the copy with data, execute the plan on it and count the failures of clients.
+        """Fill the copy with records, execute the plan on it, and find lost records.
 
-        A broker may be killed meanwhile. Acknowledged records that are gone are counted.
+        A broker may be killed meanwhile.
         """
         copied = tuple(self._copy.change(change) for change in changes)
         notify(f"making {len(self._copy.topics)} topics as they are")
@@ -229,7 +229,7 @@ class Rehearsal:
     # 3. Topics and records
 
     def _make_topics(self, client: KafkaClient) -> None:
-        """Create the topics, without their settings where the copy refuses these."""
+        """Create the topics; those whose settings the copy refuses are created without them."""
         topics = self._copy.topics
         for start in range(0, len(topics), _TOPICS_AT_ONCE):
             chunk = topics[start : start + _TOPICS_AT_ONCE]
@@ -252,8 +252,8 @@ class Rehearsal:
     def _fill(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
         """Write records with acks=1; return the acknowledged offsets.
 
-        Each has a distinct key: compacted topics require keys, and the cleaner then removes none.
-        The leader's acknowledgement is enough, for followers may be missing in the cluster, too.
+        Each has a distinct key: compacted topics require keys, and the cleaner then removes no
+        record. acks is 1 because followers may be missing, as in the cluster.
         """
         producer = Producer(client, ProducerOptions(acks=1))
         value = bytes(_VALUE_BYTES)
@@ -272,7 +272,7 @@ class Rehearsal:
     def _lost(
         self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
     ) -> list[LostRecords]:
-        """Return the records that are gone; a partition that cannot be read is warned of."""
+        """Return the lost records; a partition that cannot be read becomes a warning."""
         found, unread = self._await_whole(client, acknowledged)
         self._warnings += [
             f"{key} cannot be read in the end: {error}" for key, error in unread.items()
@@ -282,11 +282,11 @@ class Rehearsal:
     def _await_whole(
         self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
     ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
-        """Wait until logs have all acknowledged records, for `_WHOLE_MS` at most; return them.
+        """Wait up to `_WHOLE_MS` until logs have all acknowledged records; return their offsets.
 
-        Logs are read up to the high watermark: records that followers lack yet, and those that a
-        new leader does not know to be replicated yet, are not lost. Unreadable logs are returned
-        with their error.
+        Logs are read up to the high watermark, so records may be missing at first: those that
+        followers do not have yet, and those that a new leader does not know to be replicated. Logs
+        that cannot be read are returned with their errors.
         """
         clock = self._ports.clock
         deadline_ms = clock.monotonic_ms() + _WHOLE_MS
@@ -300,7 +300,7 @@ class Rehearsal:
             self._ports.pause(_POLL_MS)
 
     def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
-        """Return the throttle with which the broker with most bytes takes about _COPY_S seconds."""
+        """Return a throttle at which the busiest receiver needs about `_COPY_S` seconds."""
         taking: dict[int, int] = {}
         for change in changes:
             for broker_id in change.added:
@@ -317,7 +317,7 @@ class Rehearsal:
         originals: Mapping[TopicPartition, PartitionChange],
         on_step: Callable[[SeenStep], None],
     ) -> None:
-        """Report changes of a partition's phase, ISR or leader, with the ids of the original."""
+        """Report each change of a partition's phase, ISR or leader, with the cluster's ids."""
         for change_now in now.changes:
             key = change_now.change.name
             isr = tuple(self._copy.original(id_) for id_ in change_now.isr)
@@ -334,7 +334,7 @@ class Rehearsal:
             on_step(SeenStep(at_ms, originals[key], change_now.phase.value, isr, leader))
 
     def _strike(self, now: ExecutionStatus) -> None:
-        """Kill the broker that is to die, and bring it back."""
+        """Kill the chosen broker once a change is at work; restart it after `_DEAD_MS`."""
         if self._killed is None or self._is_back:
             return
         if self._died_ms is None:
@@ -346,7 +346,7 @@ class Rehearsal:
             self._is_back = True
 
     def _request(self, action: Action, broker_id: int) -> None:
-        """Have the cluster's process do something to a broker, and wait for the response."""
+        """Request an action on a broker from the cluster's process, and wait for the response."""
         ports = self._ports
         with self._turn():
             request_action(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
@@ -355,7 +355,7 @@ class Rehearsal:
 def _logs(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
-    """Return the offsets that consumers can read, and why some partitions cannot be read."""
+    """Return the offsets that consumers can read, and the errors of unreadable partitions."""
     starts = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
     ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
     found: dict[TopicPartition, OffsetRange] = {}

@@ -1,4 +1,4 @@
-"""The report of a cluster: values alone, in the order in which they are shown."""
+"""The report of a cluster as plain values, in the order in which they are shown."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.report.setting_differences import SettingDifference
 from engine.report.topic_risks import TopicRisk
 from engine.watching.broker_shares import BrokerShare
 
-#: Of the document; another number is not read.
+#: Version of the JSON document; documents of other versions are refused.
 REPORT_FORMAT: Final = 1
 
 
 class CertificateExpiry(NamedTuple):
-    """Expiry of the certificate of a broker's listener; None if unknown, with the reason."""
+    """Expiry of the certificate of a broker's listener; None with a reason if it is unknown."""
 
     broker_id: int
     expires_at_ms: int | None
@@ -27,7 +27,7 @@ class CertificateExpiry(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """A part of the report that could not be gathered, and why."""
+    """A part of the report that could not be gathered, with the reason."""
 
     subject: str
     part: str
@@ -35,16 +35,17 @@ class Unknown(NamedTuple):
 
 
 class BrokerOverrides(NamedTuple):
-    """The settings of a broker that are not at their defaults, without passwords."""
+    """The settings of a broker that are not at their defaults, without secrets."""
 
     broker_id: int
     settings: Mapping[str, str | None]
 
 
 class ClusterReport(NamedTuple):
-    """A whole report. `controller_id` is None with KRaft, whose brokers do not return it.
+    """The whole report. `controller_id` is None with KRaft, whose brokers do not return it.
 
-    Rates are of writes within `interval_ms`, None where no sample has them.
+    Rates are of the writes within `interval_ms`, None without samples. `since_ms` is the time of
+    the report that it was compared with.
     """
 
     format: int

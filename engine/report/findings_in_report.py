@@ -1,15 +1,15 @@
-"""Findings of a report: those of `kctl check`, and those of its other parts. Pure.
+"""Findings of a report: those of `kctl check`, and those from other parts of the report. Pure.
 
 | finding | severity | when |
 |---|---|---|
 | those of `findings`, `reader_findings` | as there | as there |
-| group | warning | a group stands still with records to read, went back, or falls behind |
-| uneven | notice | a broker has much more of leaders, bytes or writes than the mean |
-| setting-differs | notice | a setting has different values on brokers |
-| one-replica | notice | a topic's partitions have one replica, and there are several brokers |
-| racks | warning | replicas of partitions share a rack, and another has none |
-| certificate | critical | one has expired, or is not trusted |
-| certificate | warning, notice | one expires within 7 or 30 days |
+| group | warning | a group has records to read but is stuck, went back, or falls behind |
+| uneven | notice | a broker has many more leaders, bytes or writes than the mean |
+| setting-differs | notice | brokers have different values of a setting |
+| one-replica | notice | partitions of a topic have one replica, though there are several brokers |
+| racks | warning | replicas of partitions share a rack, though another rack has none |
+| certificate | critical | a certificate has expired or is not trusted |
+| certificate | warning, notice | a certificate expires within 7 or 30 days |
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LATER_DAYS: Final = 30
 
 
 class ReportFinding(NamedTuple):
-    """A finding with its meaning for the users of the cluster, and a command for it."""
+    """A finding with its meaning for the users of the cluster, and a command to look into it."""
 
     severity: str
     finding: str
@@ -42,7 +42,7 @@ class ReportFinding(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Meaning of a kind of finding, and a command; {} is the finding's topic, broker or group."""
+    """The meaning of a kind of finding, and a command; {} is replaced by topic, broker or group."""
 
     meaning: str
     command: str
@@ -100,7 +100,7 @@ ADVICE: Final[Mapping[str, Advice]] = {
 
 
 def with_advice(finding: HealthFinding, argument: str | None = None) -> ReportFinding:
-    """Return a finding as a report has it; `argument` goes into its command, else its subject."""
+    """Return a finding with its advice; the command gets `argument`, by default its subject."""
     advice = ADVICE[finding.kind]
     argument = _argument(finding.subject, advice.command) if argument is None else argument
     command = advice.command.replace("{}", argument).rstrip()
@@ -109,7 +109,7 @@ def with_advice(finding: HealthFinding, argument: str | None = None) -> ReportFi
 
 
 def _argument(subject: str, command: str) -> str:
-    """Return a finding's subject as a command's argument: TOPIC:PARTITION, an id or a name."""
+    """Return the subject of a finding as an argument: TOPIC:PARTITION, an id or a name."""
     kind, _, name = subject.partition(" ")
     if kind in ("broker", "group", "topic") and name:
         return shlex.quote(name)
@@ -121,9 +121,9 @@ def _argument(subject: str, command: str) -> str:
 
 
 def _of_groups(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
-    """Yield a warning for each group whose verdict is not OK; idle groups are left out."""
+    """Yield a warning for each group with members whose verdict is not OK."""
     for group in groups:
-        # One without members is an idle group, which `kctl check` finds.
+        # Groups without members (STOP) are among the findings of `kctl check`.
         if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):
             cause = f"{group.verdict}: {group.reason}"
             yield with_advice(HealthFinding(WARNING, "group", f"group {group.group}", cause))
@@ -133,7 +133,7 @@ _GOALS: Final = {"leaders": "leaders", "bytes": "bytes", "rate": "bytes-in"}
 
 
 def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
-    """Yield a notice for each measure whose largest broker is far above the mean."""
+    """Yield a notice for each measure that is unevenly distributed over brokers."""
     for one in imbalances:
         if is_uneven(one):
             cause = f"broker {one.most_broker} has {one.skew:.2f} times the mean of {one.measure}"
@@ -142,7 +142,7 @@ def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
 
 
 def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
-    """Yield a notice for each config whose values differ between brokers."""
+    """Yield a notice for each setting whose values differ between brokers."""
     for one in differences:
         by_value: dict[str | None, list[int]] = {}
         for broker_id, value in one.values:
@@ -157,7 +157,7 @@ def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFin
 
 
 def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
-    """Yield findings of topics with one replica, or with replicas that share a rack."""
+    """Yield findings for topics with one replica, or with replicas that share a rack."""
     for one in risks:
         share = f"{one.partition_count} of {one.of_partitions} partitions"
         if one.risk == "one-replica" and broker_count > 1:
@@ -171,7 +171,7 @@ def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportF
 def certificate_finding(
     broker_id: int, expires_at_ms: int | None, reason: str | None, now_ms: int
 ) -> ReportFinding | None:
-    """Return the finding about a broker's certificate, None if it is valid for long."""
+    """Return a finding on a broker's certificate, None if it is valid for more than 30 days."""
     subject = f"broker {broker_id}"
     if expires_at_ms is None:
         cause = f"it is not trusted, or has expired: {reason}"
@@ -197,7 +197,7 @@ def findings_in_report(
     certificates: Iterable[ReportFinding],
     broker_count: int,
 ) -> list[ReportFinding]:
-    """Return all findings, the worst first."""
+    """Return all findings, the most severe first."""
     found = [
         *(with_advice(finding) for finding in health),
         *_of_groups(groups),

@@ -1,12 +1,12 @@
 """The requests of a report.
 
-1. The facts of `kctl check`: about the cluster, and about causes that hold up readers.
-2. Samples of the exporter, an interval apart, for rates and for verdicts on groups.
-3. Settings of all brokers and topics.
-4. Offsets at times of topics that retention deletes from, for its forecast.
-5. The certificates that brokers show, where connections have them.
+1. What `kctl check` requests: the state of the cluster, and the causes of blocked readers.
+2. Samples as of the exporter over an interval, for rates and for the verdicts on groups.
+3. The settings of all brokers and topics.
+4. For the forecast: offsets at points in time of the topics from which retention deletes.
+5. The certificates of brokers, if connections are encrypted.
 
-A failed request leaves its facts out, and is listed among the unknown ones.
+If a request fails, its part of the report is left out and listed as unknown.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from engine.watching.timed_sample import TimedSample, take_sample
 
 _CERTIFICATE_WAIT_S: Final = 2.0
 
-#: Returns when the certificate of an address expires, in ms since the epoch.
+#: Returns the expiry of the certificate at an address, in ms since the epoch.
 ExpiryOf = Callable[[str, int, float], int]
 _Configs = Mapping[str, "Sequence[ConfigEntry] | EngineError"]
 
 
 class ReportOptions(NamedTuple):
-    """Options of a report: the interval, the samples within it, the timeout of each step.
+    """Options of a report: the interval, the number of samples in it, the timeout of each step.
 
-    With five a commit each 5 s is seen between two of them.
+    Five samples in 10 s are close enough to see a commit every 5 s.
     """
 
     interval_ms: int = 10_000
@@ -56,7 +56,7 @@ class ReportOptions(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """All that a report is made of; `forecasts` go with the settings of `log_configs`."""
+    """What a report is made from; `forecasts` were made with the settings in `log_configs`."""
 
     samples: Sequence[TimedSample]
     health: Sequence[HealthFinding]
@@ -75,9 +75,9 @@ def gather_report(
     expiry_of: ExpiryOf | None = None,
     local_files: Files | None = None,
 ) -> Gathered:
-    """Request all parts of a report; takes the interval and some seconds.
+    """Request all parts of a report; this takes the interval and some seconds.
 
-    `expiry_of` is None if connections are not encrypted; with `local_files` the logs are on this
+    `expiry_of` is None if connections are not encrypted. With `local_files` the logs are on this
     machine, and forecasts are exact. Errors: those of requesting metadata.
     """
     gathering = _Gathering(client, options)
@@ -102,7 +102,7 @@ def gather_report(
 
 
 class _Gathering:
-    """The steps of gathering, and the facts that they could not get."""
+    """The steps of gathering, with a list of what could not be gathered."""
 
     def __init__(self, client: KafkaClient, options: ReportOptions) -> None:
         self._client = client
@@ -110,7 +110,7 @@ class _Gathering:
         self.not_known: list[Unknown] = []
 
     def _miss(self, subject: str, part: str, error: EngineError) -> None:
-        """Note a part of the report that stays unknown, with the error, in place of failing."""
+        """Note that a part of the report is unknown, with the error."""
         self.not_known.append(Unknown(subject, part, str(error)))
 
     def health(self) -> list[HealthFinding]:
@@ -123,7 +123,7 @@ class _Gathering:
         return [*findings_of(facts), *reader_findings(readers, thresholds)]
 
     def samples(self) -> list[TimedSample]:
-        """Return the samples, the first and the last an interval apart."""
+        """Take the samples, evenly spaced over the interval, and return them."""
         options, clock = self._options, self._client.clock
         began_ms = clock.monotonic_ms()
         samples = []
@@ -136,7 +136,7 @@ class _Gathering:
         return samples
 
     def broker_configs(self, view: ClusterView) -> dict[int, Sequence[ConfigEntry] | EngineError]:
-        """Return the settings of brokers."""
+        """Request the settings of all brokers."""
         resources = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in sorted(view.brokers)]
         described = describe_configs(self._client, resources)
         for resource, entries in described.items():
@@ -145,7 +145,7 @@ class _Gathering:
         return {int(resource.name): entries for resource, entries in described.items()}
 
     def topic_configs(self, view: ClusterView) -> dict[str, Sequence[ConfigEntry] | EngineError]:
-        """Return the settings of topics."""
+        """Request the settings of all topics."""
         resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
         try:
             described = describe_configs(self._client, resources) if resources else {}
@@ -160,7 +160,7 @@ class _Gathering:
     def forecasts(
         self, last: TimedSample, configs: Mapping[str, LogConfig], local_files: Files | None
     ) -> dict[TopicPartition, RetentionForecast]:
-        """Return the forecasts of topics that retention deletes from, and whose leaders answer."""
+        """Return forecasts for topics from which retention deletes and whose leaders respond."""
         names = [name for name in sorted(configs) if self._is_forecast(name, last, configs[name])]
         now_ms = self._client.clock.wall_ms()
         cuts_ms = {now_ms - configs[name].retention_ms for name in names}
@@ -180,7 +180,7 @@ class _Gathering:
         return forecasts
 
     def _is_forecast(self, name: str, last: TimedSample, config: LogConfig) -> bool:
-        """Return True if retention deletes records of a topic, and all leaders respond."""
+        """Return True if retention deletes records of the topic and all its leaders respond."""
         if not config.is_deleting or max(config.retention_ms, config.retention_bytes) < 0:
             return False
         sample = last.sample
@@ -192,7 +192,7 @@ class _Gathering:
         return is_served and bool(rows)
 
     def certificates(self, view: ClusterView, expiry_of: ExpiryOf) -> list[CertificateExpiry]:
-        """Return the expiry of each broker's certificate, or the error of its connection."""
+        """Connect to each broker, and return the expiry of its certificate or the error."""
         found = []
         for broker_id, broker in sorted(view.brokers.items()):
             try:
@@ -204,7 +204,7 @@ class _Gathering:
 
 
 def _log_configs(topic_configs: _Configs) -> dict[str, LogConfig]:
-    """Return the log configuration by topic; topics with an error are left out."""
+    """Return the settings of topics' logs; topics that cannot be read are left out."""
     configs = {}
     for name, entries in topic_configs.items():
         if not isinstance(entries, EngineError):

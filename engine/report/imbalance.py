@@ -1,7 +1,7 @@
-"""Skew of leaders, bytes and writes over brokers. Pure.
+"""The distribution of leaders, bytes and writes over brokers. Pure.
 
-The skew of a measure is the largest share by the mean: 1.0 is even, 2.0 is a broker with twice the
-mean. A measure that is nothing everywhere has none.
+The skew of a measure is the largest share divided by the mean: 1.0 is even, 2.0 means that a broker
+has twice the mean. A measure that is 0 on all brokers has no skew.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 from engine.watching.broker_shares import BrokerShare
 
-#: A measure whose largest share is that much above the mean is a finding.
+#: Minimum skew of a finding.
 SKEW_OF_A_FINDING: Final = 1.25
-#: Smaller shares do not matter, however skewed: some leaders, a GiB, a MiB/s.
+#: Minimum largest share of a finding: some leaders, a GiB, a MiB/s.
 _LEAST_OF_A_FINDING: Final = {"leaders": 8, "bytes": 1 << 30, "rate": 1 << 20}
 
 
 class Imbalance(NamedTuple):
-    """One measure over all brokers."""
+    """The distribution of one measure over all brokers."""
 
     measure: str
     unit: str
@@ -31,7 +31,7 @@ class Imbalance(NamedTuple):
 
 
 def imbalances(shares: Sequence[BrokerShare]) -> list[Imbalance]:
-    """Return the measures that several brokers have something of."""
+    """Return the distribution of each measure that is not 0 everywhere, of several brokers."""
     measures: list[tuple[str, str, dict[int, float]]] = [
         ("leaders", "partitions", {s.broker_id: s.leader_count for s in shares}),
         ("bytes", "bytes", {s.broker_id: s.size_bytes for s in shares if s.size_bytes is not None}),
@@ -56,6 +56,6 @@ def imbalances(shares: Sequence[BrokerShare]) -> list[Imbalance]:
 
 
 def is_uneven(imbalance: Imbalance) -> bool:
-    """Return whether an imbalance is worth a finding."""
+    """Return True if the largest share is big and skewed enough for a finding."""
     is_large = imbalance.most >= _LEAST_OF_A_FINDING[imbalance.measure]
     return is_large and imbalance.skew >= SKEW_OF_A_FINDING

@@ -1,4 +1,4 @@
-"""Build a report from the gathered facts. Pure."""
+"""Builds a report from the gathered facts. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from engine.watching.timed_sample import TimedSample, leader_sizes, rate_sum, sa
 def build_report(
     gathered: Gathered, options: ReportOptions, since: SavedReport | None = None
 ) -> ClusterReport:
-    """Return the report, compared with an earlier one if there is one."""
+    """Return the report, with the changes since an earlier report if one is given."""
     last = gathered.samples[-1]
     sample, view = last.sample, last.sample.view
     rates = sample_rates(gathered.samples[0], last) if len(gathered.samples) > 1 else {}
@@ -89,7 +89,7 @@ def build_report(
 
 
 def as_saved(report: ClusterReport) -> SavedReport:
-    """Return a report in the form that the next report is compared with."""
+    """Return a report in the form in which reports are compared."""
     broker_ids = [share.broker_id for share in report.brokers]
     settings = {f"broker {row.broker_id}": row.settings for row in report.broker_settings}
     settings |= {f"topic {topic.topic}": topic.settings for topic in report.topics}
@@ -106,7 +106,7 @@ def as_saved(report: ClusterReport) -> SavedReport:
 
 
 def _group(group: GroupLag) -> ReportedGroup:
-    """Return a group's state and lag as the report has them."""
+    """Return a group for the report, without its partitions."""
     lag = group.lag, group.lag_per_s
     return ReportedGroup(
         group.group, group.state, group.member_count, *lag, group.verdict, group.reason
@@ -118,7 +118,7 @@ def _topics(
     rates: Mapping[TopicPartition, PartitionRate],
     configs: Mapping[str, Sequence[ConfigEntry] | EngineError],
 ) -> list[ReportedTopic]:
-    """Return the report's row of each topic; sizes are those of the leaders."""
+    """Return the topics for the report; sizes are those of the leaders."""
     sizes = leader_sizes(last.sample)
     states = []
     for name, topic in sorted(last.sample.view.topics.items()):
@@ -145,7 +145,7 @@ def _topics(
 def _broker_settings(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[BrokerOverrides]:
-    """Return the overridden settings of each broker; brokers with an error are left out."""
+    """Return the settings that each broker overrides; brokers with an error are left out."""
     return [
         BrokerOverrides(broker_id, _set_values(entries))
         for broker_id, entries in sorted(configs.items())
@@ -154,7 +154,7 @@ def _broker_settings(
 
 
 def _set_values(entries: Sequence[ConfigEntry]) -> dict[str, str | None]:
-    """Return the settings that are not at their default, without secrets."""
+    """Return the settings that are not at their defaults, without secrets."""
     return {
         entry.name: entry.value
         for entry in entries

@@ -1,4 +1,4 @@
-"""Changes between an earlier report and the present one. Pure.
+"""The changes between an earlier report and a newer one. Pure.
 
 | change | subject | before, after |
 |---|---|---|
@@ -10,7 +10,8 @@
 | finding-new, finding-gone | a finding and its subject | – |
 | grew | a topic | bytes |
 
-A topic grew if it has a tenth more or less bytes than before, and the difference is 1 MiB at least.
+A topic counts as grown if its size differs by a tenth or more, and by at least 1 MiB, also if it
+shrank.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _BYTES_MIN: Final = 1 << 20
 
 
 class ReportChange(NamedTuple):
-    """One change, in words."""
+    """A change, as texts."""
 
     change: str
     subject: str
@@ -36,7 +37,7 @@ class ReportChange(NamedTuple):
 
 
 def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange]:
-    """Return the differences between two reports, findings first."""
+    """Return the changes from one report to a newer one, findings first."""
     return [
         *_of_findings(before, after),
         *_of_cluster(before, after),
@@ -48,7 +49,7 @@ def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange
 
 
 def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield new findings, then resolved ones."""
+    """Yield new findings, then those that are gone."""
     for kind, subject in sorted(after.findings - before.findings):
         yield ReportChange("finding-new", f"{kind}: {subject}")
     for kind, subject in sorted(before.findings - after.findings):
@@ -70,7 +71,7 @@ def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChang
 def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield topics with more partitions, and partitions with other replicas.
 
-    A topic that was created again is skipped: it has another id.
+    A topic that was deleted and created again, which has another id, is skipped.
     """
     old, new = before.snapshot.view, after.snapshot.view
     for name in sorted(old.topics.keys() & new.topics.keys()):
@@ -87,7 +88,10 @@ def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportCh
 
 
 def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield settings that differ; owners that one report lacks are left out."""
+    """Yield the settings that differ.
+
+    Brokers and topics that are not in both reports are skipped.
+    """
     for owner in sorted(before.settings.keys() & after.settings.keys()):
         old, new = before.settings[owner], after.settings[owner]
         for key in sorted(old.keys() | new.keys()):
@@ -96,7 +100,7 @@ def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChan
 
 
 def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield groups whose verdict differs, None where a report lacks the group."""
+    """Yield the groups whose verdict differs; None stands for a missing group."""
     for name in sorted(before.groups.keys() | after.groups.keys()):
         old, new = before.groups.get(name), after.groups.get(name)
         if old != new:
@@ -104,7 +108,7 @@ def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange
 
 
 def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield topics that grew or shrank by a tenth, and by 1 MiB at least."""
+    """Yield topics whose size changed by a tenth or more, and by at least 1 MiB."""
     for name in sorted(before.sizes.keys() & after.sizes.keys()):
         old, new = before.sizes[name], after.sizes[name]
         difference = abs(new - old)
@@ -113,5 +117,5 @@ def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]
 
 
 def _ids(broker_ids: tuple[int, ...]) -> str | None:
-    """Return broker ids as `1,2`, None for none."""
+    """Return broker ids as text such as `1,2`, None if there are none."""
     return ",".join(map(str, broker_ids)) or None

@@ -1,6 +1,7 @@
-"""Deletions of topics' data by retention, and their times. Pure.
+"""What retention will delete of each topic, and when. Pure.
 
-Forecasts are those of `engine/forecast`: of any cluster estimates, by offsets at times.
+The forecasts are those of `engine/forecast`; for clusters on other machines they are estimates, by
+offsets at points in time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ _DAY_S: Final = 86_400
 
 
 class TopicRetention(NamedTuple):
-    """A topic's logs under its settings; each partition counts once, as its leader has it.
+    """The logs of a topic under its settings; of each partition only the leader's log counts.
 
-    `retention_ms` and `retention_bytes` are -1 without a bound. Bytes a day and in the end are None
-    where they are not known of all partitions; `next_at_ms` where nothing is due at a time.
+    `retention_ms` and `retention_bytes` are -1 for no limit. `bytes_per_day` and `steady_bytes` are
+    None unless they are known of all partitions; `next_at_ms` is None if no deletion is foreseen.
     """
 
     topic: str
@@ -33,7 +34,7 @@ class TopicRetention(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """Bytes of a topic that go at about the same time: within an hour of `at_ms`."""
+    """Bytes of a topic that are deleted within the hour that starts at `at_ms`."""
 
     at_ms: int
     topic: str
@@ -41,7 +42,7 @@ class Deletion(NamedTuple):
 
 
 class RetentionBounds(NamedTuple):
-    """Settings of a topic that its forecasts were made with."""
+    """The settings of a topic with which its forecasts were made."""
 
     retention_ms: int
     retention_bytes: int
@@ -54,7 +55,7 @@ _HOUR_MS: Final = 3_600_000
 def topic_retentions(
     forecasts: Forecasts, bounds: Mapping[str, RetentionBounds]
 ) -> list[TopicRetention]:
-    """Return the topics of the forecasts by name."""
+    """Return the retention of each topic that has forecasts, by name."""
     by_topic: dict[str, list[RetentionForecast]] = {}
     for key in sorted(forecasts):
         by_topic.setdefault(key.topic, []).append(forecasts[key])
@@ -64,7 +65,7 @@ def topic_retentions(
 def _of_topic(
     name: str, forecasts: list[RetentionForecast], bounds: RetentionBounds
 ) -> TopicRetention:
-    """Return a topic's retention; growth and final size are None unless all partitions have one."""
+    """Return a topic's retention; rate and final size are None unless all partitions have one."""
     upcoming = [later for forecast in forecasts for later in forecast.later]
     first = min(upcoming, key=lambda later: later.when_ms, default=None)
     rates = [forecast.bytes_per_s for forecast in forecasts]
@@ -85,7 +86,7 @@ def _of_topic(
 
 
 def deletions(forecasts: Iterable[RetentionForecast], now_ms: int) -> list[Deletion]:
-    """Return the bytes that retention deletes, by hour and topic; overdue ones count as now."""
+    """Return the bytes that will be deleted, by hour and topic; overdue deletions count as now."""
     sums: dict[tuple[int, str], int] = {}
     for forecast in forecasts:
         topic = forecast.topic_partition.topic

@@ -1,6 +1,6 @@
-"""An earlier report as the next one is compared with it: read from its JSON, or the one of now.
+"""An earlier report in the form in which reports are compared, and its reading from JSON.
 
-Only the compared values are read, and each is checked: anybody may have written the file.
+Only the compared values are read, and each is checked, since the file may be from anyone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class BadReport(EngineError):
-    """A file is no saved report."""
+    """A file is not a saved report."""
 
     exit_code = _USAGE_EXIT
     hint = "save one by `kctl report cluster -o json > report.json`"
@@ -43,7 +43,7 @@ class ReportedPartition(NamedTuple):
 
 
 class ReportedTopic(NamedTuple):
-    """A topic: its size at the leaders, its rate, its settings that are not at their defaults."""
+    """A topic with its size on the leaders, its write rate, and the settings that it overrides."""
 
     topic: str
     topic_id: str
@@ -57,7 +57,7 @@ class ReportedTopic(NamedTuple):
 
 
 class ReportedGroup(NamedTuple):
-    """A group with its lag and the worst verdict on its partitions."""
+    """A group with its lag and the worst verdict on any of its partitions."""
 
     group: str
     state: str
@@ -69,7 +69,7 @@ class ReportedGroup(NamedTuple):
 
 
 class SavedReport(NamedTuple):
-    """The facts by which two reports are compared; settings are by broker or topic name."""
+    """The facts of a report that are compared; settings are by broker or topic."""
 
     made_at_ms: int
     cluster_id: str | None
@@ -82,7 +82,7 @@ class SavedReport(NamedTuple):
 
 
 def read_report(raw: bytes, path: str) -> SavedReport:
-    """Return a saved report; raises BadReport."""
+    """Read a saved report; raises BadReport."""
     try:
         document = read_json(raw)
         return _saved(_of_type(document, dict, "the document"))
@@ -91,7 +91,7 @@ def read_report(raw: bytes, path: str) -> SavedReport:
 
 
 def _saved(document: dict[str, Any]) -> SavedReport:
-    """Read a report from JSON; raises ValueError for another format or a wrong type."""
+    """Read a report from its JSON document; raises ValueError for any malformed part."""
     if document.get("format") != _FORMAT:
         raise ValueError(f"its format is {document.get('format')!r}, and {_FORMAT} is read")
     topics = [_topic(row) for row in _rows(document, "topics")]
@@ -126,7 +126,7 @@ def snapshot_of(
     broker_ids: list[int],
     topics: list[ReportedTopic],
 ) -> ClusterSnapshot:
-    """Return the cluster of a report as snapshots are compared; moves are not known."""
+    """Return the cluster of a report as a snapshot to compare, without moves."""
     nowhere = Address("", 0)
     views = {
         topic.topic: TopicView(
@@ -143,14 +143,14 @@ def snapshot_of(
 
 
 def _controller(document: dict[str, Any]) -> int | None:
-    """Return the controller's id, None where the earlier report did not know one."""
+    """Return the controller's id, None if the report has none."""
     if document.get("controller_id") is None:
         return None
     return _field(document, "controller_id", int)
 
 
 def _topic(row: dict[str, Any]) -> ReportedTopic:
-    """Read one topic of a saved report, without rates, which are not compared."""
+    """Read a topic of a saved report; rates are not compared and not read."""
     partitions = tuple(
         ReportedPartition(
             _field(one, "partition", int),
@@ -169,30 +169,30 @@ def _topic(row: dict[str, Any]) -> ReportedTopic:
 
 
 def _settings(row: dict[str, Any]) -> dict[str, str | None]:
-    """Return the settings of a row as texts, None for those without a value."""
+    """Return the settings in a row as texts; null becomes None."""
     settings = _field(row, "settings", dict)
     return {key: None if value is None else str(value) for key, value in settings.items()}
 
 
 def _ids(row: dict[str, Any], key: str) -> tuple[int, ...]:
-    """Return a field's list of broker ids; raises ValueError for anything else."""
+    """Return the broker ids in a field; raises ValueError if it is not a list of integers."""
     return tuple(_of_type(value, int, key) for value in _field(row, key, list))
 
 
 def _rows(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return a field's list of JSON objects; raises ValueError for anything else."""
+    """Return the objects in a field; raises ValueError if it is not a list of objects."""
     return [_of_type(value, dict, f"a row of {key}") for value in _field(row, key, list)]
 
 
 def _field(row: dict[str, Any], key: str, kind: type[T]) -> T:
-    """Return a field that has a type; raises ValueError if it is missing or of another type."""
+    """Return a field of the given type; raises ValueError if it is missing or of another type."""
     if key not in row:
         raise ValueError(f"{key} is missing")
     return _of_type(row[key], kind, key)
 
 
 def _of_type(value: object, kind: type[T], what: str) -> T:
-    """Return a value that has a type; raises ValueError if not. A bool is no int."""
+    """Return the value if it has the type, else raise ValueError. A bool does not count as int."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"{what} is {type(value).__name__}, and not {kind.__name__}")
     return value

@@ -1,6 +1,6 @@
-"""Settings of brokers that are not the same on all of them. Pure.
+"""Settings that differ between brokers. Pure.
 
-Left out are those that differ by their nature: ids, addresses, racks, directories, files of keys.
+Settings that have to differ are left out: ids, addresses, racks, directories, key files.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 from engine.client.config_admin import ConfigEntry
 from engine.errors import EngineError
 
-#: Settings that each broker, or each node of KRaft, has its own value of.
+#: Settings of which each broker, or each KRaft node, has its own value.
 _OF_ONE_BROKER: Final = frozenset(
     (
         *("broker.id", "node.id", "broker.rack", "host.name", "port"),
         *("advertised.host.name", "advertised.port", "advertised.listeners", "listeners"),
         *("log.dir", "log.dirs", "metadata.log.dir", "process.roles"),
         *("broker.session.uuid", "reserved.broker.max.id"),
-        # Brokers of one cluster have one ensemble, whichever of its addresses each is given.
+        # Brokers may have different addresses of the same ensemble.
         "zookeeper.connect",
     )
 )
@@ -26,14 +26,14 @@ _FILES: Final = ("keystore.location", "keystore.certificate.chain", "keystore.ke
 
 
 class BrokerValue(NamedTuple):
-    """The value of a setting on a broker; None if it has none, or is not shown."""
+    """The value of a setting on a broker, None if it has none or does not return it."""
 
     broker_id: int
     value: str | None
 
 
 class SettingDifference(NamedTuple):
-    """A setting with different values on brokers."""
+    """A setting of which brokers have different values."""
 
     setting: str
     values: tuple[BrokerValue, ...]
@@ -42,10 +42,11 @@ class SettingDifference(NamedTuple):
 def setting_differences(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[SettingDifference]:
-    """Return the settings that differ between the brokers that return theirs, by name.
+    """Return the settings that differ between brokers, by name.
 
-    A setting that a broker does not know (of another release) counts as one without a value.
-    Passwords are not returned: they are not compared.
+    Brokers that did not return their settings are left out. A setting that a broker does not know
+    (being of another release) counts as one without a value. Secrets are not returned, so they are
+    not compared.
     """
     shown: dict[int, dict[str, str | None]] = {
         broker_id: {entry.name: entry.value for entry in entries if not entry.is_sensitive}
@@ -62,5 +63,5 @@ def setting_differences(
 
 
 def _is_of_one_broker(name: str) -> bool:
-    """Return whether brokers must or may differ in a setting: ids, addresses, key files."""
+    """Return True for settings that may differ between brokers: ids, addresses, key files."""
     return name in _OF_ONE_BROKER or name.endswith(_FILES)

@@ -1,15 +1,15 @@
-"""Topics whose records are at risk, or not available. Pure.
+"""Topics whose records are unavailable or at risk. Pure.
 
 | risk | partitions |
 |---|---|
 | offline | without a leader |
 | under-min-isr | fewer in sync than min.insync.replicas: acks=all is refused |
 | at-min-isr | as many in sync as min.insync.replicas, and fewer than there are replicas |
-| under-replicated | fewer in sync than there are replicas, without those that a move adds |
+| under-replicated | fewer in sync than there are replicas, not counting those that a move adds |
 | one-replica | one replica: the loss of a disk loses the records |
-| racks | all replicas in fewer racks than there could be |
+| racks | the replicas are in fewer racks than possible |
 
-A partition has the first of the first four that is true of it, and may have the others as well.
+Of the first four a partition has only the first that applies; it may have the others as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RISKS: Final = (*TROUBLES, "one-replica", "racks")
 
 
 class TopicRisk(NamedTuple):
-    """A risk of a topic: how many of its partitions have it, and the first of them."""
+    """A risk of a topic: the number of partitions that have it, and the first of them."""
 
     topic: str
     risk: str
@@ -55,7 +55,7 @@ def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
 
 
 def _risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str]:
-    """Yield the risks of a partition: its trouble, and one replica or a shared rack."""
+    """Yield the risks of a partition."""
     move = (sample.moves or {}).get(TopicPartition(name, row.partition))
     adding = () if move is None else move.adding
     trouble = partition_trouble(row, sample.min_isr.get(name), adding)
@@ -68,7 +68,7 @@ def _risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str
 
 
 def _is_badly_placed(row: PartitionView, view: ClusterView) -> bool:
-    """Return whether replicas share a rack while there are racks without one."""
+    """Return True if replicas share a rack although another rack has none."""
     racks = {broker.rack for broker in view.brokers.values() if broker.rack is not None}
     placed = [view.brokers[id_].rack for id_ in row.replicas if id_ in view.brokers]
     if len(racks) < 2 or None in placed or len(placed) < len(row.replicas):

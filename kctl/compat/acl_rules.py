@@ -1,10 +1,10 @@
-"""The access rules that options of `kafka-acls` mean.
+"""The access rules that options of `kafka-acls` define.
 
 | | topics | groups | transactional ids | cluster |
 |---|---|---|---|---|
 | --producer | Write, Describe, Create | | Write, Describe | IdempotentWrite, with --idempotent |
 | --consumer | Read, Describe | Read | | |
-| neither | the operations of --operation, All without it, for all that is named | | | |
+| neither | operations of --operation (default All) on each named resource | | | |
 
 Source: AclCommand.getResourceFilterToAcls, AclEntry.supportedOperations of 3.9.1 and 4.3.0.
 """
@@ -32,12 +32,12 @@ from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, refused
 from kctl.compat.releases import Release
 
-#: The entries of each resource.
+#: Access entries by resource.
 Rules = dict[PatternFilter, list[AccessEntry]]
 
 _Op: Final = AclOperation
 _CLUSTER: Final = PatternFilter(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
-#: The option of each kind of resource, in the order of the checks.
+#: Option and kind of each resource, in the order of Kafka's tool.
 _RESOURCES: Final = (
     ("topic", AclResource.TOPIC),
     ("group", AclResource.GROUP),
@@ -63,7 +63,7 @@ def rules_to_add(given: GivenOptions, release: Release) -> Rules:
 
 
 def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
-    """Return the rules that options mean; raises OptionsRefused, ToolFailure."""
+    """Return the rules that options define, by resource; raises OptionsRefused, ToolFailure."""
     rules: Rules = {}
     if not given.has("producer") and not given.has("consumer"):
         entries = _entries(given, _operations(given))
@@ -77,14 +77,14 @@ def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
 
 
 def _merge(rules: Rules, others: Rules) -> None:
-    """Add ACLs of other rules in place; an entry that a pattern has already is not repeated."""
+    """Add the ACLs of `others` to `rules` in place, without duplicates."""
     for pattern, entries in others.items():
         found = rules.setdefault(pattern, [])
         found += [entry for entry in entries if entry not in found]
 
 
 def _producer_rules(given: GivenOptions) -> Rules:
-    """Return the rules of --producer on topics, transactional ids and, if idempotent, cluster."""
+    """Return the rules of --producer, and of --idempotent on the cluster."""
     on_topics = _entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
     on_ids = _entries(given, (_Op.WRITE, _Op.DESCRIBE))
     kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}
@@ -112,18 +112,18 @@ def _consumer_rules(given: GivenOptions) -> Rules:
 
 
 def _operations(given: GivenOptions) -> Sequence[AclOperation]:
-    """Return the operations of --operation, All without the option, as the tool has it."""
+    """Return the operations of --operation; All if the option is not given."""
     names = given.texts("operation") or ["All"]
     return [_operation(name.strip()) for name in names]
 
 
 def _operation(name: str) -> AclOperation:
-    """Return an operation by a name in one word: Kafka's tool knows no `ALTER_CONFIGS`."""
+    """Return the operation of a name without `_`, UNKNOWN for others such as `ALTER_CONFIGS`."""
     return AclOperation.UNKNOWN if "_" in name else from_name(AclOperation, name)
 
 
 def _entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[AccessEntry]:
-    """Return the entries for the principals of a call; raises ToolFailure."""
+    """Return an entry for each principal, host and operation of the options; raises ToolFailure."""
     entries = []
     for word, permission in (("allow", AclPermission.ALLOW), ("deny", AclPermission.DENY)):
         principals = principals_of(given, f"{word}-principal")
@@ -138,7 +138,7 @@ def _entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[Ac
 
 
 def principals_of(given: GivenOptions, option: str) -> list[str]:
-    """Return the principals of an option; raises ToolFailure."""
+    """Return the distinct principals of an option; raises ToolFailure for one without a type."""
     principals = [text.strip() for text in given.texts(option)]
     for principal in principals:
         if ":" not in principal:
@@ -163,7 +163,7 @@ def _pattern_type(given: GivenOptions) -> PatternType:
 
 
 def resource_filters(given: GivenOptions) -> list[PatternFilter]:
-    """Return the resources that a call names; raises ToolFailure."""
+    """Return the filters of the named resources, empty if none is named; raises ToolFailure."""
     pattern_type = _pattern_type(given)
     found = []
     for option, kind in _RESOURCES:
@@ -175,7 +175,7 @@ def resource_filters(given: GivenOptions) -> list[PatternFilter]:
 
 
 def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
-    """Return the filters of the named resources; raises if none is named."""
+    """Return the filters of the named resources; raises OptionsRefused if none is named."""
     found = resource_filters(given)
     if not found:
         raise refused(
@@ -186,7 +186,7 @@ def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
 
 
 def _check_operations(rules: Rules, release: Release) -> None:
-    """Raise OptionsRefused for an operation that a resource does not have."""
+    """Raise OptionsRefused for an operation that a resource's type does not support."""
     for pattern, entries in rules.items():
         supported = SUPPORTED_OPERATIONS[pattern.kind]
         if release.is_four:

@@ -1,7 +1,8 @@
 """`kafka-acls`: adds, removes and lists access rules.
 
 Source: AclCommand of 3.9.1 and 4.3.0.
-Differs: resources and entries come in the order of the call, or of the broker's response.
+
+Differs: resources and entries are printed in the order of the options, or of the response.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from kctl.compat.acl_rules import (
     rules_of_resources,
     rules_to_add,
 )
-from kctl.compat.java_admin import admin_call, waited_for
+from kctl.compat.java_admin import admin_call, as_execution_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import (
     HELP,
@@ -98,7 +99,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     call.admit(given.names(), ",".join(given.texts("bootstrap-server")))
     try:
         is_add = given.has("add")
-        # The tool of 3.9.1 reads the rules before it makes a client, that of 4.3.0 after it.
+        # The tool of 3.9.1 parses the rules before it creates a client, that of 4.3.0 afterwards.
         rules = rules_to_add(given, call.release) if is_add and not call.is_four else {}
         path = given.text("command-config")
         if path is None and given.has("command-config"):
@@ -119,7 +120,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check(given: GivenOptions, release: Release) -> None:
-    """Raise OptionsRefused for options that do not fit. Source: AclCommandOptions.checkArgs."""
+    """Raise OptionsRefused for contradictory options. Source: AclCommandOptions.checkArgs."""
     for name in _NOT_SERVED:
         if given.has(name):
             raise refused(f"--{name} is not served here: use --bootstrap-server")
@@ -149,7 +150,10 @@ def _check(given: GivenOptions, release: Release) -> None:
 
 
 def _fits_a_consumer(given: GivenOptions) -> bool:
-    """Return whether --consumer has topic and group, and nothing but a producer's options."""
+    """Return True if --consumer has topic and group, and no options of other roles.
+
+    With --producer, --cluster and --transactional-id are valid, too.
+    """
     has_both = given.has("topic") and given.has("group")
     of_others = given.has("cluster") or given.has("transactional-id")
     return has_both and (given.has("producer") or not of_others)
@@ -159,7 +163,7 @@ def _fits_a_consumer(given: GivenOptions) -> bool:
 
 
 def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
-    """Add rules; raises ToolFailure."""
+    """Print and create rules; 4.3.0 skips existing ones. Raises ToolFailure."""
     if call.is_four:
         rules = _without_present(call, client, rules)
     end = "\n" if call.is_four else " \n"
@@ -172,7 +176,7 @@ def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
 
 
 def _without_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules:
-    """Return the rules that do not exist yet, and report the others. Source: 4.3.0."""
+    """Return the rules that do not exist yet, and print the existing ones. Source: 4.3.0."""
     left: Rules = {}
     for pattern, entries in rules.items():
         present = {entry for _, entry in _described(client, pattern)}
@@ -189,7 +193,7 @@ def _without_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules
 
 
 def _pattern(wanted: PatternFilter) -> AclPattern:
-    """Return the exact pattern of a filter that has a name."""
+    """Return the pattern of a filter whose name is not None."""
     assert wanted.name is not None
     return AclPattern(wanted.kind, wanted.name, wanted.pattern_type)
 
@@ -198,7 +202,7 @@ def _pattern(wanted: PatternFilter) -> AclPattern:
 
 
 def _remove(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
-    """Remove rules once it is confirmed; raises ToolFailure, OptionsRefused."""
+    """Remove rules after confirmation; raises ToolFailure, OptionsRefused."""
     for pattern, entries in rules_of_resources(given, call.release).items():
         if not _is_confirmed(call, given, pattern, entries):
             continue
@@ -213,7 +217,7 @@ def _remove(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
 def _is_confirmed(
     call: ToolCall, given: GivenOptions, pattern: PatternFilter, entries: Sequence[AccessEntry]
 ) -> bool:
-    """Confirm the removal of rules; raises ToolFailure without a terminal."""
+    """Ask before rules are removed, unless --force; raises ToolFailure without a terminal."""
     if given.has("force"):
         return True
     named = f"resource filter `{pattern_text(pattern)}`? (y/n)"
@@ -225,7 +229,7 @@ def _is_confirmed(
         call.out.write(f"Are you sure you want to delete all ACLs for {named}\n")
     call.flush()
     if call.is_four and not call.stdin.isatty():
-        # 4.3.0 reads the answer from the terminal alone.
+        # 4.3.0 reads the answer only from a terminal.
         raise ToolFailure("java.lang.NullPointerException", "there is no terminal to answer from")
     return call.stdin.readline().rstrip(b"\r\n").lower() == b"y"
 
@@ -254,7 +258,7 @@ def _list(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
 
 
 def _print_rules(call: ToolCall, rules: Mapping[AclPattern, Iterable[AccessEntry]]) -> None:
-    """Print the rules of each resource as the release of Kafka does."""
+    """Print the rules of each resource in the format of the release."""
     begin, end = ("\n", "\n") if call.is_four else (" \n ", " \n")
     for pattern, entries in rules.items():
         lines = "\n".join(f"\t{entry_text(entry)}" for entry in entries)
@@ -263,13 +267,13 @@ def _print_rules(call: ToolCall, rules: Mapping[AclPattern, Iterable[AccessEntry
 
 
 def _described(client: KafkaClient, wanted: PatternFilter) -> list[AclBinding]:
-    """Return all rules of a pattern from the cluster; raises ToolFailure after the tool's wait."""
+    """Request the rules of a pattern; raises ToolFailure."""
     with _waited_call("describeAcls"):
         return describe_acls(client, AclFilter(wanted, _EVERY_ENTRY))
 
 
 class _waited_call:  # noqa: N801 - used as a statement
-    """Turns errors into those of a future that was waited for."""
+    """Context manager that wraps failures in ExecutionException, like `KafkaFuture.get`."""
 
     def __init__(self, name: str) -> None:
         self._call = admin_call(name)
@@ -281,11 +285,11 @@ class _waited_call:  # noqa: N801 - used as a statement
         try:
             self._call.__exit__(*error)  # type: ignore[arg-type]
         except ToolFailure as failure:
-            raise waited_for(failure) from failure
+            raise as_execution_failure(failure) from failure
 
 
 def pattern_text(pattern: PatternFilter) -> str:
-    """Return a pattern as Java prints it."""
+    """Return a pattern in the format of Java's toString."""
     name = "null" if pattern.name is None else pattern.name
     return (
         f"ResourcePattern(resourceType={pattern.kind.name}, name={name}, "
@@ -294,7 +298,7 @@ def pattern_text(pattern: PatternFilter) -> str:
 
 
 def entry_text(entry: AccessEntry) -> str:
-    """Return an entry as Java prints it."""
+    """Return an entry in the format of Java's toString."""
     return (
         f"(principal={entry.principal}, host={entry.host}, operation={entry.operation.name}, "
         f"permissionType={entry.permission.name})"

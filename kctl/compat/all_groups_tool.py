@@ -1,4 +1,4 @@
-"""`kafka-groups`: lists groups of all types. A tool of 4.3.0 alone, also without `--kafka-version`.
+"""`kafka-groups`: lists groups of all types. A tool of 4.3.0 for any `--kafka-version`.
 
 Source: GroupsCommand of 4.3.0.
 """
@@ -50,7 +50,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused, ToolFailure for options that do not fit."""
+    """Raise OptionsRefused or ToolFailure for contradictory or missing options."""
     if not given.has("bootstrap-server"):
         raise refused("Missing required option(s) [bootstrap-server]")
     if not given.has("list"):
@@ -70,7 +70,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the groups; returns the exit code."""
+    """Print the selected groups; returns the exit code."""
     del wanted, files
     try:
         with connect() as client:
@@ -84,13 +84,13 @@ def perform(
     rows = [(g.group_id, (g.group_type or "Unknown").capitalize(), g.protocol_type) for g in groups]
     out.write(f"{'GROUP':<{width}} {'TYPE':<20} {'PROTOCOL':<20}\n")
     for group_id, group_type, protocol in rows:
-        # Java's rows end with a blank, its heading does not.
+        # In Java's output the rows end with a blank, but not the heading.
         out.write(f"{group_id:<{width}} {group_type:<20} {protocol:<20} \n")
     return exits.OK
 
 
 def _all_groups(client: KafkaClient) -> list[GroupListing]:
-    """Return the groups of all brokers in the order of Java's map; raises the first error."""
+    """Return the groups of all brokers in the order of Java's HashMap; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)
         for failure in failures.values():
@@ -100,7 +100,7 @@ def _all_groups(client: KafkaClient) -> list[GroupListing]:
 
 
 def _is_wanted(group: GroupListing, given: GivenOptions) -> bool:
-    """Return True for a group that the options select, by type and protocol."""
+    """Return True if the options select the group's type and protocol."""
     group_type = (group.group_type or "").lower()
     if given.has("consumer"):
         is_classic_consumer = group_type == "classic" and group.protocol_type in (CONSUMER, "")

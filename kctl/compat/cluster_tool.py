@@ -1,8 +1,9 @@
-"""`kafka-cluster`: the id of a cluster, its endpoints (4.3.0); unregisters brokers of KRaft.
+"""`kafka-cluster`: shows cluster id and endpoints (4.3.0); unregisters brokers of KRaft.
 
 Source: ClusterTool of 3.9.1 and 4.3.0.
-Differs: endpoints of fenced brokers are not shown: no version of DescribeCluster that this client
-speaks has them.
+
+Differs: endpoints of fenced brokers are not shown: the versions of DescribeCluster that this client
+supports do not return them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
 
 
 def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
-    """Unregister a broker, and print the result; raises as Java's admin client does."""
+    """Unregister a broker and print the result; raises ToolFailure."""
     try:
         unregister_broker(client, broker_id)
     except NoCommonVersion:
@@ -99,7 +100,7 @@ def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
 
 
 def endpoints_table(brokers: Collection[BrokerView]) -> str:
-    """Return the brokers' endpoints as a table; with ZooKeeper no broker is ever fenced."""
+    """Return the brokers' endpoints as a table; the state is always `unfenced`."""
     host_width = max((len(broker.address.host) for broker in brokers), default=0)
     racks = [broker.rack for broker in brokers if broker.rack is not None]
     rack_width = max(map(len, racks), default=_RACKLESS_WIDTH)

@@ -1,7 +1,8 @@
 """`kafka-configs --alter`.
 
 Source: ConfigCommand.alterConfig, parseConfigsToBeAdded of 3.9.1 and 4.3.0.
-Differs: settings of a broker are changed one by one, not replaced as a whole.
+
+Differs: settings of a broker are changed one by one, not replaced as a complete set.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from engine.security.scram import ScramMechanism
 from kctl.compat.configs_entities import ConfigsRefused, Entities
 from kctl.compat.configs_views import quota_entity, quotas_of, settings_of
 from kctl.compat.java_admin import admin_call, raise_first
-from kctl.compat.java_client import no_properties
+from kctl.compat.java_client import unreadable_properties
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
@@ -60,7 +61,7 @@ _FORMAT_VERSION: Final = "message.format.version"
 def alter_configs_of(
     client: KafkaClient, given: GivenOptions, entities: Entities, files: Files, out: TextIO
 ) -> None:
-    """Change settings and print that it is done; raises ToolFailure, ConfigsRefused."""
+    """Change the settings of an entity and print the result; raises ToolFailure, ConfigsRefused."""
     kind, name = entities.types[0], entities.names[0]
     added = _added(given, files, out)
     deleted = [
@@ -85,14 +86,17 @@ def alter_configs_of(
 
 
 def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
-    """Return the settings to add; raises ConfigsRefused, ToolFailure."""
+    """Return the settings of --add-config-file and --add-config.
+
+    Errors: ConfigsRefused, ToolFailure.
+    """
     added: dict[str, str] = {}
     if given.has("add-config-file"):
         path = given.needed("add-config-file")
         try:
             added = parse_properties(files.read_bytes(path), path)
         except (FileMissing, FileRefused) as error:
-            raise no_properties(path, error) from error
+            raise unreadable_properties(path, error) from error
     if given.has("add-config"):
         added |= added_configs(given.needed("add-config"), is_four=given.is_four)
     if _FORMAT_VERSION in added and not given.is_four:
@@ -110,7 +114,7 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
 
 
 def added_configs(text: str, *, is_four: bool) -> dict[str, str]:
-    """Return keys and values; commas in brackets belong to a value. Raises ConfigsRefused."""
+    """Parse --add-config; commas in brackets belong to a value. Raises ConfigsRefused."""
     pairs = [
         re.split(rf"\s*=\s*{_NOT_IN_BRACKETS}", part)
         for part in java_split_pattern(text, f",{_NOT_IN_BRACKETS}")
@@ -132,7 +136,7 @@ def _alter_resource(
     *,
     is_strict: bool,
 ) -> None:
-    """Set and delete configs; with `is_strict`, refuse to delete a config that is not set.
+    """Set and delete settings; with `is_strict`, refuse to delete a setting that is not set.
 
     Source: 3.9.1.
     """
@@ -153,7 +157,11 @@ def _check_settings(
     added: Mapping[str, str],
     deleted: Sequence[str],
 ) -> None:
-    """Refuse unknown loggers, deletion of keys not set, and brokers' sensitive keys left out."""
+    """Raise ConfigsRefused for changes that the tool refuses before it sends them.
+
+    These are unknown loggers, deletions of settings that are not set, and sensitive broker settings
+    whose values the call does not repeat.
+    """
     kind, name = entity
     settings = {entry.name: entry for entry in settings_of(client, kind, name)}
     if kind == "broker-loggers":
@@ -175,7 +183,7 @@ def _check_settings(
 
 
 def _need_all(deleted: Sequence[str], known: Iterable[str]) -> None:
-    """Raise ConfigsRefused if a setting to delete is not set."""
+    """Raise ConfigsRefused if a setting to delete is not in `known`."""
     unknown = [key for key in deleted if key not in set(known)]
     if unknown:
         raise ConfigsRefused(f"Invalid config(s): {','.join(unknown)}")
@@ -184,7 +192,7 @@ def _need_all(deleted: Sequence[str], known: Iterable[str]) -> None:
 def _alter_users(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
-    """Change quotas of users and clients, or credentials of a user."""
+    """Change quotas of users and clients, or SCRAM credentials of a user."""
     unknown_added = [key for key in added if key not in (*_QUOTAS, *_MECHANISMS)]
     unknown_deleted = [key for key in deleted if key not in (*_QUOTAS, *_MECHANISMS)]
     scram_added = [key for key in added if key in _MECHANISMS]
@@ -217,7 +225,7 @@ def _alter_users(
 
 
 def _only(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
-    """Raise ConfigsRefused for configs that cannot be altered for this kind of entity."""
+    """Raise ConfigsRefused if `unexpected` names settings that this kind of entity cannot have."""
     if unexpected:
         collection = "Set" if how == "added" else "ArrayBuffer"
         raise ConfigsRefused(
@@ -227,7 +235,7 @@ def _only(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
 
 
 def credential_of(mechanism_name: str, text: str) -> NewCredential:
-    """Return a credential of its text; raises ConfigsRefused."""
+    """Parse `iterations=N,password=TEXT` into a credential; raises ConfigsRefused."""
     mechanism = _MECHANISMS[mechanism_name]
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
@@ -246,7 +254,7 @@ def credential_of(mechanism_name: str, text: str) -> NewCredential:
 def _alter_quotas(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
-    """Set and delete quotas of the entities; raises ConfigsRefused for malformed values."""
+    """Set and delete quotas of the entity; raises ConfigsRefused for malformed values."""
     found = next(iter(quotas_of(client, entities).values()), {})
     _need_all(deleted, found)
     changes: dict[str, float | None] = {}

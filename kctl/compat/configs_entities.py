@@ -1,4 +1,4 @@
-"""The entities in the arguments of `kafka-configs`.
+"""Parse the entities in the arguments of `kafka-configs`.
 
 Source: ConfigCommandOptions.entityTypes, entityNames of 3.9.1 and 4.3.0.
 """
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from engine.errors import EngineError
 from kctl.compat.java_options import GivenOptions
 
-#: Options that name an entity, and those of defaults, with their types.
+#: Entity types by option: options with a name, and options for defaults.
 NAME_FLAGS: Final = {
     "topic": "topics",
     "client": "clients",
@@ -30,23 +30,23 @@ DEFAULT_FLAGS: Final = {
 
 
 class ConfigsRefused(EngineError):
-    """The tool ends with a sentence on stderr."""
+    """The tool refuses the call: it prints the message on stderr, without a trace."""
 
 
 class Entities(NamedTuple):
-    """Types and names in the order of the options; the name of a default is empty."""
+    """Entity types and names in the order of the options; "" is the default entity."""
 
     types: list[str]
     names: list[str]
 
     @property
     def has_name(self) -> bool:
-        """Return whether one of them is named."""
+        """Return True if a name other than the default is given."""
         return any(self.names)
 
 
 def entity_types(given: GivenOptions) -> list[str]:
-    """Return the types of entities."""
+    """Return the entity types of the options."""
     flags = {**NAME_FLAGS, **DEFAULT_FLAGS}
     return [
         *given.texts("entity-type"),
@@ -55,7 +55,7 @@ def entity_types(given: GivenOptions) -> list[str]:
 
 
 def entities_of(given: GivenOptions) -> Entities:
-    """Return the entities that options mean."""
+    """Return the entities of the options."""
     texts = iter(given.texts("entity-name"))
     names = []
     for option in given.occurrences:

@@ -1,10 +1,11 @@
-"""`kafka-configs`: its options, which go together, and how it ends.
+"""`kafka-configs`: its options, their valid combinations, and its failures.
 
-A refusal by the tool itself is a sentence on stderr; any other failure is named by the words of
-the call, and its trace follows.
+If the tool itself refuses a call, a sentence is printed on stderr; another failure is printed with
+the arguments and its trace.
 
 Source: ConfigCommand.main, ConfigCommandOptions.checkArgs of 3.9.1 and 4.3.0.
-Differs: no request goes to ZooKeeper; a host name of --ip is not resolved.
+
+Differs: no request is sent to ZooKeeper; a host name of --ip is not resolved.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> Entities:
-    """Return the entities of the call; raises OptionsRefused, ConfigsRefused."""
+    """Validate the options, and return the entities; raises OptionsRefused, ConfigsRefused."""
     if given.has("alter") == given.has("describe"):
         raise refused("Command must include exactly one action: --describe, --alter")
     exclude(given, "describe", ("add-config", "delete-config"))
@@ -105,7 +106,7 @@ def check_options(given: GivenOptions) -> Entities:
 
 
 def _check_types(given: GivenOptions) -> None:
-    """Refuse repeated, unknown, missing or combined entity types; raises ConfigsRefused."""
+    """Raise ConfigsRefused for repeated, unknown, missing or uncombinable entity types."""
     types = entity_types(given)
     twice = [kind for index, kind in enumerate(types) if kind in types[:index]]
     if twice:
@@ -135,7 +136,7 @@ def _check_types(given: GivenOptions) -> None:
 
 
 def _check_servers(given: GivenOptions) -> None:
-    """Refuse all but one of the server options; raises ConfigsRefused with the release's text."""
+    """Raise ConfigsRefused unless exactly one server option is given."""
     count = sum(map(given.has, (*_SERVERS, "zookeeper")))
     if given.is_four:
         if count == 0:
@@ -166,7 +167,7 @@ def _check_servers(given: GivenOptions) -> None:
 
 
 def _check_names(given: GivenOptions, entities: Entities) -> None:
-    """Refuse entity names that are malformed, or missing where --describe needs one."""
+    """Raise ConfigsRefused for malformed entity names, or one missing that --describe needs."""
     head = entities.types[0]
     if entities.has_name and {"brokers", "broker-loggers"} & set(entities.types):
         for option in ("entity-name", "broker", "broker-logger"):
@@ -194,12 +195,12 @@ def _check_names(given: GivenOptions, entities: Entities) -> None:
 
 
 def _is_address(text: str) -> bool:
-    """Return whether a text is an address, or a host that has one; blocks for a name."""
+    """Return True if a text is an IP address or resolves to one; a DNS query may block."""
     return text == "<default>" or not isinstance(lookup(text), LookupFailed)
 
 
 def _check_alter(given: GivenOptions, entities: Entities) -> None:
-    """Refuse --alter without an entity or without a change; raises ConfigsRefused."""
+    """Raise ConfigsRefused for --alter without an entity or without a change."""
     if set(_MAY_BE_DEFAULT) & set(entities.types):
         if not entities.names:
             raise ConfigsRefused(

@@ -51,7 +51,7 @@ _UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionExceptio
 def describe_configs_of(
     client: KafkaClient, given: GivenOptions, entities: Entities, out: TextIO
 ) -> None:
-    """Print the settings of entities; raises ToolFailure, ConfigsRefused."""
+    """Print the settings of the entities; raises ToolFailure, ConfigsRefused."""
     head = entities.types[0]
     if head in _RESOURCES:
         names = entities.names[:1] or _all_names(client, head, is_four=given.is_four)
@@ -70,7 +70,7 @@ def describe_configs_of(
 
 
 def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
-    """Return the names of all entities of a kind; "" stands for the default of brokers."""
+    """Request the names of all entities of a kind; "" is the cluster-wide default of brokers."""
     if kind == "topics":
         with admin_call("listTopics"):
             return names_in_java_order(client.view(None).topics)
@@ -83,9 +83,9 @@ def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
 
 
 def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
-    """Return the names of subscriptions of client metrics; raises ToolFailure.
+    """Request the names of client metrics subscriptions; raises ToolFailure.
 
-    The request had another name before 4.1.
+    Its message differs by release: the request was renamed in 4.1.
     """
     try:
         with admin_call("listClientMetricsResources"):
@@ -97,7 +97,7 @@ def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
 
 
 def _group_ids(client: KafkaClient) -> list[str]:
-    """Return the ids of the groups of all brokers; raises the first error."""
+    """Request the ids of the groups of all brokers; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)
         for failure in failures.values():
@@ -106,7 +106,7 @@ def _group_ids(client: KafkaClient) -> list[str]:
 
 
 def _configured_groups(client: KafkaClient) -> list[str]:
-    """Return the groups with settings of their own; empty if brokers cannot list them."""
+    """Request the groups that have settings; empty if brokers cannot list them."""
     try:
         with admin_call("listConfigResources"):
             found = list_config_resources(client, [ConfigResourceType.GROUP])
@@ -116,7 +116,7 @@ def _configured_groups(client: KafkaClient) -> list[str]:
 
 
 def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
-    """Return whether the entity exists, or has settings. Source: 4.3.0."""
+    """Request whether the entity exists, or has settings. Source: 4.3.0."""
     if kind == "topics":
         try:
             check_name(name)
@@ -135,7 +135,7 @@ def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
 def _print_resource(
     client: KafkaClient, kind: str, name: str, *, is_all: bool, out: TextIO
 ) -> None:
-    """Print the settings of one entity, of the default entity if the name is empty."""
+    """Print the settings of an entity; a name of "" means the default entity."""
     if name:
         out.write(f"{'All' if is_all else 'Dynamic'} configs for {kind[:-1]} {name} are:\n")
     else:
@@ -150,14 +150,17 @@ def _print_resource(
 
 
 def _shown(value: str | None) -> str:
-    """Return a value as Java prints it: null for one that is hidden or not set."""
+    """Return a value as Java prints it: "null" for a hidden or missing one."""
     return "null" if value is None else value
 
 
 def settings_of(
     client: KafkaClient, kind: str, name: str, *, is_all: bool = False
 ) -> list[ConfigEntry]:
-    """Return the settings made for an entity, or all in effect, by name; raises ToolFailure."""
+    """Request an entity's dynamic settings, or with `is_all` all effective ones, sorted by name.
+
+    Errors: ToolFailure, ConfigsRefused.
+    """
     resource_type, source = _RESOURCES[kind]
     if kind in ("brokers", "broker-loggers") and name and not is_java_number(name):
         message = f"The entity name for {kind} must be a valid integer broker id, found: {name}"
@@ -176,7 +179,7 @@ def settings_of(
 
 
 def quotas_of(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas of entities; raises ToolFailure, ConfigsRefused."""
+    """Request the quotas of entities; raises ToolFailure, ConfigsRefused."""
     if len(entities.names) > len(entities.types):
         raise ConfigsRefused("More entity names specified than entity types")
     filters = [
@@ -188,13 +191,13 @@ def quotas_of(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict
 
 
 def quota_entity(entities: Entities) -> QuotaEntity:
-    """Return the entity that types and names make."""
+    """Return the quota entity that types and names define together."""
     pairs = zip(entities.types, entities.names, strict=True)
     return tuple((_QUOTA_TYPES[kind], name or None) for kind, name in pairs)
 
 
 def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) -> None:
-    """Print the quotas of an entity in the order of Java's map."""
+    """Print the quotas of an entity in the order of Java's HashMap."""
     named = dict(entity)
     parts = []
     for kind, shown in _SHOWN_TYPES.items():
@@ -207,7 +210,7 @@ def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) ->
 
 
 def _print_credentials(client: KafkaClient, entities: Entities, out: TextIO) -> None:
-    """Print each user's SCRAM iterations; a user without credentials gets no line."""
+    """Print each user's SCRAM iterations; no line for a user without credentials."""
     with admin_call("describeUserScramCredentials"):
         found = describe_credentials(client, entities.names)
     for user, credentials in found.items():

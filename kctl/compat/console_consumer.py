@@ -1,9 +1,9 @@
-"""`kafka-console-consumer`: prints records of a topic, of a partition, of topics by pattern.
+"""`kafka-console-consumer`: prints records of a topic, a partition, or topics by pattern.
 
 1. Options are checked; the properties of consumer and formatter are assembled.
-2. Records are printed until --max-messages, --timeout-ms without one, or a signal.
-3. A time-out is logged as an error, and the tool ends with 0.
-4. The consumer is closed: a group learns which records were printed, not which were fetched.
+2. Records are printed until --max-messages, --timeout-ms without a record, or a signal.
+3. A time-out is logged as an error, and the exit code is 0.
+4. The consumer is closed: it commits offsets of printed records, not of fetched ones.
 
 Source: ConsoleConsumer, ConsoleConsumerOptions of 3.9.1 and 4.3.0.
 """
@@ -99,7 +99,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_topic(topic: str) -> None:
-    """Raise ToolFailure for a topic that a consumer does not subscribe to."""
+    """Raise ToolFailure for a blank topic name, to which a consumer cannot subscribe."""
     if not topic.strip():
         message = "Topic collection to subscribe to cannot contain null or empty topic"
         raise ToolFailure(ILLEGAL_ARGUMENT, message)
@@ -111,13 +111,13 @@ def _group_source(
     given: GivenOptions,
     pattern: re.Pattern[str] | None,
 ) -> GroupSource:
-    """Return the consumer in a group, of one topic or of a pattern."""
+    """Return a group consumer of the given topic, or of the topics matching `pattern`."""
     topic = None if pattern is not None else given.needed("topic")
     return GroupSource(client, settings, topic=topic, pattern=pattern)
 
 
 def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
-    """Return the formatter named, a warning printed where its name is the older one."""
+    """Return the named formatter; 3.9.1 prints a warning for an old class name."""
     name = given.text("formatter") or _FORMATTER
     bare = name.removeprefix(_OLD_PACKAGE)
     if not call.is_four and name.startswith(_OLD_PACKAGE) and bare in _OLD_NAMES:
@@ -134,63 +134,70 @@ def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
 
 
 def _pattern(given: GivenOptions) -> re.Pattern[str] | None:
-    """Return the pattern of topics, None where one topic is named; raises ToolFailure."""
+    """Return the pattern of --include or --whitelist, None without one; raises ToolFailure."""
     text = given.text("include") or given.text("whitelist")
     return None if text is None else java_pattern(text)
 
 
 def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
-    """Print a failure as the tool logs it before it consumes; returns the exit code."""
+    """Log a failure that occurred before consuming; returns the exit code FAILED."""
     log_line(call.err, "ERROR", "Unknown error when running consumer: ", _LOGGER)
     call.err.write(failure.trace())
     return exits.FAILED
 
 
 class _Limits(NamedTuple):
-    """Limits after which a run ends; −1 for none."""
+    """Limits that end a run; -1 means no limit."""
 
     max_messages: int
     timeout_ms: int
 
 
 class _Printing:
-    """Prints records and counts them."""
+    """Prints and counts records, and applies the limits of the run."""
 
     def __init__(
         self, call: ToolCall, formatter: Formatter, limits: _Limits, *, skips: bool
     ) -> None:
-        """With `skips` a record that cannot be printed is reported and left out, else raised."""
+        """Create a printing without records.
+
+        With `skips` a record that cannot be formatted is logged and skipped, else its error is
+        raised.
+        """
         self.call = call
         self._formatter = formatter
         self._limits = limits
         self._skips = skips
-        #: Records of the run, printed or skipped: counted for --max-messages and the last line.
+        #: Number of printed and skipped records, for --max-messages and the last line.
         self._count = 0
-        #: When the last record came (monotonic), for --timeout-ms.
+        #: Monotonic time of the last record, for --timeout-ms.
         self._last_ms = 0
 
     def start(self, now_ms: int) -> None:
-        """Start the wait for the first record."""
+        """Start the time-out for the first record at `now_ms`."""
         self._last_ms = now_ms
 
     @property
     def is_done(self) -> bool:
-        """Return whether enough was printed."""
+        """Return True if --max-messages is reached."""
         return self._count >= self._limits.max_messages >= 0
 
     def time_left_ms(self, now_ms: int) -> int:
-        """Return how long to wait for the next record before the tool's timeout ends it."""
+        """Return the time to wait for the next record until the time-out; 0 if it has passed."""
         if self._limits.timeout_ms < 0:
             return _WAIT_MS
         return max(self._last_ms + self._limits.timeout_ms - now_ms, 0)
 
     def print_some(self, consumed: ConsumedRecords, source: Source, now_ms: int) -> None:
-        """Print records of a partition, and report to the source where printing ended."""
+        """Print records of a partition.
+
+        At the limit report the first unprinted offset to `source`.
+        """
         texts: list[bytes] = []
         try:
             self._format(consumed, source, now_ms, texts)
         finally:
-            # Also those before one that cannot be printed.
+            # Also print the records before one that cannot be formatted.
             self.call.print_bytes(b"".join(texts))
 
     def _format(
@@ -199,7 +206,7 @@ class _Printing:
         """Append the texts of records to `texts`, up to the limit.
 
         At the limit the source gets the offset of the first unprinted record. Raises EngineError
-        for a record that cannot be printed, unless such records are skipped.
+        for a record that cannot be formatted, unless such records are skipped.
         """
         topic, partition = consumed.partition
         for run in consumed.runs:
@@ -219,13 +226,13 @@ class _Printing:
                     self._print_of_skipped(error)
 
     def _print_of_skipped(self, error: EngineError) -> None:
-        """Print why a record is skipped, as --skip-message-on-error does."""
+        """Log why a record is skipped, with --skip-message-on-error."""
         text = "Error processing message, skipping this message: "
         log_line(self.call.err, "ERROR", text, _LOGGER)
         self.call.err.write(as_java(error).trace())
 
     def report(self) -> None:
-        """Report how many records were printed."""
+        """Print the number of processed records on stderr."""
         self.call.flush()
         self.call.err.write(f"Processed a total of {self._count} messages\n")
 
@@ -233,7 +240,7 @@ class _Printing:
 def _print_all(
     printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
 ) -> int:
-    """Print until the end (2), close the source (4); returns the exit code."""
+    """Print until the end, close the source; returns the exit code. Steps 2 to 4 of the module."""
     call = printing.call
     code = exits.OK
     try:
@@ -257,7 +264,7 @@ def _print_all(
 
 
 class _Stopped(Exception):
-    """No further record can be read."""
+    """The run ends because of a time-out or a failed poll."""
 
     def __init__(self, failure: ToolFailure) -> None:
         super().__init__(str(failure))
@@ -281,7 +288,7 @@ def _print_until_done(
 
 
 def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
-    """Return the records that have arrived; unreachable brokers are waited for."""
+    """Poll for records; if no broker is reachable, pause and return none. Raises _Stopped."""
     try:
         return source.poll(wait_ms)
     except (Unreachable, TimedOut):
@@ -292,7 +299,7 @@ def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedR
 
 
 def _close(source: Source) -> None:
-    """Close the source; an unreachable coordinator is not informed."""
+    """Close the source; errors of an unreachable coordinator are ignored."""
     from contextlib import suppress
 
     with suppress(EngineError):

@@ -1,4 +1,4 @@
-"""The options of `kafka-console-consumer`, and the properties that they make.
+"""The options of `kafka-console-consumer`, and the properties that they define.
 
 Source: ConsoleConsumerOptions of 3.9.1 and 4.3.0.
 """
@@ -45,7 +45,7 @@ _BOTH: Final = (
     HELP,
     VERSION,
 )
-#: The options of each release.
+#: Options of the tool by release.
 OPTIONS_OF: Final = {
     Release.V3_9: (*_BOTH, ToolOption("whitelist", "As --include, which goes before.", "REGEX")),
     Release.V4_3: (
@@ -64,7 +64,7 @@ _GROUP_NUMBERS: Final = 100_000
 
 
 def check_arguments(call: ToolCall, given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused for contradictory or missing options."""
     require(given, "bootstrap-server")
     if call.is_four:
         for old, new in _RENAMED:
@@ -132,7 +132,7 @@ def _set_reset(properties: dict[str, str], given: GivenOptions) -> None:
 
 
 def start_offset(given: GivenOptions) -> int | str:
-    """Return the start of a partition: earliest, latest or an offset. Raises OptionsRefused."""
+    """Return the start of a partition: `earliest`, `latest` or an offset; raises OptionsRefused."""
     text = given.text("offset")
     if text is None:
         return "earliest" if given.has("from-beginning") else "latest"
@@ -158,7 +158,7 @@ def formatter_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
-    """Print a warning for each option that 4.3.0 names otherwise."""
+    """Print a warning for each option that 4.3.0 has renamed."""
     for old, new in _RENAMED:
         if given.has(old):
             call.out.write(

@@ -1,7 +1,7 @@
-"""`kafka-console-producer`: lines of standard input become records.
+"""`kafka-console-producer`: sends the lines of standard input as records.
 
-A record that is not stored is logged, and the tool continues and ends with 0; a line that does not
-fit ends it with 1, and records read before are sent.
+A record that cannot be stored is logged; the tool continues, and exits with 0. A malformed line
+ends it with exit code 1 after the earlier records are sent.
 
 Source: ConsoleProducer of 3.9.1 and 4.3.0.
 """
@@ -64,7 +64,7 @@ _FOUR: Final = (
     ToolOption("command-config", "As --producer.config.", "FILE"),
     ToolOption("reader-property", "As --property.", "KEY=VALUE"),
 )
-#: The property of each option, and its default.
+#: Property and default of each option.
 _MERGED: Final = {
     "timeout": ("linger.ms", "1000"),
     "request-required-acks": ("acks", "-1"),
@@ -127,7 +127,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_renamed(given: GivenOptions) -> None:
-    """Raise OptionsRefused for an option together with its older name. Source: 4.3.0."""
+    """Raise OptionsRefused if an option and its old name are given. Source: 4.3.0."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),
@@ -138,7 +138,7 @@ def _check_renamed(given: GivenOptions) -> None:
 
 
 def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
-    """Warn of options whose names release 4 deprecates."""
+    """Print a warning for each given option name that release 4 deprecates."""
     for old, new in (
         ("property", "reader-property"),
         ("producer-property", "command-property"),
@@ -157,7 +157,7 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the producer's properties: file, then pairs, then options of their names."""
+    """Return the producer's properties: a file, overridden by pairs, overridden by options."""
     path = given.text("command-config") or given.text("producer.config")
     pairs = [*given.texts("producer-property"), *given.texts("command-property")]
     found = {"client.id": "console-producer", **call.properties(path), **pairs_of(pairs)}
@@ -174,7 +174,7 @@ def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _reader_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the reader's properties; raises ToolFailure for a reader of another class."""
+    """Return the line reader's properties; raises ToolFailure for an unknown reader class."""
     name = given.text("line-reader")
     if name is not None and name != _READERS[call.release]:
         raise ToolFailure("java.lang.ClassNotFoundException", name)
@@ -183,7 +183,7 @@ def _reader_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 class _Failures:
-    """Logs records that are not stored; a synchronous producer ends with the first."""
+    """Logs records that are not stored; with a synchronous producer the first one is raised."""
 
     def __init__(self, call: ToolCall, *, is_synchronous: bool) -> None:
         self._call = call
@@ -191,11 +191,11 @@ class _Failures:
 
     @property
     def is_synchronous(self) -> bool:
-        """Return whether each record is waited for."""
+        """Return True if the producer waits for each record."""
         return self._is_synchronous
 
     def take(self, record: OutgoingRecord, error: EngineError) -> None:
-        """Log a record that is not stored; raises ToolFailure where each is waited for."""
+        """Log a record that is not stored; raises ToolFailure if the producer is synchronous."""
         failure = as_java(error)
         if self._is_synchronous:
             text = f"{failure.java_class}: {failure}"
@@ -218,7 +218,7 @@ def _produce(
     interrupts: HeldInterrupts,
     failures: _Failures,
 ) -> int:
-    """Send each line of stdin until its end, with a prompt at a console; return the exit code."""
+    """Send each line of stdin until its end, prompting on a console; returns the exit code."""
     is_console = call.stdin.isatty() and call.out.isatty()
     try:
         _prompt(call, is_console=is_console)
@@ -239,7 +239,7 @@ def _produce(
 
 
 def _flush_unsent(producer: JavaProducer) -> None:
-    """Send the records before the failure; their own errors are not reported."""
+    """Send the records read before a failure; their own errors are ignored."""
     from contextlib import suppress
 
     with suppress(ToolFailure):
@@ -247,17 +247,17 @@ def _flush_unsent(producer: JavaProducer) -> None:
 
 
 def _prompt(call: ToolCall, *, is_console: bool) -> None:
-    """Print the prompt, only for an input that is a terminal."""
+    """Print the prompt if input and output are a terminal."""
     if is_console:
         call.out.write(">")
         call.out.flush()
 
 
 def _lines(call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts) -> Iterator[bytes]:
-    """Yield lines as Java reads them, and have the producer send while there are none."""
+    """Yield lines split like Java's readLine, and let the producer send while waiting."""
 
     def patience_ms() -> int | None:
-        """Return how long to wait for input in ms; None without a limit, if no record waits."""
+        """Return how long to wait for input in ms; None (no limit) if there is nothing to send."""
         due_ms = producer.due_in_ms()
         if due_ms is not None:
             return due_ms
@@ -273,7 +273,7 @@ def _lines(call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts) -
 
 
 def java_lines(line: bytes) -> list[bytes]:
-    """Return the lines of a text without line feeds: a carriage return ends one as well."""
+    """Split a text without line feeds at carriage returns, which end lines in Java as well."""
     return line.removesuffix(b"\r").split(b"\r")
 
 

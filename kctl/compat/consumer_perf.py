@@ -1,4 +1,4 @@
-"""`kafka-consumer-perf-test`: consumes as fast as it can, and shows rates.
+"""`kafka-consumer-perf-test`: consumes at full speed, and prints rates.
 
 Source: ConsumerPerformance of 3.9.1 and 4.3.0.
 """
@@ -110,7 +110,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check(call: ToolCall, given: GivenOptions) -> str:
-    """Return the brokers; raises OptionsRefused for options that do not fit."""
+    """Validate the options, and return the bootstrap servers; raises OptionsRefused."""
     if call.is_four:
         require(given, "bootstrap-server")
         if [given.has("topic"), given.has("include")].count(True) != 1:
@@ -140,7 +140,7 @@ def _check(call: ToolCall, given: GivenOptions) -> str:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the consumer's properties; without --group the group's name is random."""
+    """Return the consumer's properties; without --group the group has a random name."""
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
     found |= pairs_of(given.texts("command-property"))
     number = RealEntropy().random_below(_GROUP_NUMBERS)
@@ -152,7 +152,7 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _print_header(call: ToolCall, given: GivenOptions) -> None:
-    """Print the names of the columns, unless they are to be hidden."""
+    """Print the column names, unless --hide-header is given."""
     if given.has("hide-header"):
         return
     first = "time, threadId" if given.has("show-detailed-stats") else "start.time, end.time"
@@ -161,7 +161,7 @@ def _print_header(call: ToolCall, given: GivenOptions) -> None:
 
 
 class DateFormat:
-    """A pattern of Java's for dates, of the letters y M d H h m s S and quoted texts."""
+    """A date pattern of Java with the letters y M d H h m s S and quoted text."""
 
     def __init__(self, pattern: str) -> None:
         self._parts = [
@@ -172,12 +172,12 @@ class DateFormat:
                 raise ToolFailure(ILLEGAL_ARGUMENT, f"Illegal pattern, or not served here: {part}")
 
     def text(self, time_ms: int) -> str:
-        """Return a time as text, in the zone of this machine."""
+        """Format a time in ms since 1970, in the local time zone."""
         at = time.localtime(time_ms / 1000)
         return "".join(self._part(part, at, time_ms % 1000) for part in self._parts)
 
     def _part(self, part: str, at: time.struct_time, milliseconds: int) -> str:
-        """Return one part of a date format: a field, milliseconds, or quoted text."""
+        """Format one part of the pattern: a field, milliseconds, or quoted text."""
         if part in _DATE_PARTS:
             return time.strftime(_DATE_PARTS[part], at)
         if part[0] == "S":
@@ -186,27 +186,25 @@ class DateFormat:
 
 
 class _Measured:
-    """Counts records and bytes, and the time until partitions are assigned."""
+    """Counts records and bytes, and measures the time of rebalances."""
 
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, dates: DateFormat
     ) -> None:
-        """Read the options of the measurement; the time begins now."""
+        """Create a measurement that starts now, with the options of the call."""
         self._call = call
         self._client = client
         self._dates = dates
-        #: Options of the tool: how many records end it, how long it waits for one, and how often it
-        #: reports.
+        #: Options of the tool: number of records, time-out for a record, reporting interval.
         self._wanted = given.number("num-records", given.number("messages", 0))
         self._timeout_ms = given.number("timeout", 10_000)
         self._interval_ms = given.number("reporting-interval", 5_000)
         self._is_detailed = given.has("show-detailed-stats")
-        #: Records and bytes so far, as the reports have them.
+        #: Records and bytes consumed.
         self._count = self._bytes = 0
-        #: Times (wall clock): of the run, and of the last rebalance, which the tool subtracts from
-        #: the fetch time.
+        #: Start and end of the run, and start of the last rebalance (wall clock).
         self._began_ms = self._ended_ms = self._join_began_ms = self._now_ms()
-        #: Time of rebalances in all, and since the last report.
+        #: Time of rebalances in total, and since the last report; not part of the fetch time.
         self._join_ms = self._join_ms_of_interval = 0
         #: Count, bytes and time of the last report.
         self._reported = (0, 0, self._began_ms)
@@ -215,7 +213,7 @@ class _Measured:
         return self._client.clock.wall_ms()
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Add the time between the revocation of partitions and the new assignment."""
+        """Add the time of a rebalance, which starts with an empty list of partitions."""
         if not partitions:
             self._join_began_ms = self._now_ms()
             return
@@ -224,7 +222,7 @@ class _Measured:
         self._join_ms_of_interval += elapsed_ms
 
     def consume(self, source: GroupSource) -> None:
-        """Consume until the requested number of records, or the timeout without any."""
+        """Consume until the requested number of records, or the time-out without a record."""
         last_ms = now_ms = self._now_ms()
         while self._count < self._wanted and now_ms - last_ms <= self._timeout_ms:
             try:
@@ -245,7 +243,7 @@ class _Measured:
             )
 
     def _take(self, consumed: Sequence[ConsumedRecords], now_ms: int) -> bool:
-        """Count records and bytes; return True if there were any."""
+        """Count records and bytes, print a due interval; return True if there were records."""
         before = self._count
         for records in consumed:
             for run in records.runs:
@@ -257,7 +255,7 @@ class _Measured:
         return self._count > before
 
     def _print_interval(self, now_ms: int) -> None:
-        """Print the figures since the last interval; a time of 0 is the id of the one thread."""
+        """Print the rates since the last interval; the column `0` is the id of the only thread."""
         count, size, began_ms = self._reported
         elapsed_ms = now_ms - began_ms
         fetch_ms = elapsed_ms - self._join_ms_of_interval
@@ -274,7 +272,7 @@ class _Measured:
         self._join_ms_of_interval = 0
 
     def print_result(self) -> None:
-        """Print the line of the whole test, unless intervals were printed."""
+        """Print the line of the complete test, unless intervals were printed."""
         if self._is_detailed:
             return
         elapsed_ms = self._ended_ms - self._began_ms
@@ -289,5 +287,5 @@ class _Measured:
 
 
 def _per_second(amount: float, elapsed_ms: int) -> float:
-    """Return an amount per second; a time of 0 ms counts as 1, as the tool does."""
+    """Return an amount per second; a time of 0 ms counts as 1 ms, as in Kafka's tool."""
     return amount * 1000 / max(elapsed_ms, 1)

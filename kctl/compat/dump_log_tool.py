@@ -1,4 +1,4 @@
-"""`kafka-dump-log`: the contents of log files; `kctl dump-log` does the work.
+"""`kafka-dump-log`: prints the contents of log files, by `kctl dump-log`.
 
 Source: DumpLogSegments of 3.9.1 and 4.3.0.
 """
@@ -51,7 +51,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _plan(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
-    """Return the options of `kctl dump-log` that correspond to those of the tool."""
+    """Return the options of `kctl dump-log` that correspond to the tool's."""
     plan: dict[str, Any] = {
         "paths": [],
         **{name: given.has(name.replace("_", "-")) for name in FLAGS},

@@ -65,7 +65,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the requested kind of election; raises OptionsRefused, ToolFailure."""
+    """Validate the options, and return the kind of election; raises OptionsRefused, ToolFailure."""
     missing = [name for name in ("bootstrap-server", _TYPE) if not given.has(name)]
     if missing:
         _refuse(f"Missing required option(s): {', '.join(missing)}")
@@ -113,7 +113,7 @@ def perform(
 
 
 def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | None:
-    """Return the partitions that are named, None for all."""
+    """Return the partitions of the options, None for all partitions."""
     if given.has(_ALL):
         return None
     if given.has("topic"):
@@ -121,14 +121,14 @@ def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | Non
     try:
         text = read_text(files, given.needed(_FILE))
     except ToolFailure as failure:
-        # The tool wraps the exception of its file.
+        # The tool wraps the exception of reading the file.
         wrapped = f"{failure.java_class}: {failure}"
         raise ToolFailure("java.lang.RuntimeException", wrapped, wrapped) from failure
     return read_partitions(text)
 
 
 def read_partitions(text: str) -> list[TopicPartition]:
-    """Return the partitions of a file; raises ToolFailure."""
+    """Parse the JSON of an election file; raises ToolFailure."""
     try:
         document = first_document(text)
     except ValueError:
@@ -182,9 +182,9 @@ def _elect(
 
 
 def _as_a_whole(error: ApiError | TimedOut, out: TextIO) -> ToolFailure:
-    """Return the failure of a whole election request, printed as Java does.
+    """Print and return the failure of a complete election request.
 
-    Errors other than a time-out and a refused authorization are raised.
+    Raises the error unless it is a time-out or CLUSTER_AUTHORIZATION_FAILED.
     """
     if isinstance(error, TimedOut) or error.code == REQUEST_TIMED_OUT:
         message = "Timeout waiting for election results"

@@ -1,4 +1,4 @@
-"""Levels of features as Kafka's tools read and print them, for each of their releases.
+"""Parse and print levels of features as Kafka's tools of each release do.
 
 Source: FeatureCommand of 3.9.1 and 4.3.0.
 """
@@ -23,12 +23,12 @@ from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.releases import Release
 
-#: The levels that a release knows, and its latest stable one.
+#: metadata.version levels known to a release, and its latest stable level.
 _KNOWN: Final = {Release.V3_9: range(4, 22), Release.V4_3: range(7, 32)}
 _STABLE: Final = {Release.V3_9: 21, Release.V4_3: STABLE_METADATA_LEVEL}
 _QUORUM: Final = "kraft.version"
 
-#: Releases without quorums, and the last of their metadata versions.
+#: Last metadata version of each release before KRaft.
 _BEFORE_QUORUMS: Final = {
     "1.0": 0,
     "1.1": 0,
@@ -42,12 +42,15 @@ _BEFORE_QUORUMS: Final = {
     "2.7": 2,
     "2.8": 1,
 }
-#: Releases of quorums whose first metadata was no snapshot.
+#: Releases of KRaft without a bootstrap snapshot of metadata.
 _NO_BOOTSTRAP: Final = ("3.0", "3.1", "3.2")
 
 
-def level_named(text: str, release: Release) -> int:
-    """Return the level of a name as 3.3-IV3, or of a release as 3.3; raises TerseFailure."""
+def metadata_version_level(text: str, release: Release) -> int:
+    """Return the metadata.version level of a name (3.3-IV3) or release (3.3).
+
+    Errors: TerseFailure.
+    """
     level = metadata_level(text, _KNOWN[release], _STABLE[release])
     if level is None:
         _refuse(text, release)
@@ -69,8 +72,11 @@ def _refuse(text: str, release: Release) -> NoReturn:
 
 
 def mapping_lines(text: str | None) -> list[str]:
-    """Return the features that go with a metadata version; raises TerseFailure. Source: 4.3.0."""
-    level = _STABLE[Release.V4_3] if text is None else level_named(text, Release.V4_3)
+    """Return the default levels of features for a metadata.version, one per line.
+
+    Errors: TerseFailure. Source: 4.3.0.
+    """
+    level = _STABLE[Release.V4_3] if text is None else metadata_version_level(text, Release.V4_3)
     levels = levels_of_release(level)
     named = metadata_name(level) if text is None else text
     lines = [f"{METADATA}={levels.pop(METADATA)} ({named})"]
@@ -78,7 +84,10 @@ def mapping_lines(text: str | None) -> list[str]:
 
 
 def dependency_lines(name: str, level: int) -> list[str]:
-    """Return the requirements of a feature's level; raises TerseFailure. Source: 4.3.0."""
+    """Return the features that a feature's level requires, one per line; raises TerseFailure.
+
+    Source: 4.3.0.
+    """
     if name == METADATA:
         if level not in _KNOWN[Release.V4_3]:
             raise TerseFailure(f"Unknown metadata.version {level}")
@@ -100,7 +109,7 @@ def dependency_lines(name: str, level: int) -> list[str]:
 def first_levels(
     release_text: str | None, wanted: Mapping[str, int], release: Release
 ) -> list[tuple[str, int]]:
-    """Return the levels that a cluster is formatted with, metadata.version first, then by name.
+    """Return the levels with which a cluster is formatted, metadata.version first, then by name.
 
     Features at level 0 are left out. Errors: TerseFailure, ToolFailure. Source: Formatter.
     """
@@ -132,7 +141,7 @@ def first_levels(
 
 
 def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release: Release) -> int:
-    """Return the level of metadata.version that a cluster is formatted with."""
+    """Return the metadata.version level with which a cluster is formatted."""
     known, stable = _KNOWN[release], _STABLE[release]
     if release_text is not None:
         if METADATA in wanted:
@@ -140,7 +149,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
                 f"Use --release-version instead of --feature {METADATA}=X to avoid ambiguity."
             )
         try:
-            level = level_named(release_text, release)
+            level = metadata_version_level(release_text, release)
         except TerseFailure:
             level = stable + 1
         if level <= stable:
@@ -166,7 +175,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
 
 
 def _too_old(release_text: str) -> EngineError:
-    """Return the error with which 3.9.1 refuses to format for an old release."""
+    """Return the error with which 3.9.1 refuses to format a cluster for an old release."""
     if release_text in _NO_BOOTSTRAP:
         return ToolFailure(
             "java.lang.RuntimeException",
@@ -181,7 +190,7 @@ def _too_old(release_text: str) -> EngineError:
 
 
 def feature_level(text: str) -> tuple[str, int]:
-    """Return name and level of `feature=level`; raises TerseFailure."""
+    """Parse `feature=level` into name and level; raises TerseFailure."""
     name, equals, number = text.partition("=")
     if not equals:
         raise TerseFailure(f"Can't parse feature=level string {text}: equals sign not found.")

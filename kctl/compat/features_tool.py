@@ -21,8 +21,8 @@ from kctl import exits
 from kctl.compat.feature_levels import (
     dependency_lines,
     feature_level,
-    level_named,
     mapping_lines,
+    metadata_version_level,
 )
 from kctl.compat.java_admin import TIMEOUT
 from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand
@@ -63,7 +63,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options before the command."""
+    """Return the options that precede the command."""
     del release
     return SERVER_OPTIONS
 
@@ -102,11 +102,11 @@ def _print_dependencies(call: ToolCall, given: GivenOptions) -> None:
         _print(call, dependency_lines(*feature_level(text)))
 
 
-# -- showing
+# -- describe
 
 
 def _describe(call: ToolCall, given: GivenOptions) -> None:
-    """Print each feature's supported range and finalized level, 0 for none."""
+    """Print each feature's supported range and finalized level (0 if it is not finalized)."""
     servers = server_of(given)
     call.admit(["describe", *given.names()], servers)
     with call.client(servers, call.properties(given.text("command-config"))) as client:
@@ -135,13 +135,13 @@ _FORM_OF_FOUR: Final = (
 
 
 def _level_text(name: str, level: int) -> str:
-    """Return a feature's level as text, of metadata.version the name of its release."""
+    """Return a level as text; of metadata.version its name."""
     if name != METADATA:
         return str(level)
     return metadata_name(level) or f"UNKNOWN [{level}]"
 
 
-# -- changing
+# -- update
 
 
 def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
@@ -160,7 +160,7 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
         except NoCommonVersion as error:
             raise TerseFailure("The node does not support UPDATE_FEATURES") from error
         except (Unreachable, TimedOut):
-            # As Java's client reports for each future.
+            # Java's client reports this error for each feature.
             lost = ToolFailure(TIMEOUT, _NO_NODE)
             results = dict.fromkeys((update.feature for update in updates), lost)
         except EngineError as error:
@@ -173,14 +173,14 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
 
 
 def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
-    """Return the requested updates; raises TerseFailure."""
+    """Return the updates that the options request; raises TerseFailure."""
     change = FeatureChange.UPGRADE
     if name != "upgrade":
         is_unsafe = given.has("unsafe")
         change = FeatureChange.UNSAFE_DOWNGRADE if is_unsafe else FeatureChange.SAFE_DOWNGRADE
     levels: dict[str, int] = {}
     if given.has("metadata"):
-        levels[METADATA] = level_named(given.needed("metadata"), release)
+        levels[METADATA] = metadata_version_level(given.needed("metadata"), release)
     if given.has("release-version"):
         for line in mapping_lines(given.needed("release-version")):
             feature, _, text = line.partition("=")
@@ -194,7 +194,7 @@ def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUp
 
 
 def _line(name: str, update: FeatureUpdate, error: EngineError | None, *, dry_run: bool) -> str:
-    """Return the line on a feature that was changed, could be, or could not."""
+    """Return the result of one update as a line."""
     feature = update.feature
     target = "" if name == "disable" else f" to {update.level}"
     if error is not None:

@@ -1,4 +1,4 @@
-"""The formatters of Kafka's console consumer by the names of their classes."""
+"""Formatters of Kafka's console consumer by class name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kctl.compat.record_formatters import DefaultFormatter, Formatter, no_op
 from kctl.compat.releases import Release
 
 _PACKAGE: Final = "org.apache.kafka.tools.consumer."
-#: Formatters of the records of coordinators, and the records that they show.
+#: Formatters of coordinator records, and the kind of records that they print.
 _INTERNAL: Final = {
     "OffsetsMessageFormatter": "offsets",
     "GroupMetadataMessageFormatter": "groups",
@@ -19,7 +19,7 @@ _INTERNAL: Final = {
 
 
 def formatter_named(name: str, properties: Mapping[str, str], release: Release) -> Formatter:
-    """Return the formatter of a class; raises ToolFailure for another class."""
+    """Return the formatter of a class name; raises ToolFailure for an unknown class."""
     plain = name.removeprefix(_PACKAGE) if name.startswith(_PACKAGE) else ""
     if plain in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
         return DefaultFormatter(properties, release)

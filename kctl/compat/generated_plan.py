@@ -1,4 +1,4 @@
-"""The proposal of --generate: all replicas of topics placed again, each topic from a random start.
+"""The proposal of --generate: new replicas for topics, each from a random start.
 
 Source: ReassignPartitionsCommand.calculateAssignment, AdminUtils.assignReplicasToBrokers of 3.9.1.
 """
@@ -29,7 +29,7 @@ class UsableBroker(NamedTuple):
 
 
 def usable_brokers(brokers: Sequence[UsableBroker], *, is_rack_aware: bool) -> list[UsableBroker]:
-    """Return brokers by id, without racks unless these count; raises ToolFailure."""
+    """Return brokers sorted by id, without racks unless `is_rack_aware`; raises ToolFailure."""
     ordered = sorted(brokers)
     if not is_rack_aware:
         return [UsableBroker(broker.broker_id, None) for broker in ordered]
@@ -45,7 +45,10 @@ def generated_plan(
     entropy: Entropy,
     release: Release = Release.V3_9,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return new replicas of topics, as many as their first partition has; raises ToolFailure."""
+    """Return new replicas for all partitions, as many as each topic's first partition has.
+
+    Errors: ToolFailure.
+    """
     broker_ids = [broker.broker_id for broker in brokers]
     racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
     proposed: dict[TopicPartition, tuple[int, ...]] = {}
@@ -67,7 +70,7 @@ def generated_plan(
 
 
 def _too_few(factor: int, broker_count: int, release: Release) -> str:
-    """Return the message of the release for more replicas than brokers."""
+    """Return the release's message for a replication factor above the number of brokers."""
     if not release.is_four:
         return f"Replication factor: {factor} larger than available brokers: {broker_count}."
     if not broker_count:

@@ -1,7 +1,7 @@
-"""Requests of `kafka-consumer-groups` to a cluster, and failed responses as Java prints them.
+"""Requests of `kafka-consumer-groups`, and failures as Java prints them.
 
-An admin client's failure comes wrapped: once by the future that was waited for, once more where the
-tool makes a runtime exception of it (`Waits.TWICE`).
+A failure of the admin client is wrapped by ExecutionException, and again where the tool throws a
+RuntimeException (`Waits.TWICE`).
 
 Source: ConsumerGroupCommand.ConsumerGroupService, KafkaAdminClient of 3.9.1.
 """
@@ -29,7 +29,7 @@ from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
-from kctl.compat.java_admin import UNNAMED_TOPIC, gave_up
+from kctl.compat.java_admin import UNNAMED_TOPIC, timed_out_text
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.releases import Release
@@ -41,35 +41,35 @@ _TIMEOUT: Final = "org.apache.kafka.common.errors.TimeoutException"
 
 
 class Waits(Enum):
-    """The number of wrappers around a failure when the tool reports it."""
+    """Number of exceptions that wrap a failure when the tool prints it."""
 
     ONCE = "once"
     TWICE = "twice"
 
 
 def cause_text(error: EngineError, call: str) -> str:
-    """Return the text that Java prints for an admin call's failure."""
+    """Return Java's text for the failure of an admin call."""
     if isinstance(error, TimedOut | Unreachable):
         return f"{_TIMEOUT}: Timed out waiting for a node assignment. Call: {call}"
     return java_text(error)
 
 
 def failure(error: EngineError, call: str, waits: Waits) -> ToolFailure:
-    """Return the end of the tool for an admin call's failure; raises an error of the guards."""
+    """Return the ToolFailure for a failed admin call; raises an error of a context's guards."""
     if isinstance(error, GUARD_ERRORS):
         raise error
     return _ended_by(cause_text(error, call), waits)
 
 
 def _ended_by(cause: str, waits: Waits) -> ToolFailure:
-    """Return the end of the tool for the cause of a future's failure, as Java prints it."""
+    """Return the ToolFailure with this cause, wrapped like Java's exceptions."""
     if waits is Waits.ONCE:
         return ToolFailure(_EXECUTION, cause, cause)
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
 def client_of(connect: Callable[[], KafkaClient]) -> KafkaClient:
-    """Return a client; a file that is not read is the cause of the failure that is raised."""
+    """Return a client; raises ToolFailure with the cause if a properties file is unreadable."""
     try:
         return connect()
     except ToolFailure as failure:
@@ -84,9 +84,9 @@ def consumer_groups(
     waits: Waits = Waits.TWICE,
     is_wanted: Callable[[GroupListing], bool] = lambda _group: True,
 ) -> list[GroupListing]:
-    """Return the groups of consumers that are wanted, in the order of a Java map.
+    """Return the consumer groups that `is_wanted` accepts, in the order of Java's HashMap.
 
-    Raises ToolFailure.
+    Errors: ToolFailure.
     """
     return _in_map_order(
         group
@@ -98,14 +98,17 @@ def consumer_groups(
 def groups_of_type(
     client: KafkaClient, group_type: str, waits: Waits, states: Collection[str] = ()
 ) -> list[GroupListing]:
-    """Return the groups of one type, in some states or in any, as `consumer_groups`."""
+    """Return the groups of a type and of `states` (empty: any), in Java's HashMap order.
+
+    Errors: ToolFailure.
+    """
     return _in_map_order(_listed(client, waits, types=[group_type], states=sorted(states)))
 
 
 def _listed(
     client: KafkaClient, waits: Waits, *, types: Sequence[str] = (), states: Sequence[str] = ()
 ) -> list[GroupListing]:
-    """Return the groups of all brokers; raises the first failure as Java wraps it."""
+    """Request the groups of all brokers; raises the first failure wrapped like Java's."""
     try:
         groups, failures = list_groups(client, types=types, states=states)
     except (AuthenticationFailed, TimedOut, Unreachable) as error:
@@ -119,7 +122,7 @@ def _listed(
 
 
 def _in_map_order(groups: Iterable[GroupListing]) -> list[GroupListing]:
-    """Return groups in the order of Java's HashMap, in which the tool prints them."""
+    """Sort groups in the order of Java's HashMap, in which the tool prints them."""
     by_id = {group.group_id: group for group in groups}
     return [by_id[group_id] for group_id in names_in_java_order(by_id)]
 
@@ -130,9 +133,9 @@ def descriptions(
     waits: Waits,
     release: Release = Release.V3_9,
 ) -> dict[str, GroupDescription]:
-    """Return groups in the order of a Java map, unknown ones as Dead; raises ToolFailure.
+    """Describe groups, in the order of Java's HashMap; unknown ones are Dead. Raises ToolFailure.
 
-    The tool of 4.3.0 gets an error for unknown ones from brokers that are as new.
+    With the tool of 4.3.0, brokers of that release return an error for an unknown group.
     """
     found = {}
     for group_id in names_in_java_order(dict.fromkeys(group_ids)):
@@ -153,7 +156,7 @@ def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
 
 
 def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
-    """Return the committed offsets of a group, with leader epochs; raises ToolFailure."""
+    """Return a group's committed offsets with leader epochs; raises ToolFailure."""
     try:
         return commits(client, group_id)
     except EngineError as error:
@@ -163,14 +166,14 @@ def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, 
 def start_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the first offsets of partitions; raises ToolFailure."""
+    """Return the log start offsets of partitions; raises ToolFailure."""
     return offsets_at(client, dict.fromkeys(partitions, EARLIEST))
 
 
 def end_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the ends of partitions; raises ToolFailure."""
+    """Return the log end offsets of partitions; raises ToolFailure."""
     return offsets_at(client, dict.fromkeys(partitions, LATEST))
 
 
@@ -179,7 +182,7 @@ def offsets_at(
 ) -> dict[TopicPartition, int]:
     """Return the offsets of timestamps, -1 for a time after the last record; raises ToolFailure.
 
-    Unknown partitions are requested again until the timeout, as by Kafka's client.
+    Unknown partitions are requested again until the time-out, as by Kafka's client.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempts = 0
@@ -199,7 +202,7 @@ def offsets_at(
         if not all(map(_is_unknown, errors)):
             raise failure(errors[0], "listOffsets(api=METADATA)", Waits.TWICE)
         if client.clock.monotonic_ms() >= deadline_ms:
-            raise _gave_up(client.clock.wall_ms(), attempts)
+            raise _timed_out(client.clock.wall_ms(), attempts)
         client.back_off(0)
 
 
@@ -207,16 +210,16 @@ def _is_unknown(error: EngineError) -> bool:
     return isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _gave_up(now_ms: int, attempts: int) -> ToolFailure:
-    """Return the failure of a tool that has retried until its time was over."""
-    cause = f"{_TIMEOUT}: {gave_up('listOffsets(api=METADATA)', now_ms, attempts)}"
+def _timed_out(now_ms: int, attempts: int) -> ToolFailure:
+    """Return the ToolFailure of a call that was retried until its time-out."""
+    cause = f"{_TIMEOUT}: {timed_out_text('listOffsets(api=METADATA)', now_ms, attempts)}"
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
 def topic_partitions(
     client: KafkaClient, topics: Sequence[str]
 ) -> dict[str, list[TopicPartition] | EngineError]:
-    """Return the partitions of topics, or why there are none."""
+    """Return each topic's partitions, or its error."""
     found: dict[str, list[TopicPartition] | EngineError] = {}
     if not topics:
         return found

@@ -1,4 +1,4 @@
-"""The rows of the tables of `kafka-consumer-groups --describe`, in both releases.
+"""Rows of the tables of `kafka-consumer-groups --describe`, for both releases.
 
 Source: ConsumerGroupCommand.collectGroupsOffsets, shouldPrintMemberState of 3.9.1 and 4.3.0.
 """
@@ -21,7 +21,7 @@ _REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning",
 
 
 class OffsetRow(NamedTuple):
-    """A printed row: a partition that a group reads or has read."""
+    """A row to print: a partition with a committed offset or a member."""
 
     group: str
     topic: str
@@ -31,11 +31,11 @@ class OffsetRow(NamedTuple):
     consumer_id: str
     host: str
     client_id: str
-    #: Of the committed offset, None where it is not known.
+    #: Leader epoch of the committed offset, None if unknown.
     leader_epoch: int | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """Return the texts of the columns; without a committed offset there is no lag."""
+        """Return the texts of the columns; lag is `-` without a committed offset."""
         lag = None if self.current_offset is None else self.end_offset - self.current_offset
         return (
             self.group,
@@ -51,7 +51,10 @@ class OffsetRow(NamedTuple):
 
 
 def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
-    """Print the note on a group's state; return whether its table has rows. Raises ToolFailure."""
+    """Print a note on the group's state.
+
+    Returns True if its table is printed. Raises ToolFailure.
+    """
     if group.state == "Dead":
         out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
         return False
@@ -67,7 +70,7 @@ def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) 
 
 
 def offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
-    """Return the partitions that a group reads or has committed; raises ToolFailure."""
+    """Return rows of the partitions that a group has assigned or committed; raises ToolFailure."""
     offsets = committed_views(client, group.group_id)
     rows: list[OffsetRow] = []
     assigned: set[TopicPartition] = set()
@@ -90,7 +93,10 @@ def _rows_of(
     offsets: Mapping[TopicPartition, CommitView],
     reader: tuple[str, str, str],
 ) -> list[OffsetRow]:
-    """Return a row for each partition with offset, log end (exclusive), member and epoch."""
+    """Return a row for each partition, in Java's order, with the member `reader`.
+
+    `reader` is member id, host and client id.
+    """
     ends = end_offsets(client, partitions)
     rows = []
     for partition in in_java_order(ends):
@@ -103,7 +109,7 @@ def _rows_of(
 
 
 def coordinator_text(client: KafkaClient, group_id: str, gap: str = "  ") -> str:
-    """Return the address and the id of a group's coordinator, and between them a gap."""
+    """Return address and id of a group's coordinator, separated by `gap`."""
     coordinator = client.coordinator(group_id)
     broker_ids = [
         broker_id
@@ -114,5 +120,5 @@ def coordinator_text(client: KafkaClient, group_id: str, gap: str = "  ") -> str
 
 
 def width_of(texts: Iterable[str], minimum: int = WIDTH_MIN) -> int:
-    """Return the width of a column: that of its longest text, but no less than `minimum`."""
+    """Return the width of a column: the length of its longest text, at least `minimum`."""
     return max([minimum, *map(len, texts)])

@@ -44,7 +44,7 @@ _PARTITION_ERRORS = (
 
 
 def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete groups and print the result of each; raises ToolFailure."""
+    """Delete groups and print the results; raises ToolFailure."""
     if given.has("all-groups"):
         group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
     else:
@@ -69,9 +69,9 @@ def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
 
 
 def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Remove a group's committed offsets of topics, and print the result for each partition.
+    """Delete a group's committed offsets of topics, and print the result of each partition.
 
-    Raises ToolFailure, OptionsRefused.
+    Errors: ToolFailure, OptionsRefused.
     """
     group_id = given.needed("group")
     topics = given.texts("topic")
@@ -97,9 +97,9 @@ def delete_partitions(
     partitions: Sequence[TopicPartition],
     results: dict[TopicPartition, str | None],
 ) -> int:
-    """Delete committed offsets, and add the outcome for each partition to the results.
+    """Delete committed offsets, and store each partition's error text, or None, in `results`.
 
-    Returns the error code of the group, or that of the first partition that has one.
+    Returns the error code of the group, else of the first partition that failed, else NONE.
     """
     code = NONE
     try:
@@ -115,7 +115,7 @@ def delete_partitions(
 
 
 def _code_of(error: EngineError) -> int:
-    """Return the code that stands for an error without one, as Java's client maps it."""
+    """Return the code to which Java's client maps an error without a code."""
     is_late = isinstance(error, TimedOut | Unreachable)
     return REQUEST_TIMED_OUT if is_late else UNKNOWN_SERVER_ERROR
 
@@ -123,7 +123,7 @@ def _code_of(error: EngineError) -> int:
 def print_deleted(
     group_id: str, code: int, results: dict[TopicPartition, str | None], out: TextIO
 ) -> None:
-    """Print the results of the deletion of offsets, as the tools of 4.3.0 do."""
+    """Print the results of deleting offsets in the format of 4.3.0."""
     if code == NONE:
         out.write(f"Request succeeded for deleting offsets from group {group_id}.\n")
     elif code in _PARTITION_ERRORS:
@@ -155,7 +155,10 @@ def _cause(error: EngineError) -> str:
 def partitions_to_delete(
     client: KafkaClient, topics: Sequence[str], results: dict[TopicPartition, str | None]
 ) -> list[TopicPartition]:
-    """Return the partitions that words name; a topic without any is added to the results."""
+    """Return the partitions of `TOPIC` and `TOPIC:0,1` arguments.
+
+    For a topic without metadata, its error is stored in `results`.
+    """
     named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
     whole = list(dict.fromkeys(topic for topic in topics if ":" not in topic))
     try:
@@ -171,7 +174,7 @@ def partitions_to_delete(
 
 
 def partitions_in(text: str) -> list[TopicPartition]:
-    """Return the partitions of `topic:0,1`; raises OptionsRefused."""
+    """Parse `topic:0,1`; raises OptionsRefused."""
     parts = java_split(text, ":")
     if len(parts) != 2:
         message = f"Invalid topic arg '{text}', expected topic name and partitions"
@@ -181,7 +184,7 @@ def partitions_in(text: str) -> list[TopicPartition]:
 
 
 def _partition(word: str, text: str) -> int:
-    """Return a partition's number; raises OptionsRefused with Java's message."""
+    """Parse a partition's number; raises OptionsRefused with Java's message."""
     if not is_java_number(word):
         message = f"Invalid partition '{word}' specified in topic arg '{text}''"
         raise OptionsRefused(message, shows_usage=True)
@@ -189,7 +192,7 @@ def _partition(word: str, text: str) -> int:
 
 
 def _meaning(code: int, group_id: str) -> str:
-    """Return the tool's sentence for the error code of a deletion of offsets."""
+    """Return the tool's message for the error code of deleting offsets."""
     if code == INVALID_GROUP_ID:
         return f"'{group_id}' is not valid."
     if code == GROUP_ID_NOT_FOUND:
@@ -207,7 +210,7 @@ def _meaning(code: int, group_id: str) -> str:
 
 
 def _print_results(results: dict[TopicPartition, str | None], out: TextIO) -> None:
-    """Print a table without line breaks, as the tool does."""
+    """Print the table of results in the format of 3.9.1, which has no line breaks."""
     out.write("\n" + _row("TOPIC", "PARTITION", "STATUS"))
     for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):
         error = results[partition]

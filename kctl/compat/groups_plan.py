@@ -1,15 +1,16 @@
-"""Plans of `--reset-offsets`: the CSV files, how they are read and written, and 4.3.0's table.
+"""Plans of `--reset-offsets`: parse and format the CSV files, and print 4.3.0's table.
 
 ```
 topic,partition,offset          one group, if the first line fits
 group,topic,partition,offset    several groups
 ```
 
-A missing or empty number is 0. The first line that cannot be read ends the command. Texts of more
-than 24 characters, or with one below `-`, are written in quotes.
+A missing or empty number is 0. The first malformed line ends the command. Texts of more than 24
+characters, or with a character below `-`, are written in quotes.
 
 Source: ConsumerGroupCommand.parseResetPlan, exportOffsetsToCsv, CsvUtils of 3.9.1; Jackson 2.16.
-Differs: a line without a topic is refused as such; Kafka ends with a NullPointerException.
+
+Differs: a line without a topic is refused with a message; Kafka throws NullPointerException.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import OptionsRefused
 from kctl.compat.java_split import java_split
 
-#: The offsets of each group.
+#: Offsets by group and partition.
 ResetPlan = dict[str, dict[TopicPartition, int]]
 
 PLAN_HEADS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 
 _NUMBER: Final = re.compile(r"\s*[-+]?[0-9]+\s*")
-#: Source: StreamReadConstraints.
+#: Longest number that Jackson parses. Source: StreamReadConstraints.
 _NUMBER_CHARS_MAX: Final = 1000
 _RUNTIME: Final = "java.lang.RuntimeException"
 _JACKSON: Final = "com.fasterxml.jackson"
@@ -40,7 +41,7 @@ _WIDTH_MIN: Final = 15
 
 
 class _RecordKind(NamedTuple):
-    """The fields of a line, by their names in Kafka's class."""
+    """The fields of a kind of line, with the name of Kafka's class for it."""
 
     class_name: str
     fields: tuple[str, ...]
@@ -52,7 +53,7 @@ _BITS: Final = {"partition": ("int", 31), "offset": ("long", 63)}
 
 
 class _Line(NamedTuple):
-    """One line, read; the group is empty where lines have none."""
+    """A parsed line; `group_id` is "" for lines without a group."""
 
     group_id: str
     partition: TopicPartition
@@ -60,7 +61,7 @@ class _Line(NamedTuple):
 
 
 def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
-    """Return the offsets that a file names; raises ToolFailure with Jackson's message."""
+    """Parse the offsets of a file; raises ToolFailure with Jackson's message."""
     lines = [] if not text.strip("\n") and text else java_split(text, "\n")
     kind = _WITH_GROUP
     try:
@@ -68,7 +69,7 @@ def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
             _read_line(lines[0], _OF_ONE_GROUP)
             kind = _OF_ONE_GROUP if len(group_ids) == 1 else _WITH_GROUP
     except ToolFailure as failure:
-        # The tool prints it and tries the other kind.
+        # The tool prints the failure, and tries the other kind of line.
         err.write(f"{failure}\n")
     plan: ResetPlan = {}
     for line in lines:
@@ -80,7 +81,7 @@ def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
 
 
 def _read_line(line: str, kind: _RecordKind) -> _Line:
-    """Return one line of a CSV file of offsets; raises ToolFailure with Jackson's texts."""
+    """Parse a line of the given kind; raises ToolFailure with Jackson's message."""
     if not line.strip():
         raise _refused(
             "databind.exc.MismatchedInputException",
@@ -91,7 +92,7 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
 
     texts = next(csv.reader([line]))
     values = dict(zip(kind.fields, texts, strict=False))
-    # In the order of the line: the first mistake is reported.
+    # Parse fields in their order in the line, since the first error is reported.
     numbers = {
         name: _whole(text, name, kind, texts) for name, text in values.items() if name in _BITS
     }
@@ -113,9 +114,9 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
 
 
 def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
-    """Return a whole number of an int or long field; 0 for blank text, as Jackson does.
+    """Parse an int or long field; blank text is 0, as with Jackson.
 
-    Raises ToolFailure for other text, and for more digits than Jackson reads.
+    Raises ToolFailure for other text, and for more digits than Jackson parses.
     """
     type_name, bits = _BITS[name]
     chain = f'(through reference chain: {_RECORDS}{kind.class_name}["{name}"])'
@@ -129,7 +130,7 @@ def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int
             f"`StreamReadConstraints.getMaxNumberLength()`) {chain}",
         )
     if _NUMBER.fullmatch(text) and (type_name == "long" or -limit <= int(text) < limit):
-        # A long that is too large loses its upper bits.
+        # A long that is too large loses its high bits.
         return (int(text) + limit) % (2 * limit) - limit
     place = _place(texts, kind.fields.index(name))
     raise _refused(
@@ -140,20 +141,23 @@ def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int
 
 
 def _place(texts: Sequence[str], index: int) -> str:
-    """Return Jackson's text for the place of a column in a line of CSV, from 1."""
+    """Return Jackson's text for the position of a column in a line, counted from 1."""
     column = sum(len(text) + 1 for text in texts[:index]) + 1
     return f" at [Source: (StringReader); line: 1, column: {column}]"
 
 
 def _refused(class_name: str, message: str) -> ToolFailure:
-    """Return the failure for a line of CSV, with Jackson's exception as the cause."""
+    """Return the failure for a malformed line, with Jackson's exception as its cause."""
     named = f"{_JACKSON}.{class_name}"
-    # The tool wraps it.
+    # The tool wraps Jackson's exception.
     return ToolFailure(_RUNTIME, f"{named}: {message}", f"{named}: {message}")
 
 
 def print_plan_table(plan: ResetPlan, out: TextIO) -> None:
-    """Print a table as wide as it needs. Source: OffsetsUtils.printOffsetsToReset of 4.3.0."""
+    """Print the table, with columns as wide as needed.
+
+    Source: OffsetsUtils.printOffsetsToReset of 4.3.0.
+    """
     rows = [
         (group_id, key.topic, str(key.partition), str(offset))
         for group_id, offsets in plan.items()
@@ -178,6 +182,6 @@ def plan_text(plan: Mapping[str, Mapping[TopicPartition, int]], *, names_groups:
 
 
 def _quoted(text: str) -> str:
-    """Return a CSV field, with quotes if it is long or has special characters, as Jackson does."""
+    """Return a CSV field, quoted like Jackson's if it is long or has special characters."""
     needs_quotes = len(text) > _UNQUOTED_LENGTH_MAX or any(c < _FIRST_UNQUOTED for c in text)
     return '"' + text.replace('"', '""') + '"' if needs_quotes else text

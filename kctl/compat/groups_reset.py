@@ -1,6 +1,6 @@
-"""`kafka-consumer-groups --reset-offsets`: which partitions, to which offsets, and the table.
+"""`kafka-consumer-groups --reset-offsets`: select partitions, compute offsets, commit, print.
 
-1. Each group is described; one with members is refused, the others are processed.
+1. Each group is described; a group with members is refused, and the other groups are processed.
 2. Its partitions are those of --topic, of --all-topics, or of the file.
 3. Their new offsets come from the scenario; some are limited to the range of the log.
 4. With --execute they are committed.
@@ -34,7 +34,7 @@ _INACTIVE = ("Empty", "Dead")
 def reset_offsets_of(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Reset offsets of groups and print them; raises ToolFailure, OptionsRefused."""
+    """Reset offsets of groups if requested, and print them; raises ToolFailure, OptionsRefused."""
     group_ids = list(given.texts("group"))
     if given.has("all-groups"):
         group_ids = [group.group_id for group in consumer_groups(client)]
@@ -57,7 +57,7 @@ def reset_offsets_of(
 
 
 def _print_plan(plan: ResetPlan, out: TextIO) -> None:
-    """Print a table without line breaks, as the tool does."""
+    """Print the table of a plan in the format of 3.9.1, which has no line breaks."""
     if plan:
         out.write("\n" + _row(*PLAN_HEADS))
     for group_id, offsets in plan.items():
@@ -71,7 +71,7 @@ def _row(group_id: str, topic: str, partition: str, offset: str) -> str:
 
 
 class OffsetReset:
-    """The reset that the options of a call describe, for one group after the other."""
+    """Resets groups one by one, by the options of a call."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class OffsetReset:
         out: TextIO,
         err: TextIO,
     ) -> None:
-        """`given` are the options of the call; `files` is read for --from-file."""
+        """Create a reset with the options of the call; `files` is read for --from-file."""
         self._client = client
         self._given = given
         self._scenarios = OffsetScenarios(
@@ -89,9 +89,9 @@ class OffsetReset:
         )
 
     def of_group(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return the new offsets of a group, committed if so requested.
+        """Return a group's new offsets, and commit them with --execute.
 
-        Raises ToolFailure, OptionsRefused.
+        Errors: ToolFailure, OptionsRefused.
         """
         partitions = self._partitions(group_id)
         if self._given.is_four:
@@ -103,7 +103,7 @@ class OffsetReset:
         return ordered
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit the new offsets; raises the first failure as Java wraps it."""
+        """Commit the new offsets; raises the first failure wrapped like Java's."""
         call = "offsetCommit(api=FIND_COORDINATOR)"
         try:
             results = set_offsets(self._client, group_id, offsets)
@@ -113,10 +113,13 @@ class OffsetReset:
             if refusal is not None:
                 raise failure(refusal, call, Waits.ONCE)
 
-    # Which partitions
+    # Selection of partitions
 
     def _partitions(self, group_id: str) -> list[TopicPartition]:
-        """Return the partitions in scope, empty for --from-file; raises without a scope."""
+        """Return the selected partitions, empty for --from-file.
+
+        Errors: OptionsRefused without scope.
+        """
         given = self._given
         if given.has("all-topics"):
             return list(committed(self._client, group_id))

@@ -1,7 +1,7 @@
-"""`kafka-consumer-groups`: its options, which go together, and how it ends.
+"""`kafka-consumer-groups`: its options, their valid combinations, and its failures.
 
-A failure of the command itself is printed on stdout, and the exit code is 0; options that do not
-fit end with 1.
+A failure of the command is printed on stdout with exit code 0; contradictory options end with exit
+code 1.
 
 Source: ConsumerGroupCommand.main, ConsumerGroupCommandOptions of 3.9.1 and 4.3.0.
 """
@@ -83,7 +83,7 @@ _OPTIONS = (
 _VALIDATE = ToolOption("validate-regex", "Not served.", "REGEX")
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets")
-#: In the order in which a Java set gives them.
+#: Options in the order of Java's HashSet.
 _SCENARIOS = (
     "to-offset",
     "to-current",
@@ -130,9 +130,9 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is requested; raises OptionsRefused."""
+    """Validate the options, and return the requested action; raises OptionsRefused."""
     if given.has("validate-regex"):
-        # Brokers use RE2's syntax, and the messages are those of its Java port.
+        # This would need RE2's syntax, and the messages of its Java port.
         raise OptionsRefused("--validate-regex is not served; --bootstrap-server is")
     if not given.has("bootstrap-server"):
         raise _refused('Missing required argument "[bootstrap-server]"')
@@ -165,7 +165,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
-    """Raise unless --describe has a scope, at most one view, and a bare --state."""
+    """Raise OptionsRefused unless --describe has groups, at most one view, and --state no value."""
     if not any(map(given.has, _SCOPES)):
         levels = ("group", "all-groups") if given.is_four else _LEVELS
         raise _refused(f"Option [describe] takes one of these options: {listed_names(levels)}")
@@ -178,7 +178,10 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
-    """Raise for contradicting options of --reset-offsets; warn without an action."""
+    """Raise OptionsRefused for contradictory options of --reset-offsets.
+
+    Prints a warning if neither --dry-run nor --execute is given.
+    """
     if given.has("dry-run") and given.has("execute"):
         raise _refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):
@@ -189,20 +192,20 @@ def _check_reset(given: GivenOptions) -> None:
 
 
 def _need_scope(given: GivenOptions, action: str) -> None:
-    """Raise OptionsRefused unless the groups of an action are given."""
+    """Raise OptionsRefused unless options name the groups of an action."""
     if not any(map(given.has, _SCOPES)):
         raise _refused(f"Option [{action}] takes one of these options: {listed_names(_SCOPES)}")
 
 
 def _exclude(given: GivenOptions, name: str, others: Sequence[str]) -> None:
-    """Raise OptionsRefused if an option is given together with one of the others."""
+    """Raise OptionsRefused if an option is given together with one of `others`."""
     for other in others:
         if given.has(name) and given.has(other):
             raise _refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
 def _refused(message: str) -> OptionsRefused:
-    """Return the error of wrong options, which is printed with the usage."""
+    """Return the error for contradictory options, which is printed with the usage."""
     return OptionsRefused(message, shows_usage=True)
 
 

@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups --list` and `--describe`: tables as Kafka prints them.
+"""`kafka-consumer-groups --list` and `--describe`: tables in Kafka's format.
 
 Source: ConsumerGroupCommand.listGroups, describeGroups, collectGroupsOffsets of 3.9.1 and 4.3.0.
 """
@@ -58,7 +58,7 @@ _LISTED_WIDTH_EXTRA: Final = 10
 
 
 def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the groups of consumers; raises ToolFailure, OptionsRefused."""
+    """Print the selected consumer groups; raises ToolFailure, OptionsRefused."""
     shows_type, shows_state = given.has("type"), given.has("state")
     types = _chosen(given.text("type"), _TYPES, "Invalid types list")
     states = _chosen(given.text("state"), _STATES, "Invalid state list")
@@ -83,7 +83,10 @@ def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
 
 
 def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
-    """Return the names of a list in Kafka's spelling, none for all; raises OptionsRefused."""
+    """Parse a list of names in any case into Kafka's spelling, empty for None.
+
+    Errors: OptionsRefused.
+    """
     if not text:
         return set()
     by_lower = {name.lower(): name for name in known}
@@ -97,12 +100,12 @@ def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
 
 
 def _type_of(group: GroupListing) -> str:
-    """Return a group's type with a capital, as the tool prints and compares it."""
+    """Return a group's type capitalized, as the tool prints and compares it."""
     return (group.group_type or _UNKNOWN).capitalize()
 
 
 def _listed(group_id: str, width: int, cells: Iterable[str]) -> str:
-    """Return a line of --list: the group in its width, then cells of 20 characters."""
+    """Return a line of --list: the padded group id, then cells of 20 characters."""
     return " ".join([f"{group_id:<{width}}", *(f"{cell:<20}" for cell in cells)]) + "\n"
 
 
@@ -135,7 +138,7 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
 def _print_offsets(
     group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
 ) -> None:
-    """Print the table of offsets in the layout of release 3."""
+    """Print the table of offsets in the format of release 3."""
     if not has_rows(group, len(rows), out, err):
         return
     group_width = width_of(row.group for row in rows)
@@ -149,9 +152,12 @@ def _print_offsets(
 
 
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
-    """Print the table of members in the layout of release 3; instance ids only if one is set."""
+    """Print the table of members in the format of release 3.
+
+    The column of instance ids is printed only if a member has one.
+    """
     members: Sequence[MemberView] = group.members
-    # The header is printed also where there are no rows.
+    # The header is printed even without rows.
     measured = members if has_rows(group, len(members), out, err) else ()
     group_width = max(WIDTH_MIN, len(group.group_id)) if measured else WIDTH_MIN
     widths = [
@@ -187,7 +193,7 @@ def _member_cells(group_id: str, member: MemberView) -> list[str]:
 
 
 def _assignment_text(member: MemberView) -> str:
-    """Return the partitions of each topic in brackets, sorted as texts."""
+    """Return a member's partitions, by topic in brackets, sorted as texts."""
     by_topic: dict[str, list[str]] = {}
     for partition in member.partitions or ():
         by_topic.setdefault(partition.topic, []).append(str(partition.partition))
@@ -196,7 +202,7 @@ def _assignment_text(member: MemberView) -> str:
 
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
-    """Print the group's state and coordinator in the layout of release 3."""
+    """Print the group's state and coordinator in the format of release 3."""
     if not has_rows(group, 1, out, err):
         return
     named = coordinator_text(client, group.group_id)

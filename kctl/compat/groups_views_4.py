@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups --describe` of 4.3.0: tables that end with a line break, and epochs.
+"""`kafka-consumer-groups --describe` of 4.3.0: tables with epochs, and with line ends.
 
 Source: ConsumerGroupCommand.printOffsets, printMembers, printStates of 4.3.0.
 """
@@ -34,7 +34,7 @@ def print_groups_4(
     *,
     is_verbose: bool,
 ) -> None:
-    """Print offsets, members or states of groups, as `view` names them; raises ToolFailure."""
+    """Print groups' offsets, members or states; `view` names which. Raises ToolFailure."""
     if view == "members":
         for group in groups:
             _print_members(group, out, err, is_verbose=is_verbose)
@@ -58,7 +58,7 @@ def _print_offsets(
     *,
     is_verbose: bool,
 ) -> None:
-    """Print the table of offsets in the layout of release 4; leader epochs only if verbose."""
+    """Print the table of offsets in the format of release 4; leader epochs only if verbose."""
     if not has_rows(group, len(rows), out, err):
         return
     header = ["GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET", "LOG-END-OFFSET"]
@@ -79,16 +79,19 @@ def _print_offsets(
 
 
 def _offset_cells(row: OffsetRow) -> list[str]:
-    """Return the cells of a row, with the leader epoch of the commit as 4.3.0 has it."""
+    """Return the cells of a row, with the leader epoch of the commit."""
     group, topic, partition, *rest = row.cells()
     epoch = MISSING if row.leader_epoch is None else str(row.leader_epoch)
     return [group, topic, partition, epoch, *rest]
 
 
 def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
-    """Print the table of members in the layout of release 4; epochs and assignments if verbose."""
+    """Print the table of members in the format of release 4.
+
+    Epochs and assignments are printed only if verbose.
+    """
     members = group.members
-    # The header is printed also where there are no rows.
+    # The header is printed even without rows.
     measured = members if has_rows(group, len(members), out, err) else ()
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     table = [header, *(_member_cells(group.group_id, member) for member in members)]
@@ -111,7 +114,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
         widths += [15, width_of(current, _ASSIGNMENT_WIDTH_MIN)]
         widths += [15, width_of(target, _ASSIGNMENT_WIDTH_MIN)]
     else:
-        # A space more follows the last column.
+        # The last column is followed by a space.
         table = [[*cells, ""] for cells in table]
         widths.append(0)
     print_table(table, widths, out)
@@ -126,7 +129,7 @@ def _member_cells(group_id: str, member: MemberView) -> list[str]:
 
 
 def _assignment_cells(group: GroupDescription, member: MemberView) -> list[str]:
-    """Return epochs and assignments, now and targeted; `-` where a member has none."""
+    """Return current and target epochs and assignments of a member; `-` if it has none."""
     current = assignment_text(member.partitions or ())
     if member.member_epoch is None:
         return [MISSING, current or MISSING, MISSING, MISSING]
@@ -136,7 +139,7 @@ def _assignment_cells(group: GroupDescription, member: MemberView) -> list[str]:
 
 
 def assignment_text(partitions: Iterable[TopicPartition]) -> str:
-    """Return partitions as `topic:0,1;other:0`, sorted."""
+    """Return partitions as text `topic:0,1;other:0`, sorted."""
     by_topic: dict[str, list[int]] = {}
     for partition in sorted(partitions):
         by_topic.setdefault(partition.topic, []).append(partition.partition)
@@ -151,7 +154,7 @@ def _print_state(
     *,
     is_verbose: bool,
 ) -> None:
-    """Print the group's state in the layout of release 4; its epochs only if verbose."""
+    """Print the group's state in the format of release 4; its epochs only if verbose."""
     if not has_rows(group, 1, out, err):
         return
     header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
@@ -173,7 +176,7 @@ def _print_state(
 
 
 def print_table(table: Iterable[Sequence[str]], widths: Sequence[int], out: TextIO) -> None:
-    """Print an empty line, and a line of padded cells for each row."""
+    """Print an empty line, then a line of padded cells for each row."""
     out.write("\n")
     for cells in table:
         padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))

@@ -1,4 +1,4 @@
-"""Scripts with the names of Kafka's tools that run kctl in their place."""
+"""Write scripts named like Kafka's tools that run kctl instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kctl.compat.tools import TOOLS
 
 
 class ForeignScript(EngineError):
-    """A file that kctl did not write has the path of a script to be written."""
+    """A file that kctl did not write exists at the path of a script."""
 
     hint = "choose an empty directory, or add --force to replace it"
 
@@ -22,7 +22,7 @@ class ForeignScript(EngineError):
 
 
 class CannotInstall(EngineError):
-    """A script cannot be written; `reason` is the host's word for it."""
+    """A script cannot be written; `reason` is the operating system's message."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: cannot be written: {reason}")
@@ -33,14 +33,17 @@ _MARK = "# Written by kctl compat install."
 
 
 def script_of(tool: str, release: Release) -> str:
-    """Return a script that runs kctl's tool with the present interpreter."""
+    """Return a shell script that runs kctl's tool with the current Python interpreter."""
     python = shlex.quote(sys.executable)
     command = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
     return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {command} "$@"\n'
 
 
 def install_scripts(directory: str, release: Release, *, is_forced: bool) -> list[str]:
-    """Write a script for each tool into a directory, made if need be; returns their paths."""
+    """Write a script for each tool into a directory, created if missing; return their paths.
+
+    Errors: ForeignScript unless `is_forced`, CannotInstall.
+    """
     paths = {tool: os.path.join(directory, f"{tool}.sh") for tool in TOOLS}
     try:
         for path in paths.values():
@@ -60,7 +63,7 @@ def install_scripts(directory: str, release: Release, *, is_forced: bool) -> lis
 
 
 def _first_missing(directory: str) -> str | None:
-    """Return the folder on the way to a directory that is to be made first, None without one."""
+    """Return the topmost missing directory of a path, None if the path exists."""
     missing, path = None, os.path.abspath(directory)
     while not os.path.isdir(path) and path != os.path.dirname(path):
         missing, path = path, os.path.dirname(path)
@@ -68,6 +71,6 @@ def _first_missing(directory: str) -> str | None:
 
 
 def _is_ours(path: str) -> bool:
-    """Return whether a script was written by kctl, which may overwrite it."""
+    """Return True if kctl wrote the script, so that it may be overwritten."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return _MARK in file.read(1000)

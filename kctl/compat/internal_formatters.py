@@ -1,12 +1,12 @@
-"""Records of `__consumer_offsets` and `__transaction_state` as JSON, one after the other.
+"""Format records of `__consumer_offsets` and `__transaction_state` as JSON.
 
 ```
 {"key":{"version":1,"data":{…}},"value":{"version":3,"data":{…}}}      3.9.1
 {"key":{"type":1,"data":{…}},"value":{"version":4,"data":{…}}}         4.3.0
 ```
 
-Records of other kinds are passed over; there are no line breaks. The value of a tombstone is null,
-the data of one whose version is not known is "unknown".
+Records of other types are skipped; there are no line breaks. The value of a tombstone is null, and
+the data of an unknown version is "unknown".
 
 Source: OffsetsMessageFormatter, GroupMetadataMessageFormatter, TransactionLogMessageFormatter of
 3.9.1; CoordinatorRecordMessageFormatter of 4.3.0.
@@ -27,7 +27,7 @@ from kctl.compat.releases import Release
 
 _INT16: Final = Format(">h")
 _UNKNOWN: Final = "unknown"
-#: The topic's kind, and the types of records that are shown.
+#: Kind of topic and printed record types, by formatter.
 _SHOWN: Final = {
     "offsets": ("offsets", (0, 1)),
     "groups": ("offsets", (2,)),
@@ -36,7 +36,7 @@ _SHOWN: Final = {
 
 
 class InternalFormatter:
-    """Prints the records of some types."""
+    """Formats the record types of one formatter class."""
 
     def __init__(self, kind: str, release: Release) -> None:
         self._topic_kind, self._types = _SHOWN[kind]
@@ -44,7 +44,7 @@ class InternalFormatter:
         self._type_name = "type" if release.is_four else "version"
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return a record as JSON, empty for one of another type. Errors: WireError."""
+        """Return a record as JSON, empty for a record of another type; raises WireError."""
         key, value = printed.record.key, printed.record.value
         if key is None or len(key) < _INT16.size:
             return b""
@@ -58,13 +58,13 @@ class InternalFormatter:
         return json_text(document).encode("utf-8", "replace")
 
     def _value(self, name: str, value: bytes) -> JsonObject:
-        """Return a value as JSON with its version, "unknown" for later versions."""
+        """Return a value as JSON with its version; data of an unknown version is "unknown"."""
         (version,) = _INT16.unpack_from(value)
         valid = message_schema(f"{name}Value", self._release).valid
         data = self._node(f"{name}Value", value, version) if valid.has(version) else _UNKNOWN
         return {"version": version, "data": data}
 
     def _node(self, name: str, raw: bytes, version: int) -> JsonNode:
-        """Return a message after its int16 version; bytes after the message are ignored."""
+        """Decode a message after its int16 version into JSON; trailing bytes are ignored."""
         message = message_codec(name, version, self._release).decode_at(raw, _INT16.size)[0]
         return json_node(message, version)

@@ -1,4 +1,4 @@
-"""Failures of an admin client's calls as the exceptions that Kafka's tools catch.
+"""Convert errors of requests to the exceptions of Java's admin client.
 
 Source: KafkaAdminClient.Call.handleTimeoutFailure, Errors.exception of 3.9.1.
 """
@@ -21,7 +21,7 @@ _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 
 
 def admin_failure(error: EngineError, call: str) -> EngineError:
-    """Return the exception of an admin call's future; other exceptions are returned unchanged."""
+    """Return the ToolFailure of an admin call; errors without a Java counterpart unchanged."""
     if isinstance(error, TimedOut | Unreachable):
         return ToolFailure(TIMEOUT, f"Timed out waiting for a node assignment. Call: {call}")
     if isinstance(error, ApiError | AuthenticationFailed):
@@ -31,15 +31,18 @@ def admin_failure(error: EngineError, call: str) -> EngineError:
 
 @contextmanager
 def admin_call(name: str) -> Iterator[None]:
-    """Turn errors of requests into those of an admin client's call; raises ToolFailure."""
+    """Convert errors raised in the block to those of an admin client's call.
+
+    Errors: ToolFailure.
+    """
     try:
         yield
     except EngineError as error:
         raise admin_failure(error, name) from error
 
 
-def gave_up(call: str, now_ms: int, attempts: int) -> str:
-    """Return the message of Java's client for a call that was tried until its timeout."""
+def timed_out_text(call: str, now_ms: int, attempts: int) -> str:
+    """Return the message of Java's client for a call that was retried until its time-out."""
     return (
         f"Call(callName={call}, deadlineMs={now_ms}, tries={attempts}, nextAllowedTryMs={now_ms}) "
         f"timed out at {now_ms} after {attempts} attempt(s)"
@@ -47,13 +50,13 @@ def gave_up(call: str, now_ms: int, attempts: int) -> str:
 
 
 def raise_first(results: dict[str, ApiError | None]) -> None:
-    """Raise the first error of the results of several futures as a ToolFailure."""
+    """Raise the first error of `results` as a ToolFailure."""
     for error in results.values():
         if error is not None:
             raise admin_failure(error, "")
 
 
-def waited_for(failure: ToolFailure) -> ToolFailure:
-    """Return the failure as it comes out of a future that was waited for."""
+def as_execution_failure(failure: ToolFailure) -> ToolFailure:
+    """Wrap a failure in ExecutionException, as `KafkaFuture.get` does."""
     text = f"{failure.java_class}: {failure}"
     return ToolFailure(_EXECUTION, text, text)

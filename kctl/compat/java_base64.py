@@ -1,11 +1,11 @@
-"""Base64 as Java's decoders read it: the padding may be missing, and nothing may follow it.
+"""Base64 as Java's decoders parse it: padding may be missing, and nothing may follow it.
 
-| where padding begins, in a unit of four | result |
+| position of the first `=` in a unit of four | result |
 |---|---|
-| at its first character | wrong unit |
-| at its second | not enough bits |
-| at its third | wrong unit, unless another follows |
-| at its fourth | the end |
+| first | error: wrong unit |
+| second | error: not enough bits |
+| third | error: wrong unit, unless another `=` follows |
+| fourth | end of the data |
 
 Source: java.util.Base64.Decoder of Java 17.
 """
@@ -26,17 +26,20 @@ _PADDING: Final = "="
 
 
 def decoded(text: str) -> bytes:
-    """Return the bytes of a text in the basic alphabet; raises ToolFailure."""
+    """Decode a text in the basic alphabet; raises ToolFailure."""
     return _decoded(text, _BASIC)
 
 
 def decoded_url(text: str) -> bytes:
-    """Return the bytes of a text in the alphabet for URLs and file names; raises ToolFailure."""
+    """Decode a text in the alphabet for URLs and file names; raises ToolFailure."""
     return _decoded(text, _URL)
 
 
 def _decoded(text: str, specials: str) -> bytes:
-    """Return the bytes of a text; raises with the message of Java's decoder."""
+    """Decode a text; `specials` are the two characters of the alphabet besides alphanumerics.
+
+    Raises ToolFailure with the message of Java's decoder.
+    """
     if len(text) == 1:
         raise _refused("Input byte[] should at least have 2 bytes for base64 bytes")
     bare, padding, _ = text.partition(_PADDING)
@@ -58,7 +61,7 @@ def _decoded(text: str, specials: str) -> bytes:
 
 
 def _signed_hex(character: str) -> str:
-    """Return a character as the signed byte of Latin-1 that Java makes of it."""
+    """Return a character's Latin-1 byte in hex, as the signed number that Java prints."""
     (byte,) = character.encode("latin-1", "replace")
     return f"{byte - 256 if byte > 127 else byte:x}"
 

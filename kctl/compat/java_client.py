@@ -1,4 +1,4 @@
-"""Clients that Kafka's tools cannot make.
+"""Failures of Kafka's tools while they create a client.
 
 Source: ClientUtils.parseAndValidateAddresses, KafkaAdminClient.createInternal of 3.9.1.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.client.errors import ClientSettingRefused
 from engine.host.ports import FileMissing, FileRefused
-from kctl.compat.java_failures import ToolFailure, speaks_four
+from kctl.compat.java_failures import ToolFailure, has_messages_of_four
 from kctl.compat.java_numbers import is_java_number
 from kctl.connect import ClusterOptions, connect
 
@@ -25,24 +25,27 @@ _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 
 def java_bootstrap(text: str) -> str:
-    """Return the addresses of a list; without a host it is this one's. Raises ToolFailure."""
+    """Return the validated bootstrap addresses; a missing host is this machine.
+
+    Errors: ToolFailure.
+    """
     addresses = [address.strip() for address in text.split(",")]
-    if speaks_four() and text.strip() and not all(addresses):
+    if has_messages_of_four() and text.strip() and not all(addresses):
         message = "Configuration 'bootstrap.servers' values must not be empty."
         raise ToolFailure(CONFIG_EXCEPTION, message)
     addresses = [address for address in addresses if address]
     for address in addresses:
         if not _ADDRESS.fullmatch(address):
-            raise no_client(f"Invalid url in bootstrap.servers: {address}")
+            raise no_client_failure(f"Invalid url in bootstrap.servers: {address}")
     if not addresses:
-        raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
+        raise no_client_failure("No resolvable bootstrap urls given in bootstrap.servers")
     return ",".join(f"localhost{one}" if one.startswith(":") else one for one in addresses)
 
 
 def connect_resolved(options: ClusterOptions) -> KafkaClient:
-    """Return a client; raises ToolFailure as Java does if no broker's host name resolves.
+    """Return a client; raises ToolFailure like Java if no bootstrap host name resolves.
 
-    The other errors are those of `connect`.
+    Other errors are those of `connect`.
     """
     from engine.client.settings import parse_addresses
     from engine.host.name_lookup import LookupFailed, lookup
@@ -51,34 +54,34 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
     client = connect(options)
     if all(isinstance(lookup(host), LookupFailed) for host in sorted(hosts)):
         client.close()
-        raise no_client("No resolvable bootstrap urls given in bootstrap.servers")
+        raise no_client_failure("No resolvable bootstrap urls given in bootstrap.servers")
     return client
 
 
 def refused_setting(error: ClientSettingRefused) -> ToolFailure:
-    """Return a tool's failure for a client property that is refused.
+    """Return the ToolFailure for an invalid client property.
 
-    An invalid number is found before a client is made of the properties.
+    Java reports an invalid number before it creates a client.
     """
     if error.rule != "must be a number of milliseconds":
-        return no_client(str(error))
+        return no_client_failure(str(error))
     text = str(error.value).strip()
     why = "Value must be at least 0" if is_java_number(text) else "Not a number of type INT"
     message = f"Invalid value {text} for configuration {error.key}: {why}"
     return ToolFailure(CONFIG_EXCEPTION, message)
 
 
-def no_client(reason: str) -> ToolFailure:
-    """Return the failure of a tool whose settings make no client."""
+def no_client_failure(reason: str) -> ToolFailure:
+    """Return the ToolFailure for settings with which no client can be created."""
     return ToolFailure(
         _KAFKA, "Failed to create new KafkaAdminClient", f"{CONFIG_EXCEPTION}: {reason}"
     )
 
 
-def no_properties(path: str, error: FileMissing | FileRefused) -> ToolFailure:
-    """Return the failure of a tool whose file of client properties cannot be read."""
+def unreadable_properties(path: str, error: FileMissing | FileRefused) -> ToolFailure:
+    """Return the ToolFailure for a file of client properties that cannot be read."""
     if not path or (isinstance(error, FileRefused) and error.errno == EISDIR):
-        # An empty path is the working directory.
+        # Java resolves an empty path to the working directory.
         return ToolFailure("java.io.IOException", "Is a directory")
     if isinstance(error, FileRefused):
         return ToolFailure("java.nio.file.AccessDeniedException", path)

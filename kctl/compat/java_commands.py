@@ -1,9 +1,10 @@
-"""Commands and their options as those of Kafka's tools read them that have commands.
+"""Parse commands and options like those of Kafka's tools that have commands.
 
-Names of commands and long options may be shortened while only one fits. A value may be joined:
-`--name=value`, `-nvalue`. Options that all commands have come before the command.
+Command names and long options may be abbreviated if unambiguous. A value may be attached:
+`--name=value`, `-nvalue`. Options common to all commands precede the command.
 
 Source: argparse4j 0.7.0 as ClusterTool, TransactionsCommand, ProducerPerformance set it up.
+
 Differs: usage is not wrapped into columns.
 """
 
@@ -19,7 +20,7 @@ from kctl.compat.java_options import GivenOptions
 
 
 class Arity(Enum):
-    """The values that an option takes."""
+    """How many values an option takes."""
 
     ONE = "one; the last one counts"
     NOTHING = "none: it is a flag"
@@ -28,7 +29,7 @@ class Arity(Enum):
 
 
 class NumberType(Enum):
-    """Java's types of numbers, by the bits of each."""
+    """Java's integer types with their number of bits."""
 
     Short = 16
     Integer = INT_BITS
@@ -36,7 +37,7 @@ class NumberType(Enum):
 
 
 class CommandOption(NamedTuple):
-    """An option; `number` is Java's type of a value that is one, `choices` the only values."""
+    """An option; `number` is the integer type of its value, `choices` the only valid values."""
 
     name: str
     short: str
@@ -48,12 +49,12 @@ class CommandOption(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return its names, as messages have them."""
+        """Return its names as messages contain them: `--name/-n`."""
         return f"--{self.name}/-{self.short}" if self.short else f"--{self.name}"
 
     @property
     def value(self) -> str:
-        """Return the name of its value in usages."""
+        """Return the placeholder of its value in the usage, "" for a flag."""
         if self.takes is Arity.NOTHING:
             return ""
         if self.choices:
@@ -63,7 +64,10 @@ class CommandOption(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its options, and those of which exactly one is needed."""
+    """A command with its options.
+
+    Exactly one option of `one_of` is required, unless it is empty.
+    """
 
     name: str
     summary: str
@@ -71,20 +75,20 @@ class Command(NamedTuple):
     one_of: tuple[str, ...] = ()
 
 
-#: The options of tools that print their version before a command.
+#: Option of tools that print their version.
 VERSION_OPTION = CommandOption("version", "v", "Print the version.", takes=Arity.NOTHING)
 
 
 class HelpRequested(EngineError):
-    """A call requests the help, which is the message."""
+    """The call requests help; the message is its text."""
 
 
 class VersionRequested(EngineError):
-    """A call requests the version of the release that kctl follows."""
+    """The call requests the version of the imitated release."""
 
 
 class CommandRefused(EngineError):
-    """The arguments of a call do not fit its command; the message is the usage and the error."""
+    """The arguments do not fit the command; the message is the usage and the error."""
 
     def __init__(self, message: str, help_text: str = "") -> None:
         super().__init__(message)
@@ -92,7 +96,7 @@ class CommandRefused(EngineError):
 
 
 class GivenCommand(NamedTuple):
-    """A command and its options; with those before the command."""
+    """A command and its options, including the options before the command."""
 
     command: Command
     given: GivenOptions
@@ -107,9 +111,9 @@ def read_command(
     common: Sequence[CommandOption] = (),
     one_of: tuple[str, ...] = (),
 ) -> GivenCommand:
-    """Return the command of a call; raises HelpRequested, VersionRequested, CommandRefused.
+    """Parse the command of a call; raises HelpRequested, VersionRequested, CommandRefused.
 
-    Of the common options, exactly one of `one_of` is required.
+    Exactly one of the common options in `one_of` is required.
     """
     names = ",".join(command.name for command in commands)
     before = _Reader(
@@ -127,7 +131,7 @@ def read_command(
 
 
 def _command_named(argument: str, commands: Sequence[Command], before: _Reader) -> Command:
-    """Return the command of a name or unambiguous prefix; ends the tool without one."""
+    """Return the command with this name or unambiguous prefix; raises CommandRefused."""
     exact = [command for command in commands if command.name == argument]
     fitting = exact or [command for command in commands if command.name.startswith(argument)]
     if len(fitting) != 1:
@@ -137,19 +141,19 @@ def _command_named(argument: str, commands: Sequence[Command], before: _Reader) 
 
 
 def read_arguments(command: Command, arguments: Sequence[str]) -> GivenOptions:
-    """Return the options of a tool without commands; raises HelpRequested, CommandRefused."""
+    """Parse the options of a tool without commands; raises HelpRequested, CommandRefused."""
     reader = _Reader(command.name, command, command.name)
     reader.read_all(arguments)
     return GivenOptions(reader.values)
 
 
 def refuse(command: Command, message: str) -> NoReturn:
-    """Raise CommandRefused, with the usage of a tool without commands."""
+    """Raise CommandRefused with the usage of a tool without commands."""
     _Reader(command.name, command, command.name).refuse(message)
 
 
 class _Reader:
-    """Reads the options of one command, or those before it."""
+    """Parses the options of a command, or the options before it."""
 
     def __init__(
         self,
@@ -159,27 +163,28 @@ class _Reader:
         usage_tail: str = "",
         commands: Sequence[Command] = (),
     ) -> None:
-        """Read options of `command`.
+        """Create a parser of the options of `command`.
 
-        `shown` is its name in error messages, `usage_tail` what follows there.
+        `shown` is its name in the usage, `usage_tail` the text after it; `commands` are listed in
+        the help.
         """
         self._tool = tool
         self._command = command
         self._shown = shown
         self._usage_tail = usage_tail
         self._commands = commands
-        #: The values of each option so far, by name.
+        #: Values by option name.
         self.values: dict[str, list[str]] = {}
 
     def read_all(self, arguments: Sequence[str]) -> None:
-        """Read arguments, all of which are options."""
+        """Parse arguments that are options only, and check for required ones."""
         self.read_options(arguments)
         self.check()
 
     def read_options(
         self, arguments: Sequence[str], *, stops_at_operand: bool = False
     ) -> Sequence[str]:
-        """Read options, on request up to the first operand; return the remaining arguments."""
+        """Parse options; with `stops_at_operand` up to the first operand. Return the rest."""
         left = list(reversed(arguments))
         while left:
             argument = left.pop()
@@ -194,7 +199,7 @@ class _Reader:
         return ()
 
     def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
-        """Return the values of an option, taken from the arguments after it."""
+        """Take and return the values of an option, from `joined` or from the end of `left`."""
         if option.takes is Arity.NOTHING:
             return []
         if joined is None and (not left or _resembles_an_option(left[-1])):
@@ -205,7 +210,7 @@ class _Reader:
         return values
 
     def _option(self, argument: str) -> tuple[CommandOption, str | None]:
-        """Return the option of an argument and the value joined to it; accepts unique prefixes."""
+        """Return an argument's option, also by a unique prefix, and its attached value or None."""
         name, is_joined, joined = argument.partition("=")
         for option in self._command.options:
             if name in (f"--{option.name}", f"-{option.short}"):
@@ -221,7 +226,7 @@ class _Reader:
         return self.refuse(f"unrecognized arguments: '{argument}'")
 
     def _take(self, option: CommandOption, values: list[str]) -> None:
-        """Store an option's values; refuse excluded options, non-numbers, unknown choices."""
+        """Store an option's values; raises CommandRefused if they are invalid or excluded."""
         one_of = self._command.one_of if option.name in self._command.one_of else ()
         for other in one_of:
             if other != option.name and other in self.values:
@@ -269,7 +274,7 @@ class _Reader:
         return " ".join([*parts, self._usage_tail]).rstrip() + "\n"
 
     def help_text(self) -> str:
-        """Return the help."""
+        """Return the help of the command."""
         rows = [f"  {o.shown}{o.value}\n      {o.summary}\n" for o in self._command.options]
         rows += [f"  {command.name}\n      {command.summary}\n" for command in self._commands]
         return f"{self._usage()}\n{self._command.summary}\n\n{''.join(rows)}"
@@ -288,5 +293,5 @@ _COUNTS = {
 
 
 def _resembles_an_option(argument: str) -> bool:
-    """Return whether argparse4j takes an argument for an option: `-` and numbers are none."""
+    """Return True if argparse4j treats an argument as an option: not `-` or a number."""
     return argument.startswith("-") and argument != "-" and not is_java_number(argument)

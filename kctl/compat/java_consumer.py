@@ -1,4 +1,4 @@
-"""The consumer that Java's properties configure: of one partition, or in a group.
+"""Consumers configured by Java's properties: of given partitions, or in a group.
 
 | property | here |
 |---|---|
@@ -10,8 +10,8 @@
 | `partition.assignment.strategy`, `client.rack`, `metadata.max.age.ms` | as in Java |
 | `group.protocol`, `group.remote.assignor` | as in Java |
 
-Every other has no effect. An offset that a partition does not have any more is reset as
-`auto.offset.reset` defines; a partition that does not exist is waited for.
+Other properties have no effect. An offset that is out of range is reset by `auto.offset.reset`; a
+partition that does not exist is requested again.
 
 Source: KafkaConsumer, OffsetFetcher.resetPositionsIfNeeded of 3.9.1.
 """
@@ -49,7 +49,7 @@ _METADATA_MAX_AGE_MS: Final = 300_000
 
 
 class ConsumerSettings(NamedTuple):
-    """Settings of reading; `reset` is None where offsets are never reset."""
+    """Settings of a consumer; `reset` is EARLIEST, LATEST, or None for auto.offset.reset=none."""
 
     reset: int | None
     fetch: FetchOptions
@@ -59,7 +59,7 @@ class ConsumerSettings(NamedTuple):
 
 
 def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerSettings:
-    """Return the settings of properties; raises ToolFailure."""
+    """Parse the properties of a consumer; raises ToolFailure."""
     reset = properties.get("auto.offset.reset", "latest")
     if reset not in _RESETS:
         raise config_refused(
@@ -88,7 +88,7 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
 
 
 def _check_heartbeat(member: MemberSettings) -> None:
-    """Refuse a session that is over before its next heartbeat; raises ToolFailure."""
+    """Raise ToolFailure unless the heartbeat interval is below the session time-out."""
     has_coordinator = bool(member.group_id) and member.group_protocol == CLASSIC
     if has_coordinator and member.heartbeat_interval_ms >= member.session_timeout_ms:
         raise ToolFailure(
@@ -99,42 +99,45 @@ def _check_heartbeat(member: MemberSettings) -> None:
 
 
 class Source(Protocol):
-    """A source of records."""
+    """A source of records for the console consumer and the performance test."""
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return records that have come. Errors: ToolFailure, ApiError, Unreachable."""
+        """Return arrived records, waiting for up to `timeout_ms`.
+
+        Errors: ToolFailure, ApiError, Unreachable.
+        """
         ...
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Note that of the last poll only records below an offset were used."""
+        """Limit what is committed: of the last poll only records below `next_offset` were used."""
         ...
 
     def close(self) -> None:
-        """Commit the offsets of used records, and leave."""
+        """Commit the offsets of used records, and leave the group, if there is one."""
         ...
 
 
 class PartitionSource:
-    """Records of partitions from offsets on; `EARLIEST` and `LATEST` are resolved first."""
+    """Reads partitions from given offsets, without a group."""
 
     def __init__(
         self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
     ) -> None:
-        """Negative offsets in `starts` are EARLIEST or LATEST."""
+        """Create a source; a negative offset in `starts` is EARLIEST or LATEST."""
         self._client = client
         self._settings = settings
         known = {key: offset for key, offset in starts.items() if offset >= 0}
-        #: Partitions whose start offset was not looked up yet.
+        #: Partitions whose start offset must still be requested.
         self._unresolved = {key: offset for key, offset in starts.items() if offset < 0}
         self._fetcher = Fetcher(client, known, settings.fetch)
 
     @property
     def is_placed(self) -> bool:
-        """Return whether each partition has a position."""
+        """Return True if each partition has a position."""
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return the records that have arrived; as `Source.poll`."""
+        """Return arrived records; see `Source.poll`."""
         self._resolve()
         if not self._fetcher.partitions:
             self._client.connections.pause(timeout_ms)
@@ -146,13 +149,16 @@ class PartitionSource:
         return consumed
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Do nothing: nothing is committed."""
+        """Do nothing: without a group no offset is committed."""
 
     def close(self) -> None:
         """Do nothing: there is no group to leave."""
 
     def _resolve(self) -> None:
-        """List offsets of partitions without a position and seek to them; raise lasting errors."""
+        """Request the offsets of partitions without a position, and seek to them.
+
+        Raises an error that is not retriable.
+        """
         if not self._unresolved:
             return
         found = list_offsets(
@@ -166,10 +172,13 @@ class PartitionSource:
                 self._fetcher.seek(partition, result.offset)
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Continue with a partition that was given up, or raise."""
-        parting = _parting_offset(self._settings, error)
-        if parting is not None:
-            self._fetcher.seek(partition, parting)
+        """Seek after an invalid position, or retry the fetch.
+
+        Errors: an error that is not retriable.
+        """
+        diverging = _diverging_offset(self._settings, error)
+        if diverging is not None:
+            self._fetcher.seek(partition, diverging)
         elif _needs_reset(error):
             self._unresolved[partition] = reset_of(self._settings, partition, position)
         else:
@@ -178,7 +187,7 @@ class PartitionSource:
 
 
 def _is_topic_name(name: str) -> bool:
-    """Return True for a name that Kafka allows for topics."""
+    """Return True if Kafka allows a topic of this name."""
     try:
         validate_topic(name)
     except InvalidTopicName:
@@ -187,7 +196,7 @@ def _is_topic_name(name: str) -> bool:
 
 
 class GroupSource:
-    """Records of topics, or of all topics that match a pattern, read as a member of a group."""
+    """Reads a topic, or all topics matching a pattern, as a group member."""
 
     def __init__(
         self,
@@ -197,15 +206,15 @@ class GroupSource:
         topic: str | None,
         pattern: re.Pattern[str] | None = None,
     ) -> None:
-        """Take a topic, or a pattern of topic names."""
+        """Create a member that subscribes to `topic`, or to the topics matching `pattern`."""
         self._client = client
         self._settings = settings
         self._pattern = pattern
-        #: Subscribed topics; with a pattern, those that matched at the last refresh.
+        #: Subscribed topics; with a pattern those that matched at the last refresh.
         self._topics = [topic] if topic is not None else self._matching()
-        #: Whether the topic's name is invalid, which Java reports at the first poll.
+        #: Whether the topic's name is invalid; Java reports that at the first poll.
         self._has_invalid_name = pattern is None and not _is_topic_name(self._topics[0])
-        #: When topics are matched again (monotonic).
+        #: Monotonic time of the next refresh of matching topics.
         self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
         self.consumer = group_consumer_of(
             client,
@@ -218,7 +227,7 @@ class GroupSource:
         )
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return the records that have arrived; as `Source.poll`.
+        """Return arrived records; see `Source.poll`.
 
         Also raises ToolFailure if the brokers refuse the topic's name as invalid.
         """
@@ -237,13 +246,13 @@ class GroupSource:
         return consumed
 
     def _check_name(self, topic: str) -> None:
-        """Raise ToolFailure if the brokers refuse a topic's name as invalid."""
+        """Request the topic's metadata; raise ToolFailure if its name is refused as invalid."""
         failure = topic_failure(self._client.view([topic]), topic)
         if failure is not None and failure.code == INVALID_TOPIC_EXCEPTION:
             raise ToolFailure(java_class(failure), f"Invalid topics: [{topic}]")
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
-        """Note that of the last poll only records below an offset were used."""
+        """Limit what is committed: of the last poll only records below `next_offset` were used."""
         self.consumer.processed(partition, next_offset)
 
     def close(self) -> None:
@@ -254,7 +263,10 @@ class GroupSource:
         return self._client.clock.monotonic_ms()
 
     def _matching(self) -> list[str]:
-        """Return the names that match the pattern, without internal topics, sorted."""
+        """Request topic names.
+
+        Returns those that match the pattern, sorted, without internal ones.
+        """
         assert self._pattern is not None
         return [
             name
@@ -265,7 +277,7 @@ class GroupSource:
     def _starts(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return where partitions without a committed offset start, or their errors."""
+        """Return the start offsets of partitions without a committed offset, or their errors."""
         return _offsets_of(
             self._client,
             self._settings,
@@ -273,15 +285,18 @@ class GroupSource:
         )
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Seek after a lost position, or fetch again; raises errors that last."""
-        parting = _parting_offset(self._settings, error)
-        if parting is not None:
-            self.consumer.seek(partition, parting)
+        """Seek after an invalid position, or retry the fetch.
+
+        Errors: an error that is not retriable.
+        """
+        diverging = _diverging_offset(self._settings, error)
+        if diverging is not None:
+            self.consumer.seek(partition, diverging)
         elif _needs_reset(error):
             reset = reset_of(self._settings, partition, position)
             start = _offsets_of(self._client, self._settings, {partition: reset})[partition]
             if isinstance(start, EngineError):
-                # Where that may pass, the partition is fetched from the same offset again.
+                # After a retriable error the partition is fetched again at the same offset.
                 raise_if_lasting(start)
                 self.consumer.fetcher.try_again(partition, position)
             else:
@@ -294,7 +309,7 @@ class GroupSource:
 def _offsets_of(
     client: KafkaClient, settings: ConsumerSettings, timestamps: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
-    """Return the offset of each partition at a timestamp, or its error."""
+    """Request the offset of each partition at a timestamp; return it or the error."""
     found = list_offsets(client, timestamps, read_committed=settings.fetch.read_committed)
     return {
         key: result if isinstance(result, EngineError) else result.offset
@@ -303,7 +318,10 @@ def _offsets_of(
 
 
 def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
-    """Return the initial position of a partition without a committed offset; raises ToolFailure."""
+    """Return the reset position of a partition without a committed offset.
+
+    Errors: ToolFailure with auto.offset.reset=none.
+    """
     if settings.reset is None:
         raise ToolFailure(
             _NO_OFFSET, f"Undefined offset with no reset policy for partitions: [{partition}]"
@@ -312,7 +330,7 @@ def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
 
 
 def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
-    """Return the position after an offset out of range; raises ToolFailure."""
+    """Return the reset position after OFFSET_OUT_OF_RANGE; raises ToolFailure without a policy."""
     if settings.reset is None:
         raise ToolFailure(
             _OUT_OF_RANGE,
@@ -322,20 +340,23 @@ def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: in
     return settings.reset
 
 
-def _parting_offset(settings: ConsumerSettings, error: EngineError) -> int | None:
-    """Return the offset at which a truncated log diverges, None without a reset policy."""
+def _diverging_offset(settings: ConsumerSettings, error: EngineError) -> int | None:
+    """Return the offset at which a truncated log diverges.
+
+    None if the error is another one, or with auto.offset.reset=none.
+    """
     if isinstance(error, LogTruncated) and settings.reset is not None:
         return error.end_offset
     return None
 
 
 def _needs_reset(error: EngineError) -> bool:
-    """Return whether the position is not in the log."""
+    """Return True if the position is out of range or was truncated."""
     is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
     return is_out_of_range or isinstance(error, LogTruncated)
 
 
 def raise_if_lasting(error: EngineError) -> None:
-    """Raise an error that waiting does not help."""
+    """Raise an ApiError that is not retriable; other errors are ignored."""
     if isinstance(error, ApiError) and not kafka_error(error.code).is_retriable:
         raise error

@@ -1,4 +1,4 @@
-r"""Bytes as the text of the object that a deserializer of Kafka's makes of them.
+r"""Convert bytes to the text of the object that a deserializer of Kafka returns.
 
 | class in org.apache.kafka.common.serialization | text |
 |---|---|
@@ -13,7 +13,8 @@ r"""Bytes as the text of the object that a deserializer of Kafka's makes of them
 | VoidDeserializer | null; bytes are refused |
 
 Source: the classes named; Bytes.toString.
-Differs: Java prints an identity hash of an array, another one each time.
+
+Differs: Java prints an array's identity hash, which varies, instead of a checksum.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ Deserializer = Callable[[bytes], bytes]
 
 _PACKAGE: Final = "org.apache.kafka.common.serialization."
 _UUID_CHARS: Final = 36
-#: Hexadecimal digits of each part.
+#: Hexadecimal digits of each part of a UUID.
 _UUID_DIGITS: Final = (8, 4, 4, 4, 12)
-#: As Long.parseLong reads it, of the decimal digits of any script.
+#: Number that Long.parseLong accepts, with decimal digits of any script.
 _HEX_NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
-#: Letters of full width are digits for Java, those beyond 16 bits are not.
+#: Java accepts fullwidth letters as digits, but no characters above 16 bits.
 _FULL_WIDTH: Final = {0xFF21 + upper: ord("A") + upper for upper in range(6)} | {
     0xFF41 + lower: ord("a") + lower for lower in range(6)
 }
@@ -45,7 +46,7 @@ _SERIALIZATION: Final = "org.apache.kafka.common.errors.SerializationException"
 
 
 def deserializer_named(name: str) -> Deserializer:
-    """Return the function of a deserializer's class; raises ToolFailure for another class."""
+    """Return the deserializer of a class name; raises ToolFailure for an unknown class."""
     known = _BY_CLASS.get(name.removeprefix(_PACKAGE)) if name.startswith(_PACKAGE) else None
     if known is None:
         raise ToolFailure("java.lang.ClassNotFoundException", name)
@@ -53,11 +54,11 @@ def deserializer_named(name: str) -> Deserializer:
 
 
 def _number(form: str, name: str, text: Callable[[float], str] = str) -> Deserializer:
-    """Return a deserializer of numbers in a `struct` format."""
+    """Return a deserializer for the `struct` format of a number."""
     layout = struct.Struct(form)
 
     def read(raw: bytes) -> bytes:
-        """Return the number as text; raises ToolFailure unless the size is right."""
+        """Return the number as text; raises ToolFailure for a wrong number of bytes."""
         if len(raw) != layout.size:
             message = f"Size of data received by {name}Deserializer is not {layout.size}"
             raise ToolFailure(_SERIALIZATION, message)
@@ -67,14 +68,14 @@ def _number(form: str, name: str, text: Callable[[float], str] = str) -> Deseria
 
 
 def _double_text(number: float) -> str:
-    """Return a double as Java prints it; NaN and infinities are without JSON's quotes."""
+    """Return a double as Java prints it, with NaN and Infinity."""
     from engine.wire.json_form import json_text
 
     return json_text(number).strip('"')
 
 
 def _float_text(number: float) -> str:
-    """Return the shortest text that reads as the same float of 32 bits."""
+    """Return the shortest decimal text that parses to the same 32-bit float."""
     for digits in range(1, 10):
         text = f"{number:.{digits}g}"
         if struct.pack(">f", float(text)) == struct.pack(">f", number):
@@ -83,7 +84,7 @@ def _float_text(number: float) -> str:
 
 
 def _boolean(raw: bytes) -> bytes:
-    """Return the text of a boolean; raises ToolFailure unless it is one byte, 0 or 1."""
+    """Return `true` or `false`; raises ToolFailure unless the data is one byte, 0 or 1."""
     if len(raw) != 1:
         message = "Size of data received by BooleanDeserializer is not 1"
         raise ToolFailure(_SERIALIZATION, message)
@@ -95,9 +96,10 @@ def _boolean(raw: bytes) -> bytes:
 
 
 def _uuid(raw: bytes) -> bytes:
-    """Return a UUID in lower case; raises ToolFailure for texts that are none.
+    """Return a UUID in lower case; raises ToolFailure for text that is not a UUID.
 
-    Of each of the five numbers the last bits count, and a few digits are enough.
+    Like Java, it accepts numbers of fewer digits, and keeps only the low bits of longer ones.
+
     Source: java.util.UUID.fromString.
     """
     text = raw.decode(errors="replace").translate(_FULL_WIDTH)
@@ -112,7 +114,7 @@ def _uuid(raw: bytes) -> bytes:
 
 
 def _bytes(raw: bytes) -> bytes:
-    """Return bytes as Java's Bytes prints them: with hex escapes but for printable ASCII."""
+    """Return bytes as Java's Bytes prints them: printable ASCII, and hex escapes otherwise."""
     shown = (
         chr(byte) if 0x20 <= byte < 0x7F and byte != 0x5C else f"\\x{byte:02X}" for byte in raw
     )
@@ -120,7 +122,7 @@ def _bytes(raw: bytes) -> bytes:
 
 
 def _void(raw: bytes) -> bytes:
-    """Raise the exception of Java's VoidDeserializer, which takes only null."""
+    """Raise the exception of Java's VoidDeserializer, which accepts only null."""
     raise ToolFailure(
         "java.lang.IllegalArgumentException",
         "Data should be null for a VoidDeserializer.",

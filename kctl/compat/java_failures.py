@@ -1,4 +1,4 @@
-"""Failures as Kafka's tools print them: the names of Java's exceptions, and a trace without frames.
+"""Failures as Kafka's tools print them: Java's exception names, and a trace without frames.
 
 Source: ReassignPartitionsCommand.main, LeaderElectionCommand.mainNoExit; Errors for the names.
 """
@@ -30,26 +30,26 @@ from kctl.guard_errors import GUARD_ERRORS
 
 ADMIN_COMMAND_FAILED = "org.apache.kafka.server.common.AdminCommandFailedException"
 ADMIN_OPERATION = "org.apache.kafka.server.common.AdminOperationException"
-#: Those that 4.3.0 has in the package of its tools.
+#: Exceptions that 4.3.0 has moved to the package of its tools.
 _MOVED_IN_FOUR = {
     name: f"org.apache.kafka.tools.{name.rpartition('.')[2]}"
     for name in (ADMIN_COMMAND_FAILED, ADMIN_OPERATION)
 }
 _ERRORS = "org.apache.kafka.common.errors"
-#: A code, its class and its message in each line; of Errors in 3.9.1, and codes of 4.3.0 besides.
+#: Lines of code, class and message: from Errors of 3.9.1, with the codes added in 4.3.0.
 _ERRORS_TABLE = os.path.join(os.path.dirname(__file__), "java_errors.tsv")
-#: Messages that differ in 4.3.0.
+#: Messages that differ in 4.3.0, by code.
 _MESSAGES_OF_FOUR = {
     INVALID_GROUP_ID: "The group id is invalid.",
     GROUP_MAX_SIZE_REACHED: "The group has reached its maximum size.",
 }
-#: The release of the tool that runs in this context.
+#: Release of the tool that runs in the current context.
 _release: ContextVar[Release] = ContextVar("release", default=Release.V3_9)
 _WAITED_FOR = "java.util.concurrent.ExecutionException"
 
 
 class JavaError(NamedTuple):
-    """The exception of an error code: its class, and its message where the broker sent none."""
+    """The Java exception of an error code: class name, and default message."""
 
     class_name: str
     message: str
@@ -57,14 +57,14 @@ class JavaError(NamedTuple):
 
 @cache
 def _java_errors() -> dict[int, JavaError]:
-    """Return the exceptions by code, as Kafka's Errors lists them."""
+    """Read the Java exceptions by code, as Kafka's Errors lists them."""
     with open(_ERRORS_TABLE, encoding="utf-8") as table:
         rows = [line.rstrip("\n").split("\t") for line in table]
     return {int(code): JavaError(class_name, message) for code, class_name, message in rows}
 
 
 class ToolFailure(EngineError):
-    """A tool ends with an exception: the name of its class, a message, its causes."""
+    """A tool fails with a Java exception: its class name, message and causes."""
 
     def __init__(self, java_class: str, message: str, *causes: str) -> None:
         super().__init__(message)
@@ -73,19 +73,19 @@ class ToolFailure(EngineError):
         self.causes = causes
 
     def trace(self) -> str:
-        """Return the stack trace as Java prints it, without the places in Java's code."""
+        """Return the stack trace as Java prints it, without its frames."""
         lines = [f"{self.java_class}: {self}", *(f"Caused by: {cause}" for cause in self.causes)]
         return "".join(f"{line}\n" for line in lines)
 
 
 class TerseFailure(EngineError):
-    """A tool ends with a sentence alone."""
+    """A tool fails with a message without a trace."""
 
 
-def coded(error: EngineError) -> EngineError:
-    """Return an error with a code of Kafka's where Java's client finds it without a response.
+def with_api_code(error: EngineError) -> EngineError:
+    """Return UNSUPPORTED_VERSION for an API that the broker lacks, another error unchanged.
 
-    That is an API that the broker does not have.
+    Java's client reports that code without sending a request.
     """
     if not isinstance(error, NoCommonVersion) or error.theirs is not None:
         return error
@@ -94,36 +94,39 @@ def coded(error: EngineError) -> EngineError:
 
 
 def java_text(error: EngineError) -> str:
-    """Return an error as Java's toString prints it; without a response or a login a timeout."""
-    error = coded(error)
+    """Return an error as Java's toString prints it.
+
+    Without a response from a broker it is a TimeoutException.
+    """
+    error = with_api_code(error)
     if not isinstance(error, ApiError):
         return f"{_class_without_code(error)}: {message_of(error)}"
     return f"{java_class(error)}: {message_of(error)}"
 
 
-def speak_as(release: Release) -> None:
-    """Set the release whose messages errors have, in this context from now on."""
+def set_message_release(release: Release) -> None:
+    """Set the release whose error messages are used in the current context."""
     _release.set(release)
 
 
-def speaks_four() -> bool:
-    """Return whether the tool that runs in this context follows 4.3.0."""
+def has_messages_of_four() -> bool:
+    """Return True if the current context uses the error messages of 4.3.0."""
     return _release.get().is_four
 
 
 def java_class(error: ApiError) -> str:
-    """Return the full name of the exception of an error code."""
+    """Return the full name of the Java exception of an error code."""
     return f"{_ERRORS}.{_java_error(error.code).class_name}"
 
 
 def _java_error(code: int) -> JavaError:
-    """Return Java's exception for an error code; an unknown one is an UnknownServerException."""
+    """Return the Java exception of an error code, UnknownServerException for an unknown code."""
     errors = _java_errors()
     return errors.get(code, errors[UNKNOWN_SERVER_ERROR])
 
 
 def as_tool_failure(error: EngineError) -> ToolFailure:
-    """Return the failure of a tool whose future completed with this error."""
+    """Return the ExecutionException of a future that failed with this error."""
     if isinstance(error, ToolFailure):
         return error
     text = java_text(error)
@@ -131,7 +134,7 @@ def as_tool_failure(error: EngineError) -> ToolFailure:
 
 
 def message_of(error: EngineError) -> str:
-    """Return the message alone, as Java's getMessage does."""
+    """Return an error's message, as Java's getMessage does."""
     if isinstance(error, AuthenticationFailed):
         return _refused_login(error)[1]
     if not isinstance(error, ApiError):
@@ -140,11 +143,14 @@ def message_of(error: EngineError) -> str:
     if has_own_message:
         return error.detail
     message = _java_error(error.code).message
-    return _MESSAGES_OF_FOUR.get(error.code, message) if speaks_four() else message
+    return _MESSAGES_OF_FOUR.get(error.code, message) if has_messages_of_four() else message
 
 
 def as_java(error: EngineError) -> ToolFailure:
-    """Return an error as the corresponding Java exception; a guard's own error is raised."""
+    """Return an error as the corresponding Java exception.
+
+    Errors: an error of a context's guards.
+    """
     if isinstance(error, GUARD_ERRORS):
         raise error
     if isinstance(error, ToolFailure):
@@ -155,14 +161,14 @@ def as_java(error: EngineError) -> ToolFailure:
 
 
 def _class_without_code(error: EngineError) -> str:
-    """Return the full name of the exception of an error that no broker sent as a code."""
+    """Return the full name of the Java exception of an error without a code."""
     if isinstance(error, AuthenticationFailed):
         return f"{_ERRORS}.{_refused_login(error)[0]}"
     return f"{_ERRORS}.TimeoutException"
 
 
 def _refused_login(error: AuthenticationFailed) -> tuple[str, str]:
-    """Return the class and the message of SaslClientAuthenticator's exception."""
+    """Return class and message of SaslClientAuthenticator's exception."""
     name = error.mechanism
     if isinstance(error, SaslNotExpected):
         words = f"Unexpected handshake request with client mechanism {name}"

@@ -1,4 +1,4 @@
-"""Lines that Kafka's tools log on stderr, in the pattern of their log4j settings."""
+"""Log lines on stderr in the format of the tools' log4j settings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kctl.compat.java_failures import ToolFailure
 
 
 def log_line(err: TextIO, level: str, text: str, logger: str) -> None:
-    """Log a text with the time of this machine."""
+    """Log a text with the current local time."""
     now_ms = RealClock().wall_ms()
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now_ms / 1000))
     err.write(f"[{at},{now_ms % 1000:03d}] {level} {text} ({logger})\n")
 
 
 def log_failure(err: TextIO, failure: ToolFailure, logger: str) -> None:
-    """Log the trace of a failure."""
+    """Log the trace of a failure as an error."""
     log_line(err, "ERROR", failure.trace(), logger)

@@ -1,10 +1,10 @@
-"""Options as Kafka's tools parse them: long names without abbreviation, any text as value.
+"""Parse options like Kafka's tools: long names without abbreviation, any text as value.
 
 `--name value`, `--name=value` and `-name value` are the same; arguments without an option are
-passed over, and so is a value of a flag. An optional value is the next argument unless that begins
-like an option; an optional number is the next argument if that is a number. A repeated option, or a
-value that is no number, is an error when the value is read: an option that the action does not
-allow is reported first.
+ignored, and so is the value of a flag. The next argument is an optional value unless it looks like
+an option, and an optional number if it is a number. A repeated option, or a value that is not a
+number, is reported only when the value is used: an option that the action does not allow is
+reported first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """
@@ -21,7 +21,7 @@ from kctl.compat.releases import Release
 
 
 class OptionsRefused(EngineError):
-    """The arguments of a call do not fit its options; `shows_usage` where the help follows."""
+    """The options of a call are invalid; with `shows_usage` the help is printed, too."""
 
     def __init__(self, message: str, *, shows_usage: bool = False) -> None:
         super().__init__(message)
@@ -29,31 +29,31 @@ class OptionsRefused(EngineError):
 
 
 class ToolOption(NamedTuple):
-    """One option; without a `value` name it is a flag."""
+    """An option; without a `value` placeholder it is a flag."""
 
     name: str
     summary: str
     value: str | None = None
     is_value_optional: bool = False
     is_number: bool = False
-    #: Options of which one is required besides; none without such a rule.
+    #: Options of which at least one must be given, too; empty without such a rule.
     available_if: tuple[str, ...] = ()
 
 
 _JOPTSIMPLE = "joptsimple"
 
-#: Options of every tool, which require no other.
+#: Options of every tool, valid in any combination.
 _FOR_HELP = ("help", "version")
 HELP = ToolOption("help", "Print this help.")
 VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 
 
 class GivenOptions:
-    """The options of one call."""
+    """The parsed options of a call."""
 
-    #: The arguments that belong to no option, in their order.
+    #: Arguments that belong to no option, in order.
     arguments: Sequence[str] = ()
-    #: Whose tool is followed.
+    #: Kafka release whose tool is imitated.
     release: Release = Release.V3_9
 
     def __init__(
@@ -62,23 +62,23 @@ class GivenOptions:
         occurrences: Sequence[str] = (),
         call_arguments: Sequence[str] = (),
     ) -> None:
-        """`values` by the options' names; `call_arguments` are the unread arguments of the call."""
+        """Create options with values by name; `call_arguments` are the unparsed arguments."""
         self._values = values
-        #: Names of options in the order of the call, repeated as often as given.
+        #: Option names in the order of the call, including repetitions.
         self.occurrences = occurrences
         self.call_arguments = call_arguments
 
     @property
     def is_four(self) -> bool:
-        """Return whether the tool of 4.3.0 is followed."""
+        """Return True if the tool of 4.3.0 is imitated."""
         return self.release.is_four
 
     def has(self, name: str) -> bool:
-        """Return whether an option was given."""
+        """Return True if the option is given."""
         return name in self._values
 
     def text(self, name: str) -> str | None:
-        """Return the value of an option, None where it has none; ToolFailure for several."""
+        """Return the value of an option, None without one; raises ToolFailure for several."""
         found = self._values.get(name)
         if found and len(found) > 1:
             raise ToolFailure(
@@ -88,31 +88,31 @@ class GivenOptions:
         return found[0] if found else None
 
     def texts(self, name: str) -> Sequence[str]:
-        """Return all values of an option that may be repeated."""
+        """Return all values of a repeatable option."""
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
-        """Return the value of an option whose presence the tool has checked before."""
+        """Return the value of an option that is known to be given."""
         value = self.text(name)
         assert value is not None, name
         return value
 
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
-        """Return a number, `default` without the option; ToolFailure for text that is no number."""
+        """Return the integer of an option, `default` without it; raises ToolFailure."""
         value = self.text(name)
         return default if value is None else _number(name, value, bits)
 
     def numbers(self, name: str, bits: int = LONG_BITS) -> list[int]:
-        """Return all numbers of an option; ToolFailure for text that is no number."""
+        """Return all integers of a repeatable option; raises ToolFailure."""
         return [_number(name, value, bits) for value in self.texts(name)]
 
     def names(self) -> Sequence[str]:
-        """Return the names of the options that were given."""
+        """Return the names of the given options."""
         return list(self._values)
 
 
 def _number(name: str, value: str, bits: int) -> int:
-    """Return an option's number of so many bits; raises ToolFailure."""
+    """Parse an option's integer of this number of bits; raises ToolFailure."""
     if not is_java_number(value, bits):
         raise ToolFailure(
             f"{_JOPTSIMPLE}.OptionArgumentConversionException",
@@ -124,7 +124,7 @@ def _number(name: str, value: str, bits: int) -> int:
 def read_options(
     options: Iterable[ToolOption], call_arguments: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
-    """Return the options of a call; OptionsRefused for an unknown one or one without a value."""
+    """Parse the options of a call; raises OptionsRefused for an unknown or incomplete option."""
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
@@ -161,12 +161,12 @@ def read_options(
 
 
 def _unknown_name(argument: str, name: str) -> str:
-    """Return the unknown name; an argument with one dash may combine one-letter options."""
+    """Return the name to report: of an argument with one dash only its first letter."""
     return name if argument.startswith("--") else argument[1]
 
 
 def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[str]]) -> None:
-    """Raise OptionsRefused for options given without any of the options that they require."""
+    """Raise OptionsRefused for an option given without any of the options it requires."""
     unavailable = [
         name
         for name in values
@@ -180,7 +180,7 @@ def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[
 
 
 def _is_value(option: ToolOption, argument: str) -> bool:
-    """Return whether the argument behind an option is its value."""
+    """Return True if the argument after an option is its value."""
     if not option.is_value_optional:
         return True
     if option.is_number:
@@ -189,24 +189,24 @@ def _is_value(option: ToolOption, argument: str) -> bool:
 
 
 def refused(message: str) -> OptionsRefused:
-    """Return a refusal that is followed by the help."""
+    """Return an OptionsRefused that is printed with the help."""
     return OptionsRefused(message, shows_usage=True)
 
 
 def listed_names(names: Iterable[str]) -> str:
-    """Return the names of options as messages list them."""
+    """Return option names as a list for messages: `[a], [b]`."""
     return ", ".join(f"[{name}]" for name in names)
 
 
 def require(given: GivenOptions, *names: str) -> None:
-    """Raise OptionsRefused unless all options are given."""
+    """Raise OptionsRefused unless all the options are given."""
     for name in names:
         if not given.has(name):
             raise refused(f'Missing required argument "[{name}]"')
 
 
 def exclude(given: GivenOptions, name: str, others: Iterable[str]) -> None:
-    """Raise OptionsRefused if an option occurs together with one of the others."""
+    """Raise OptionsRefused if an option is given together with one of `others`."""
     for other in others:
         if given.has(name) and given.has(other):
             raise refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')

@@ -1,9 +1,10 @@
-"""The order of partitions and names in Java's hash sets and maps, in which some lines are printed.
+"""Sort partitions and names in the order of Java's hash sets and maps, as some tools print them.
 
-A set grows to twice its buckets once it holds more than three quarters of them, from 16 on.
+A set starts with 16 buckets, and doubles them when more than three quarters are used.
 
 Source: java.util.HashMap of JDK 17, TopicPartition.hashCode.
-Differs: partitions of one bucket come in order, those of a bucket of eight and more as well.
+
+Differs: partitions of one bucket are sorted, also in a bucket of eight or more.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ _INT_MASK = 0xFFFF_FFFF
 
 
 def in_java_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return partitions in the order of a hash set that contains each of them once."""
+    """Return the distinct partitions in the order of a HashSet."""
     return _by_bucket(sorted(set(keys)), _hash_of_partition)
 
 
 def in_java_map_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return partitions in the order of a hash map that was filled in the order given."""
+    """Return the distinct partitions in the order of a HashMap filled in the given order."""
     return _by_bucket(list(dict.fromkeys(keys)), _hash_of_partition)
 
 
 def names_in_java_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of a hash set; those of one bucket in the order given."""
+    """Return the distinct names in the order of a HashSet filled in the given order."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash)
 
 
 def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
-    """Return names in the order of a hash map that was created with their number as its size."""
+    """Return the distinct names in the order of a HashMap created with their number as capacity."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash, 1)
 
 
 def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ()) -> list[str]:
-    """Return names in the order of a copy of a hash map to which others were added later.
+    """Return the names in the order of a HashMap copy of `copied`, to which `added` were added.
 
-    A copy has the smallest table for its size, which decides the order.
+    A copy has the smallest table for its size, which determines the order.
     """
     copied = list(dict.fromkeys(copied))
     buckets = _BUCKETS_MIN
@@ -55,7 +56,7 @@ def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ())
 
 
 def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN) -> list[K]:
-    """Return keys in the order of a Java HashMap, which grows at three quarters."""
+    """Sort keys by their bucket in a HashMap with at least `buckets` buckets."""
     while len(keys) * 4 > buckets * 3:
         buckets *= 2
 
@@ -64,7 +65,7 @@ def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKE
         hashed = hash_of(key) & _INT_MASK
         return (hashed ^ (hashed >> 16)) & (buckets - 1)
 
-    # Sorting is stable: keys of one bucket stay in order.
+    # Sorting is stable: keys of one bucket keep their order.
     return sorted(keys, key=bucket)
 
 

@@ -1,4 +1,4 @@
-"""`key=value` arguments as Kafka's tools read them.
+"""Parse `key=value` arguments like Kafka's tools.
 
 Source: CommandLineUtils.parseKeyValueArgs, maybeMergeOptions.
 """
@@ -11,7 +11,7 @@ from kctl.compat.java_options import GivenOptions
 
 
 def pairs_of(texts: Iterable[str]) -> dict[str, str]:
-    """Return keys and values; a key alone has an empty value, the last of a key counts."""
+    """Parse `key=value` texts; a text without `=` has the value "", the last of a key counts."""
     pairs: dict[str, str] = {}
     for text in texts:
         key, _, value = text.partition("=")

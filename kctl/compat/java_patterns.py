@@ -1,6 +1,6 @@
-"""Regular expressions as options of Kafka's tools have them.
+"""Regular expressions in options of Kafka's tools.
 
-Differs: they are Python's, except that a brace has to begin a repetition.
+Differs: their syntax is Python's, except that a brace must begin a repetition.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Final
 
 from kctl.compat.java_failures import ToolFailure
 
-#: Where braces may be: names of characters, escaped ones, classes, repetitions.
+#: Valid uses of braces: character names, escapes, classes, repetitions.
 _WITH_BRACES: Final = re.compile(
     r"\\[pPxNk]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9]+(?:,[0-9]*)?\}", re.S
 )
 
 
 def is_java_pattern(text: str) -> bool:
-    """Return whether a text is a regular expression of Python's and has no stray brace."""
+    """Return True if a text is a valid Python regular expression without a stray brace."""
     try:
         re.compile(text)
     except re.error:
@@ -26,7 +26,7 @@ def is_java_pattern(text: str) -> bool:
 
 
 def java_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern; raises ToolFailure."""
+    """Compile a regular expression; raises ToolFailure."""
     try:
         pattern = re.compile(text)
     except re.error as error:

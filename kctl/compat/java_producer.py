@@ -4,9 +4,9 @@
 |---|---|
 | `acks`, `compression.type`, `batch.size`, `linger.ms`, `enable.idempotence` | as in Java |
 | `max.in.flight.requests.per.connection`, `delivery.timeout.ms`, `max.block.ms` | as in Java |
-| those of every client | as in `engine/client/settings.py` |
+| settings of every client | as in `engine/client/settings.py` |
 
-Every other has no effect, as `buffer.memory`, `retries`, `send.buffer.bytes`.
+Other properties have no effect, such as `buffer.memory`, `retries`, `send.buffer.bytes`.
 
 Source: ProducerConfig, KafkaProducer.doSend of 3.9.1.
 """
@@ -42,19 +42,19 @@ _DEFAULTS: Final = {
 
 
 class ProducerTimes(NamedTuple):
-    """Timeouts of a producer: for a topic to exist, and for a batch to be stored."""
+    """Time-outs of a producer in ms: for a topic to exist, and for a batch to be stored."""
 
     max_block_ms: int
     delivery_ms: int
 
 
 def config_refused(value: str, key: str, rule: str) -> ToolFailure:
-    """Return the failure of a property that has a wrong value."""
+    """Return the ToolFailure for a property with an invalid value."""
     return ToolFailure(CONFIG_EXCEPTION, f"Invalid value {value} for configuration {key}: {rule}")
 
 
 def java_producer_options(properties: Mapping[str, str]) -> ProducerOptions:
-    """Return the producer's options by Java's properties; raises ToolFailure."""
+    """Return the producer options that Java's properties define; raises ToolFailure."""
     acks = _choice(properties, "acks", "all", _ACKS)
     codec = _choice(properties, "compression.type", "none", _CODECS)
     wanted = properties.get("enable.idempotence")
@@ -81,14 +81,14 @@ def java_producer_options(properties: Mapping[str, str]) -> ProducerOptions:
 
 
 def producer_times(properties: Mapping[str, str]) -> ProducerTimes:
-    """Return the timeouts of a producer; raises ToolFailure."""
+    """Return the producer's time-outs; raises ToolFailure."""
     return ProducerTimes(
         _whole(properties, "max.block.ms"), _whole(properties, "delivery.timeout.ms")
     )
 
 
 def _choice(properties: Mapping[str, str], key: str, default: str, known: Mapping[str, int]) -> int:
-    """Return the meaning of a property; raises the error of Java's config for others."""
+    """Return the number that `known` has for a property's value; raises ToolFailure."""
     text = properties.get(key, default)
     if text not in known:
         named = ", ".join(known)
@@ -97,7 +97,7 @@ def _choice(properties: Mapping[str, str], key: str, default: str, known: Mappin
 
 
 def _whole(properties: Mapping[str, str], key: str) -> int:
-    """Return a property as a number from 0, its default if absent; raises ToolFailure."""
+    """Return a property as an integer of at least 0, its default if absent; raises ToolFailure."""
     text = properties.get(key)
     if text is None:
         return _DEFAULTS[key]
@@ -112,12 +112,12 @@ def _whole(properties: Mapping[str, str], key: str) -> int:
 
 #: Called with a record that is not stored, and the error.
 OnFailure = Callable[[OutgoingRecord, EngineError], None]
-#: Called with a stored record, its partition and offset (−1 if the response lacks it).
+#: Called with a stored record, its partition and offset (-1 if the response lacks it).
 OnStored = Callable[[OutgoingRecord, int, int], None]
 
 
 class JavaProducer:
-    """Sends records one by one and reports each to callbacks, as Java's producer does."""
+    """Sends records, and calls back for each of them, like Java's producer."""
 
     def __init__(
         self,
@@ -129,16 +129,16 @@ class JavaProducer:
         on_stored: OnStored | None = None,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """`on_stored` and `on_failure` are called once per record.
+        """Create a producer; `on_stored` or `on_failure` is called once per record.
 
-        With a `transaction` records belong to it.
+        With a `transaction` records are sent in it.
         """
         self._client = client
         self._producer = Producer(client, options, transaction=transaction)
         self._max_block_ms = max_block_ms
         self._on_failure = on_failure
         self._on_stored = on_stored
-        #: Topics whose metadata came in time: others are waited for, up to `max_block_ms`.
+        #: Topics known to exist; for others `send` waits up to `max_block_ms`.
         self._known_topics: set[str] = set()
         #: Records without a result, by place.
         self._records: dict[int, OutgoingRecord] = {}
@@ -147,15 +147,15 @@ class JavaProducer:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every record has its result."""
+        """Return True if every record has its result."""
         return self._producer.is_idle
 
     def due_in_ms(self) -> int | None:
-        """Return when the next batch is due, None if there is none."""
+        """Return the time until the next batch is due, None without one."""
         return self._producer.due_in_ms()
 
     def send(self, record: OutgoingRecord) -> None:
-        """Queue a record; a topic that does not appear is reported to `on_failure`."""
+        """Queue a record; if its topic does not exist in time, call `on_failure`."""
         error = self._await_topic(record.topic)
         if error is not None:
             self._on_failure(record, error)
@@ -165,15 +165,15 @@ class JavaProducer:
         self._producer.add(record, self._place)
 
     def poll(self, wait_ms: int = 0) -> None:
-        """Send due batches, and report results."""
+        """Send due batches, and call back for results."""
         self._report(self._producer.poll(wait_ms))
 
     def flush(self) -> None:
-        """Send everything, and report results."""
+        """Send all records, and call back for results."""
         self._report(self._producer.flush())
 
     def _await_topic(self, topic: str) -> ToolFailure | None:
-        """Wait until a topic exists; returns the error if it does not appear in time."""
+        """Wait until a topic exists; return the error if it does not within `max_block_ms`."""
         if topic in self._known_topics:
             return None
         deadline_ms = self._client.clock.monotonic_ms() + self._max_block_ms

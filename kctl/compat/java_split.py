@@ -1,4 +1,4 @@
-"""Splitting of text as Java's String.split does it."""
+"""Split text like Java's String.split."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 
 def java_split(text: str, separator: str) -> list[str]:
-    """Return the parts between separators, without the empty ones at the end.
+    """Split a text at separators, without trailing empty parts.
 
-    A text without the separator is one part, also if it is empty.
+    A text without the separator is one part, even if it is empty.
     """
     if separator not in text:
         return [text]
@@ -19,9 +19,9 @@ def java_split(text: str, separator: str) -> list[str]:
 
 
 def java_split_pattern(text: str, pattern: str) -> list[str]:
-    """Return the parts between matches of a pattern, without the empty ones at the end.
+    """Split a text at matches of a pattern, without trailing empty parts.
 
-    A text without a match is one part, also if it is empty.
+    A text without a match is one part, even if it is empty.
     """
     parts = re.split(pattern, text)
     if len(parts) == 1:

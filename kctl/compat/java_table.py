@@ -1,4 +1,4 @@
-"""Tables as the newer of Kafka's tools print them: padded cells, a tab after each.
+"""Tables of Kafka's newer tools: padded cells, each followed by a tab.
 
 Source: ToolsUtils.prettyPrintTable.
 """

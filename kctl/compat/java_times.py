@@ -1,11 +1,12 @@
-"""Times and durations as Java reads them from the words of Kafka's tools.
+"""Parse times and durations of Kafka's tools like Java.
 
-| text | read as |
+| text | parsed as |
 |---|---|
-| `2026-01-31T12:00:00.000`, any zone after it | that time in the zone of this machine |
+| `2026-01-31T12:00:00.000`, with any zone or none | that local time of this machine |
 | `P1DT2H3M4.5S`, each part with its own sign | a duration; days have 24 hours |
 
 Source: Utils.getDateTime of 3.9.1, java.text.SimpleDateFormat, java.time.Duration.parse.
+
 Differs: a year of more than four digits is refused.
 """
 
@@ -28,9 +29,9 @@ _DURATION = re.compile(
 
 
 def time_ms_of(text: str) -> int:
-    """Return a time in ms since 1970; raises ToolFailure.
+    """Parse a time into ms since 1970; raises ToolFailure.
 
-    A zone is read over: the first pattern that Kafka tries has none, and it fits.
+    A zone is ignored: the first pattern that Kafka tries has none, and matches.
     """
     parts = java_split(text, "T")
     if len(parts) < 2:
@@ -43,7 +44,7 @@ def time_ms_of(text: str) -> int:
         raise _unreadable(f'Unparseable date: "{shown}"')
     *fields, millis = map(int, found.groups())
     try:
-        # Without a zone: the time is that of this machine, as in Java.
+        # A datetime without zone is local time, as in Java.
         moment = datetime(*fields)  # type: ignore[arg-type]
         if millis > 999:
             raise ValueError
@@ -53,13 +54,13 @@ def time_ms_of(text: str) -> int:
 
 
 def _unreadable(message: str) -> ToolFailure:
-    """Return the failure for a time that Java cannot parse, as the tool wraps it."""
+    """Return the failure for a time that Java cannot parse, wrapped like the tool's."""
     text = f"{_PARSE}: {message}"
     return ToolFailure(_RUNTIME, text, text)
 
 
 def duration_ms_of(text: str) -> int:
-    """Return a duration in ms; raises ToolFailure."""
+    """Parse a duration into ms; raises ToolFailure."""
     found = _DURATION.fullmatch(text)
     if found is None or found[3] in ("T", "t") or (found[2] is None and found[3] is None):
         message = "Text cannot be parsed to a Duration"

@@ -1,4 +1,4 @@
-"""Ids as Kafka's Uuid.fromString reads them.
+"""Parse ids like Kafka's Uuid.fromString.
 
 Source: org.apache.kafka.common.Uuid of 3.9.1.
 """
@@ -16,7 +16,7 @@ _ID_BYTES: Final = 16
 
 
 def java_uuid(text: str) -> bytes:
-    """Return the 16 bytes of an id; raises ToolFailure."""
+    """Parse an id into its 16 bytes; raises ToolFailure."""
     if len(text) > _CHARS_MAX:
         raise _refused(
             f"Input string with prefix `{text[:_CHARS_MAX]}` is too long to be decoded as a "

@@ -1,6 +1,6 @@
-"""The error of a text that is not JSON, with Jackson's message where the text ends too early.
+"""Messages for text that is not JSON; for text that ends too early, Jackson's message.
 
-Other errors have kctl's message with Jackson's place: line and column, both from 1.
+Other errors have kctl's message with Jackson's format of line and column, both from 1.
 
 Source: JsonEOFException of Jackson 2.16.
 """
@@ -15,7 +15,7 @@ _CLOSERS = "]}"
 
 
 def mistake_of(text: str) -> str:
-    """Return the message about a text that `json.loads` does not read."""
+    """Return the message for a text that `json.loads` cannot parse."""
     if not text.strip():
         return "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"
     opened = _still_open(text)
@@ -51,7 +51,7 @@ def _still_open(text: str) -> list[int]:
 
 
 def _place(text: str, index: int) -> str:
-    """Return Jackson's text for a place in JSON: line and column from 1."""
+    """Return Jackson's text for a position in JSON: line and column from 1."""
     line = text.count("\n", 0, index) + 1
     column = index - (text.rfind("\n", 0, index) + 1) + 1
     return f"{_PLACE}line: {line}, column: {column}]"

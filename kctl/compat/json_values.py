@@ -1,4 +1,4 @@
-"""Values of a JSON document by their type; another type is an error with the text of Kafka's tools.
+"""Check the type of values in a JSON document; errors have the text of Kafka's tools.
 
 Source: JsonValue, JsonObject, DecodeJson of 3.9.1.
 """
@@ -15,29 +15,29 @@ _JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
 
 
 def field_of(row: Any, name: str) -> Any:
-    """Return a field of an object; raises ToolFailure."""
+    """Return the field of an object; raises ToolFailure if it is missing."""
     if name not in object_of(row):
         raise ToolFailure(_JSON_MAPPING, f"No such field exists: `{name}`")
     return row[name]
 
 
 def object_of(value: object) -> dict[str, object]:
-    """Return an object; raises ToolFailure."""
+    """Return the value if it is an object; raises ToolFailure for another type."""
     return value if isinstance(value, dict) else _not_a("JSON object", value)
 
 
 def array_of(value: Any) -> list[Any]:
-    """Return an array; raises ToolFailure."""
+    """Return the value if it is an array; raises ToolFailure for another type."""
     return value if isinstance(value, list) else _not_a("JSON array", value)
 
 
 def whole_of(value: Any) -> int:
-    """Return a whole number of 32 bits; raises ToolFailure."""
+    """Return the value if it is a 32-bit integer; raises ToolFailure for another value."""
     return int(value) if _fits(value, INT_BITS) else _not_a("`Integer` value", value)
 
 
 def long_of(value: Any) -> int:
-    """Return a whole number of 64 bits; raises ToolFailure."""
+    """Return the value if it is a 64-bit integer; raises ToolFailure for another value."""
     return int(value) if _fits(value, LONG_BITS) else _not_a("`Long` value", value)
 
 
@@ -48,16 +48,16 @@ def _fits(value: Any, bits: int) -> bool:
 
 
 def text_of(value: object) -> str:
-    """Return a string; raises ToolFailure."""
+    """Return the value if it is a string; raises ToolFailure for another type."""
     return value if isinstance(value, str) else _not_a("`String` value", value)
 
 
 def _not_a(kind: str, value: Any) -> NoReturn:
-    """Raise a JsonMappingException for a value of another type, as Kafka words it."""
+    """Raise a JsonMappingException for a value that is not of `kind`, in Kafka's words."""
     shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
 
 
 def first_document(text: str) -> Any:
-    """Return the document that a text begins with, as Jackson reads it; raises ValueError."""
+    """Parse the JSON document at the start of a text, like Jackson; raises ValueError."""
     return json.JSONDecoder().raw_decode(text.lstrip(" \t\r\n"))[0]

@@ -1,7 +1,8 @@
-"""`kafka-e2e-latency`: sends records one by one, and measures until each is consumed.
+"""`kafka-e2e-latency`: sends records one by one, and measures the time until each is consumed.
 
 Source: EndToEndLatency of 3.9.1 and 4.3.0.
-Differs: consumed records are compared one by one, headers by their number.
+
+Differs: each consumed record is compared with the sent one, of headers only the number.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _PERCENTILES: Final = (0.5, 0.99, 0.999)
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Measure and print; returns the exit code."""
+    """Measure and print latencies; returns the exit code."""
     try:
         given = _given_of_four(call) if call.is_four else _given_of_three(call)
         if given is None:
@@ -80,7 +81,7 @@ def run_unparsed(call: ToolCall) -> int:
 
 
 def _given_of_three(call: ToolCall) -> GivenOptions:
-    """Return the arguments of 3.9.1 as options; raises TerseFailure."""
+    """Return the positional arguments of 3.9.1 as options; raises TerseFailure."""
     if len(call.arguments) not in (len(_NAMES), len(_NAMES) + 1):
         raise TerseFailure(
             f"USAGE: java {_JAVA_CLASS} broker_list topic num_messages producer_acks "
@@ -93,7 +94,7 @@ def _given_of_three(call: ToolCall) -> GivenOptions:
 
 
 def _given_of_four(call: ToolCall) -> GivenOptions | None:
-    """Return the options of 4.3.0, None where help was printed; raises TerseFailure."""
+    """Return the options of 4.3.0, None if help was printed; raises TerseFailure."""
     usage = usage_text(call.tool, SUMMARY, _OPTIONS)
     if not call.arguments:
         call.err.write(usage)
@@ -123,7 +124,7 @@ def _given_of_four(call: ToolCall) -> GivenOptions | None:
 
 
 def _measure(call: ToolCall, given: GivenOptions) -> None:
-    """Send one record after another, wait until each is consumed, and print the latencies."""
+    """Send records one by one, wait until each is consumed, and print the latencies."""
     servers, topic = given.needed("bootstrap-server"), given.needed("topic")
     count = java_number(given.needed("num-records"))
     acks = given.needed("producer-acks")
@@ -159,12 +160,12 @@ def _measure(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _raise(_record: OutgoingRecord, error: EngineError) -> None:
-    """Raise the error of a record that was not stored: the tool ends with the first."""
+    """Raise the error of a record that was not stored, which ends the tool."""
     raise as_java(error)
 
 
 def _make_topic(call: ToolCall, client: KafkaClient, topic: str) -> None:
-    """Create the topic with one partition unless it exists; raises its error."""
+    """Create the topic with one partition unless it exists; raises the error of the request."""
     if topic in client.view(None).topics:
         return
     call.out.write(
@@ -203,7 +204,7 @@ def _measure_one(
     source: PartitionSource,
     index: int,
 ) -> int:
-    """Send a record and wait for it; returns the time in ns. Raises ToolFailure."""
+    """Send a record, wait until it is consumed; return the time in ns. Raises ToolFailure."""
     began_ns = perf_counter_ns()
     producer.send(record)
     producer.flush()
@@ -231,12 +232,12 @@ def _measure_one(
 
 
 def _not_consumed(message: str) -> ToolFailure:
-    """Return the failure for a record that does not arrive as it was sent."""
+    """Return the failure for a record that is not consumed, or differs from the sent one."""
     return ToolFailure("java.lang.RuntimeException", message)
 
 
 def _print_result(call: ToolCall, times_ns: list[int]) -> None:
-    """Print mean and percentiles of latencies given in ns, in ms."""
+    """Print mean and percentiles in ms of latencies in ns."""
     average_ms = sum(times_ns) / max(len(times_ns), 1) / _NANOSECONDS
     median, high, highest = percentiles_of([ns // _NANOSECONDS for ns in times_ns], _PERCENTILES)
     call.out.write(

@@ -1,4 +1,4 @@
-r"""Lines to records, as the reader of Kafka's console producer takes them apart.
+r"""Parse lines into records like the line reader of Kafka's console producer.
 
 ```
 h1:v1,h2:v2 \t key \t value        parse.headers, parse.key
@@ -30,7 +30,7 @@ _DISTINCT = (
 
 
 class LineFormat(NamedTuple):
-    """Separators of a line; `null_marker` None if no text means null."""
+    """Parts and separators of a line; `null_marker` None means that no text is null."""
 
     has_key: bool = False
     has_headers: bool = False
@@ -67,12 +67,12 @@ def line_format(properties: Mapping[str, str]) -> LineFormat:
 
 
 def _is_true(properties: Mapping[str, str], name: str) -> bool:
-    """Return whether a property is "true", in any case; everything else is false, as to Java."""
+    """Return True if a property is "true" in any case, like Java's Boolean.parseBoolean."""
     return properties.get(name, "").strip().lower() == "true"
 
 
 class LineReader:
-    """Makes records of lines, counted from 1."""
+    """Parses lines, counted from 1, into records."""
 
     def __init__(self, topic: str, how: LineFormat) -> None:
         self._topic = topic
@@ -80,7 +80,7 @@ class LineReader:
         self._line_number = 0
 
     def record(self, line: bytes) -> OutgoingRecord:
-        """Return the record of a line; raises ToolFailure for a line without a separator."""
+        """Parse the next line; raises ToolFailure if a separator is missing."""
         how, text = self._format, java_utf8(line)
         self._line_number += 1
         headers = self._part(how.has_headers, text, 0, how.headers_delimiter, "headers delimiter")
@@ -95,7 +95,10 @@ class LineReader:
         )
 
     def _part(self, is_there: bool, text: str, start: int, separator: str, name: str) -> str | None:
-        """Return the text up to a separator, None if the line has no such part."""
+        """Return the text from `start` up to a separator; None if the format lacks the part.
+
+        A lenient format also returns None if the separator is missing.
+        """
         if not is_there:
             return None
         end = text.find(separator, start)
@@ -106,7 +109,7 @@ class LineReader:
         return text[start:end]
 
     def _bytes(self, text: str | None) -> bytes | None:
-        """Return a text as bytes, None for no text and for the marker of null."""
+        """Return a text as UTF-8, None for None and for the null marker."""
         if text is None or text == self._format.null_marker:
             return None
         return text.encode("utf-8", "replace")
@@ -117,7 +120,7 @@ class LineReader:
         )
 
     def _header(self, pair: str) -> Header:
-        """Return one header; if lenient, text without a separator is a key with a null value."""
+        """Parse a header; if lenient, a text without a separator is a key with a null value."""
         how = self._format
         name, separator, value = pair.partition(how.header_key_separator)
         if not separator:

@@ -1,4 +1,4 @@
-"""`kafka-log-dirs`: the log directories of brokers and the replicas in them, in JSON.
+"""`kafka-log-dirs`: prints the brokers' log directories with their replicas as JSON.
 
 Source: LogDirsCommand of 3.9.1.
 """
@@ -41,7 +41,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused if a required option is missing."""
     require(given, "bootstrap-server", "describe")
 
 
@@ -53,7 +53,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the directories; returns the exit code."""
+    """Print the log directories; returns the exit code."""
     del wanted, files
     try:
         with connect() as client:
@@ -94,7 +94,7 @@ def _print_dirs(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _parts(given: GivenOptions, name: str) -> list[str]:
-    """Return the parts of a list between commas without empty ones, none without the option."""
+    """Return the non-empty parts of an option's list; empty without the option."""
     text = given.text(name) if given.has(name) else None
     return [part for part in java_split(text or "", ",") if part]
 
@@ -104,7 +104,7 @@ def _joined(broker_ids: Iterable[int]) -> str:
 
 
 def _dir_rows(dirs: Sequence[LogDirView], topics: Collection[str]) -> list[dict[str, object]]:
-    """Return a JSON row for each log directory, in the order of Java's map."""
+    """Return a JSON object for each log directory, in the order of Java's HashMap."""
     by_path = {log_dir.path: log_dir for log_dir in dirs}
     rows = []
     for path in names_in_sized_java_order(by_path):
@@ -120,7 +120,7 @@ def _dir_rows(dirs: Sequence[LogDirView], topics: Collection[str]) -> list[dict[
 
 
 def _replica_rows(log_dir: LogDirView, topics: Collection[str]) -> list[dict[str, object]]:
-    """Return a JSON row for each replica of the topics, of all if none is named."""
+    """Return a JSON object for each replica of the topics; empty `topics` selects all."""
     replicas = {replica.partition: replica for replica in log_dir.replicas}
     return [
         {

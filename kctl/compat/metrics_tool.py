@@ -1,4 +1,4 @@
-"""`kafka-client-metrics`: subscriptions of client metrics, which brokers with znodes refuse.
+"""`kafka-client-metrics`: subscriptions to client metrics, which ZooKeeper brokers refuse.
 
 Source: ClientMetricsCommand of 3.9.1 and 4.3.0.
 """
@@ -66,7 +66,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is requested; raises OptionsRefused, ToolFailure."""
+    """Validate the options, and return the requested action; raises OptionsRefused, ToolFailure."""
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         raise refused(
@@ -88,7 +88,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_interval(given: GivenOptions) -> None:
-    """Raise ToolFailure unless --interval is a number or empty."""
+    """Raise ToolFailure unless --interval is an integer or empty."""
     text = given.text("interval") if given.has("interval") else None
     if text and not is_java_number(text):
         message = "Invalid interval value. Enter an integer, or leave empty to reset."
@@ -118,7 +118,7 @@ def perform(
 
 
 def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
-    """Perform the action on client metrics resources that the options name."""
+    """Perform the action on the subscriptions that the options name."""
     if action == "alter":
         _alter(client, given, out)
     elif action == "list":
@@ -133,7 +133,7 @@ def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> 
 
 
 def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the settings of one client metrics resource, or of all."""
+    """Print the settings of one subscription, or of all."""
     names = (
         [given.needed("name")]
         if given.has("name")
@@ -153,7 +153,7 @@ def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Set or delete keys of a client metrics resource; without a name it gets a random one."""
+    """Set or delete settings of a subscription; without --name it gets a random name."""
     if given.has("name"):
         name = given.needed("name")
     else:
@@ -161,7 +161,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     values = {}
     if given.has("interval"):
         text = given.text("interval") or ""
-        # No option restores the default.
+        # An empty value restores the default.
         values["interval.ms"] = text and str(int(text))
     for option in ("metrics", "match"):
         if given.has(option):
@@ -175,7 +175,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
-    """Return the configs of a subscription; raises as Java's admin client does."""
+    """Request the settings of a subscription; raises ToolFailure."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("describeConfigs"):
         found = describe_configs(client, [resource], is_sorted=False)[resource]
@@ -185,7 +185,7 @@ def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
 
 
 def _change(client: KafkaClient, name: str, changes: list[ConfigChange]) -> None:
-    """Change the configs of a subscription; raises as Java's admin client does."""
+    """Change the settings of a subscription; raises ToolFailure."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("incrementalAlterConfigs"):
         results = alter_configs(client, {resource: changes})

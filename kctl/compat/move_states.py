@@ -1,4 +1,4 @@
-"""Output of --verify on moves: of a partition between brokers, of a replica between directories.
+"""Output of --verify on moves: partitions between brokers, replicas between log directories.
 
 Source: partitionReassignmentStatesToString, replicaMoveStatesToString, LogDirMoveState of 3.9.1.
 """
@@ -13,7 +13,7 @@ from kctl.compat.plan_json import Replica
 
 
 class LogDirMove(NamedTuple):
-    """The wanted, the current and the future log directory of a replica."""
+    """The target, the current and the future log directory of a replica."""
 
     target: str
     current: str | None = None
@@ -21,12 +21,12 @@ class LogDirMove(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the replica exists and is not being copied to another directory."""
+        """Return True if the replica exists, and is not being copied to another directory."""
         return self.current is not None and self.future is None
 
 
 def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int] | None) -> str:
-    """Return the line of a partition; `current` is None while it moves."""
+    """Return the line on a partition; `current` None means that it is being reassigned."""
     if current is None:
         return f"Reassignment of partition {key} is still in progress."
     if tuple(current) == tuple(target):
@@ -38,7 +38,7 @@ def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int
 
 
 def move_line(replica: Replica, move: LogDirMove) -> str:
-    """Return the line of a replica with a wanted log directory."""
+    """Return the line on a replica with a target log directory."""
     where = f"Partition {replica.partition} on broker {replica.broker_id}"
     if move.current is None:
         return (

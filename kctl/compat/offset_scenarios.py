@@ -1,11 +1,11 @@
-"""The scenarios of `--reset-offsets`: to which offset each partition goes.
+"""The scenarios of `--reset-offsets`: which offset each partition is reset to.
 
 | option | offset |
 |---|---|
-| to-offset, shift-by, from-file | as named, but within the log: a warning where it is not |
-| to-earliest, to-latest | the start and the end of the log |
-| to-datetime, by-duration | of the first record as young; the end, with a warning, where none is |
-| to-current | what is committed; the end where nothing is |
+| to-offset, shift-by, from-file | the requested one, limited to the log's range with a warning |
+| to-earliest, to-latest | log start offset, log end offset |
+| to-datetime, by-duration | first record at or after it; without one the end, with a warning |
+| to-current | the committed offset, else the log end offset |
 
 Source: ConsumerGroupCommand.prepareOffsetsToReset, checkOffsetsRange of 3.9.1;
 OffsetsUtils of 4.3.0.
@@ -28,7 +28,7 @@ from kctl.compat.java_order import in_java_order
 from kctl.compat.java_times import duration_ms_of, time_ms_of
 from kctl.compat.plan_json import read_text
 
-#: What a group has committed, by its id.
+#: Returns the committed offsets of a group id.
 CommittedOf = Callable[[str], Mapping[TopicPartition, int]]
 
 _NO_OFFSET: Final = -1
@@ -36,7 +36,7 @@ _SPEC: Final = "org.apache.kafka.clients.admin.OffsetSpec$"
 
 
 class OffsetScenarios:
-    """The scenario that the options of a call describe, for one group after the other."""
+    """Computes the new offsets of groups one by one, by the scenario in a call's options."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class OffsetScenarios:
         *,
         committed: CommittedOf,
     ) -> None:
-        """`committed` returns a group's committed offsets, from which some scenarios begin."""
+        """Create the scenario; `committed` returns a group's committed offsets."""
         self._client = client
         self._given = given
         self._files = files
@@ -59,7 +59,7 @@ class OffsetScenarios:
     def offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return each partition's new offset by the scenario; raises OptionsRefused without one."""
+        """Return each partition's new offset; raises OptionsRefused without a scenario."""
         given, client = self._given, self._client
         if given.has("to-offset"):
             offset = self._named_offset()
@@ -74,7 +74,7 @@ class OffsetScenarios:
         if given.has("shift-by"):
             return self._shifted(group_id, partitions, given.number("shift-by", 0))
         if given.has("to-datetime"):
-            # Of several the first counts, in 4.3.0.
+            # In 4.3.0 the first of repeated values counts.
             text = given.texts("to-datetime")[0] if given.is_four else given.needed("to-datetime")
             return self._at_time(partitions, time_ms_of(text))
         if given.has("by-duration"):
@@ -94,13 +94,13 @@ class OffsetScenarios:
         )
 
     def _named_offset(self) -> int:
-        """Return the offset of --to-offset; in 4.3.0 the first of several counts."""
+        """Return the offset of --to-offset; in 4.3.0 the first if it is repeated."""
         if self._given.is_four:
             return self._given.numbers("to-offset")[0]
         return self._given.number("to-offset", 0)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return offsets, each limited to the range of its log."""
+        """Limit each offset to the range of its log, and print a warning if it changes."""
         starts = start_offsets(self._client, requested.keys())
         ends = end_offsets(self._client, requested.keys())
         offsets = {}
@@ -121,7 +121,10 @@ class OffsetScenarios:
     def _shifted(
         self, group_id: str, partitions: Collection[TopicPartition], count: int
     ) -> dict[TopicPartition, int]:
-        """Return committed offsets plus `count`, within the log; raises without any."""
+        """Return committed offsets plus `count`, limited to the log.
+
+        Raises OptionsRefused for a partition without a committed offset.
+        """
         current = self._committed(group_id)
         for partition in partitions:
             if partition not in current:
@@ -135,7 +138,7 @@ class OffsetScenarios:
     def _at_time(
         self, partitions: Collection[TopicPartition], time_ms: int
     ) -> dict[TopicPartition, int]:
-        """Return the offsets of a time, the end where no record is as young."""
+        """Return the first offsets at or after a time, the log end offset if there is none."""
         refuse_repeated(partitions, _spec("TimestampSpec"))
         found = offsets_at(self._client, dict.fromkeys(partitions, time_ms))
         late = [key for key in in_java_order(found) if found[key] == _NO_OFFSET]
@@ -149,7 +152,7 @@ class OffsetScenarios:
     def _current(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return committed offsets, log end offsets for partitions without one."""
+        """Return committed offsets, and log end offsets of partitions without one."""
         current = self._committed(group_id)
         left = [key for key in partitions if key not in current]
         known = {key: current[key] for key in partitions if key in current}
@@ -158,12 +161,12 @@ class OffsetScenarios:
         return {**known, **end_offsets(self._client, left)}
 
     def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return the offsets that the file of --from-file has for the group, within their logs."""
+        """Return the group's offsets in the --from-file, limited to their logs."""
         path = self._given.needed("from-file")
         try:
             text = read_text(self._files, path)
         except ToolFailure as error:
-            # The tool wraps the exception of its file.
+            # The tool wraps the exception of reading the file.
             message = f"{error.java_class}: {error}"
             raise ToolFailure("java.lang.RuntimeException", message, message) from error
         plan = read_plan(text, list(self._given.texts("group")), self._err)
@@ -176,7 +179,10 @@ class OffsetScenarios:
 def refuse_repeated(
     partitions: Collection[TopicPartition], shown: Callable[[TopicPartition], str]
 ) -> None:
-    """Raise ToolFailure for a partition that is named twice, as Java's map of them does."""
+    """Raise ToolFailure for a repeated partition, as Java's Collectors.toMap does.
+
+    `shown` returns the text of the map's value for a partition.
+    """
     seen: set[TopicPartition] = set()
     for partition in partitions:
         if partition in seen:
@@ -187,10 +193,10 @@ def refuse_repeated(
 
 
 def _committed_text(offsets: Mapping[TopicPartition, int]) -> Callable[[TopicPartition], str]:
-    """Return how Java prints the committed offset of a partition."""
+    """Return a function for Java's text of a partition's OffsetAndMetadata."""
     return lambda key: f"OffsetAndMetadata{{offset={offsets[key]}, leaderEpoch=null, metadata=''}}"
 
 
 def _spec(name: str) -> Callable[[TopicPartition], str]:
-    """Return how Java prints what it asks the offsets of a partition by: class and a hash."""
+    """Return a function for Java's default toString of an OffsetSpec: class name and a hash."""
     return lambda key: f"{_SPEC}{name}@{crc32(str(key).encode()):x}"

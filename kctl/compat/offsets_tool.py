@@ -1,4 +1,4 @@
-"""`kafka-get-offsets`: the offsets of partitions at a time, in lines TOPIC:PARTITION:OFFSET.
+"""`kafka-get-offsets`: prints offsets of partitions at a time, as lines TOPIC:PARTITION:OFFSET.
 
 Source: GetOffsetShell of 3.9.1.
 """
@@ -50,7 +50,7 @@ _OPTIONS = (
     VERSION,
 )
 _OLD_SERVERS = ToolOption("broker-list", "The old name of --bootstrap-server.", "HOST:PORT,...")
-#: The beginning of a sentence on stderr.
+#: Prefix of error messages on stderr.
 ERROR_PREFIX = "Error occurred: "
 
 _TIMES: Final = {
@@ -74,7 +74,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused for missing or invalid bootstrap servers."""
     if not given.has("bootstrap-server") and not given.has("broker-list"):
         if given.is_four:
             raise refused('Missing required argument "[bootstrap-server]"')
@@ -112,7 +112,7 @@ def perform(
 
 
 def time_of(text: str) -> int:
-    """Return the time that is requested; raises TerseFailure."""
+    """Parse --time into a timestamp of ListOffsets; raises TerseFailure."""
     if text in _TIMES:
         return _TIMES[text]
     if not is_java_number(text, LONG_BITS):
@@ -125,7 +125,7 @@ def time_of(text: str) -> int:
 
 
 def filter_of(given: GivenOptions) -> Filter:
-    """Return which partitions are requested; raises TerseFailure, ToolFailure."""
+    """Return a predicate for the requested partitions; raises TerseFailure, ToolFailure."""
     if given.has("topic-partitions"):
         if given.has("topic") or given.has("partitions"):
             raise TerseFailure("--topic-partitions cannot be used with --topic or --partitions")
@@ -146,7 +146,7 @@ def filter_of(given: GivenOptions) -> Filter:
 
 
 def _rule(text: str) -> Filter:
-    """Return the filter of a rule TOPIC[:N[-M]], M exclusive; raises ToolFailure."""
+    """Parse a rule TOPIC[:N[-M]] (M exclusive) into a predicate; raises ToolFailure."""
     match = _RULE.fullmatch(text)
     if match is None:
         message = f"org.apache.kafka.tools.TerseException: Invalid rule specification: {text}"
@@ -166,7 +166,7 @@ def _print_offsets(
     out: TextIO,
     err: TextIO,
 ) -> None:
-    """Print the offset at a time of each wanted partition; report errors to `err`."""
+    """Print the offset of each selected partition at `time_ms`; print errors to `err`."""
     with admin_call("listTopics"):
         view = client.view(None)
     keys = [

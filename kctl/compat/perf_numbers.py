@@ -14,25 +14,25 @@ _PERCENTILES: Final = (0.5, 0.95, 0.99, 0.999)
 
 
 class LatencyStats:
-    """Latencies of records: printed for each interval, and in all."""
+    """Collects latencies of records; prints them for each interval and in total."""
 
     def __init__(self, out: TextIO, count: int, interval_ms: int, now_ms: int) -> None:
-        """Expect `count` records; the first interval begins at `now_ms`."""
+        """Create statistics for `count` expected records; the first interval starts at `now_ms`."""
         self._out = out
         self._interval_ms = interval_ms
         self._began_ms = now_ms
-        #: Every so many records give a sample, so that there are not too many for percentiles.
+        #: Every n-th record is a sample, so that at most _SAMPLES_MAX latencies are kept.
         self._every = max(count // max(min(count, _SAMPLES_MAX), 1), 1)
         self._samples: list[int] = []
-        #: Figures of all records, and of those since the last interval was printed.
+        #: Totals of all records, and of the current interval (`_window_…`).
         self._count = self._bytes = self._total_ms = self._max_ms = 0
         self._window_began_ms = now_ms
         self._window_count = self._window_bytes = self._window_ms = self._window_max_ms = 0
-        #: Whether no interval is printed any more, because other statistics print theirs.
+        #: Whether intervals are not printed, since other statistics print theirs.
         self.is_silent = False
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> None:
-        """Count a record that is stored, and print the interval if it is over."""
+        """Count a stored record, and print the interval if it has ended."""
         self._count += 1
         self._bytes += size_bytes
         self._total_ms += latency_ms
@@ -50,7 +50,7 @@ class LatencyStats:
             self._window_count = self._window_bytes = self._window_ms = self._window_max_ms = 0
 
     def _print_window(self, now_ms: int) -> None:
-        """Print count, rates and latencies (ms) of the interval that ends now."""
+        """Print count, rates and latencies (ms) of the interval that ends at `now_ms`."""
         elapsed_s = (now_ms - self._window_began_ms) / 1000
         self._out.write(
             f"{self._window_count} records sent, {self._window_count / elapsed_s:.1f} records/sec "
@@ -61,7 +61,7 @@ class LatencyStats:
         self._out.flush()
 
     def print_total(self, now_ms: int, kind: str = "") -> None:
-        """Print the total."""
+        """Print the totals; `kind` precedes the word `records`."""
         elapsed_s = max(now_ms - self._began_ms, 1) / 1000
         percentiles = ", ".join(
             f"{value} ms {100 * percentile:g}th"
@@ -78,7 +78,7 @@ class LatencyStats:
 
 
 def percentiles_of(samples: list[int], percentiles: tuple[float, ...]) -> list[int]:
-    """Return percentiles of samples, 0 of none."""
+    """Return the percentiles (given as 0 to 1) of samples; 0 each without samples."""
     ordered = sorted(samples)
     if not ordered:
         return [0] * len(percentiles)
@@ -86,14 +86,14 @@ def percentiles_of(samples: list[int], percentiles: tuple[float, ...]) -> list[i
 
 
 class Throttle:
-    """Limits a sender to a number of records each second; a negative rate is no limit."""
+    """Limits a sender to a number of records per second; a negative rate means no limit."""
 
     def __init__(self, records_per_s: float, now_ms: int) -> None:
         self._rate = records_per_s
         self._began_ms = now_ms
 
     def pause_ms(self, index: int, now_ms: int) -> int:
-        """Return how long to wait after record number `index` (from 0); 0 if it is late."""
+        """Return the wait in ms after record number `index` (from 0); 0 if the sender is late."""
         if self._rate < 0:
             return 0
         if self._rate == 0:

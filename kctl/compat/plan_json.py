@@ -1,4 +1,4 @@
-"""The JSON files of kafka-reassign-partitions: their syntax, and how assignments are printed.
+"""Parse and print the JSON files of kafka-reassign-partitions.
 
 Source: ReassignPartitionsCommand.parsePartitionReassignmentData, parseTopicsData,
 formatAsReassignmentJson of 3.9.1.
@@ -20,13 +20,13 @@ from kctl.compat.java_split import java_split
 from kctl.compat.json_mistakes import mistake_of
 from kctl.compat.json_values import array_of, field_of, first_document, object_of, text_of, whole_of
 
-#: The word for a log directory that the broker chooses.
+#: Placeholder for a log directory that the broker chooses.
 ANY_LOG_DIR = "any"
 _VERSION = 1
 
 
 class Replica(NamedTuple):
-    """One replica of a partition, which prints as `topic-partition-broker`."""
+    """A replica of a partition; its text is `topic-partition-broker`."""
 
     partition: TopicPartition
     broker_id: int
@@ -36,14 +36,14 @@ class Replica(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The content of a file: targets in its order, log directories of replicas that name one."""
+    """The content of a file: target replicas in file order, and the log directories it names."""
 
     targets: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
     log_dirs: Mapping[Replica, str]
 
 
 def read_text(files: Files, path: str) -> str:
-    """Return a file; raises ToolFailure where it cannot be read."""
+    """Read a text file; raises ToolFailure."""
     try:
         return bytes(files.read_bytes(path)).decode()
     except (StorageError, UnicodeDecodeError) as error:
@@ -52,7 +52,7 @@ def read_text(files: Files, path: str) -> str:
 
 
 def read_proposal(text: str) -> Proposal:
-    """Return the proposal of a reassignment file; raises ToolFailure."""
+    """Parse a reassignment file; raises ToolFailure."""
     try:
         document = first_document(text)
     except ValueError:
@@ -84,7 +84,7 @@ def read_proposal(text: str) -> Proposal:
 
 
 def read_proposal_to_execute(text: str) -> Proposal:
-    """Return the proposal of a file after the checks of --execute; raises ToolFailure."""
+    """Parse a reassignment file, and apply the checks of --execute; raises ToolFailure."""
     proposal = read_proposal(text)
     if not proposal.targets:
         _refuse("Partition reassignment list cannot be empty")
@@ -104,7 +104,7 @@ def read_proposal_to_execute(text: str) -> Proposal:
 
 
 def read_topics(text: str) -> list[str]:
-    """Return the topics of a file for --generate; raises ToolFailure."""
+    """Parse the topics file of --generate; raises ToolFailure."""
     try:
         document = first_document(text)
     except ValueError:
@@ -118,7 +118,7 @@ def read_topics(text: str) -> list[str]:
 
 
 def read_broker_list(text: str) -> list[int]:
-    """Return the brokers of --broker-list; raises ToolFailure."""
+    """Parse --broker-list; raises ToolFailure."""
     broker_ids = [java_number(word) for word in java_split(text, ",")]
     twice = _repeated(broker_ids)
     if twice:
@@ -130,7 +130,7 @@ def assignment_json(
     assignment: Mapping[TopicPartition, Sequence[int]],
     log_dirs: Mapping[Replica, str] | None = None,
 ) -> str:
-    """Return an assignment as a file for --execute; with `any` or the given log directories."""
+    """Return an assignment as JSON for --execute; a log directory not in `log_dirs` is `any`."""
     known = log_dirs or {}
     partitions = [
         {
@@ -146,7 +146,7 @@ def assignment_json(
 
 
 def _check_version(version: object) -> None:
-    """Raise ToolFailure for a version of the file other than 1."""
+    """Raise ToolFailure unless the version of the file is 1."""
     if whole_of(version) != _VERSION:
         raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
 
@@ -156,10 +156,10 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _repeated(values: Iterable[object]) -> list[Any]:
-    """Return the values that come more than once, sorted, each once."""
+    """Return the distinct values that occur more than once, sorted."""
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
 def _listed(values: Iterable[Any]) -> str:
-    """Return values as Scala or Java prints a list: `[a, b]`."""
+    """Return values in the format of a Java list: `[a, b]`."""
     return f"[{', '.join(map(str, values))}]"

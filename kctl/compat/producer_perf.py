@@ -1,4 +1,4 @@
-"""`kafka-producer-perf-test`: sends records as fast as it may, and shows rates and latencies.
+"""`kafka-producer-perf-test`: sends records at a given rate, and prints rates and latencies.
 
 Source: ProducerPerformance, ThroughputThrottler of 3.9.1 and 4.3.0.
 """
@@ -67,7 +67,7 @@ _TRANSACTIONAL_ID: Final = "performance-producer-default-transactional-id"
 _DURATION_MS: Final = 3_000
 _INTERVAL_MS: Final = 5_000
 _TIMEOUT_MS: Final = "60000"
-#: A random byte as a capital letter.
+#: Table that maps each byte to a capital letter.
 _LETTERS: Final = bytes(65 + byte % 26 for byte in range(256))
 
 
@@ -116,7 +116,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the producer's properties: a default client id, the file, then the pairs."""
+    """Return the producer's properties: a file, overridden by pairs; with a default client.id."""
     if call.is_four:
         for old, new in (("producer-props", "property"), ("producer.config", "config")):
             if given.has(old):
@@ -136,7 +136,10 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 def _transaction(
     call: ToolCall, given: GivenOptions, properties: dict[str, str]
 ) -> tuple[str | None, int]:
-    """Return the transactional id, None without transactions, and when to commit."""
+    """Return the transactional id, and the duration of transactions in ms.
+
+    The id is None without transactions.
+    """
     duration_ms = given.number("transaction-duration-ms", 0)
     transactional_id = given.text("transactional-id")
     if call.is_four:
@@ -149,13 +152,13 @@ def _transaction(
 
 
 class _Payloads:
-    """The values of records: random letters, picks of a file, or numbers."""
+    """Generates the values of records: random letters, random lines of a file, or numbers."""
 
     def __init__(self, call: ToolCall, given: GivenOptions) -> None:
-        """Read the options, and the payload file if there is one."""
+        """Create payloads by the options, reading the payload file if there is one."""
         self._size = given.number("record-size", 0)
         self._is_monotonic = given.has("payload-monotonic")
-        #: Payloads of the file, one of which is drawn per record. Empty without a file.
+        #: Payloads of the file, one of which is chosen per record; empty without a file.
         self._lines: Sequence[bytes] = ()
         if given.has("record-size") and self._size <= 0:
             raise ToolFailure(ILLEGAL_ARGUMENT, "--record-size should be greater than zero.")
@@ -164,7 +167,7 @@ class _Payloads:
             self._lines = self._read(call, path, given.text("payload-delimiter"))
 
     def _read(self, call: ToolCall, path: str, delimiter: str | None) -> list[bytes]:
-        """Return the payloads of a file; raises ToolFailure if it is missing or empty."""
+        """Read the payloads of a file; raises ToolFailure if it is missing or empty."""
         call.out.write(f"Reading payloads from: {os.path.abspath(path)}\n")
         call.flush()
         try:
@@ -181,7 +184,7 @@ class _Payloads:
         return lines
 
     def value(self, client: KafkaClient, index: int) -> bytes:
-        """Return the value of a record."""
+        """Return the value of record number `index`."""
         if self._is_monotonic:
             return b"%d" % index
         if self._lines:
@@ -190,23 +193,23 @@ class _Payloads:
 
 
 class _Stats:
-    """Counts the stored records and prints the rates, the records after a warm-up apart."""
+    """Counts stored records and prints rates, separately for records after the warm-up."""
 
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, count: int
     ) -> None:
-        """Expect `count` records, those of the warm-up included."""
+        """Create statistics for `count` expected records, including the warm-up."""
         self._call = call
         self._clock = client.clock
         self._interval_ms = given.number("reporting-interval", _INTERVAL_MS)
         self._warmup = given.number("warmup-records", 0)
         self._count = count
-        #: Figures of all records, and of those after the warm-up (None before its end).
+        #: Statistics of all records, and of records after the warm-up (None before its end).
         self._all = LatencyStats(call.out, count, self._interval_ms, self._clock.wall_ms())
         self._steady: LatencyStats | None = None
 
     def on_sent(self, index: int) -> None:
-        """Start separate counts once the records of the warm-up were sent."""
+        """Start separate statistics once the warm-up records are sent."""
         if self._steady is None and 0 < self._warmup == index:
             self._call.out.write("In steady state.\n")
             self._all.is_silent = True
@@ -218,7 +221,7 @@ class _Stats:
             )
 
     def on_stored(self, record: OutgoingRecord, _partition: int, _offset: int) -> None:
-        """Count a record."""
+        """Count a stored record and its latency."""
         now_ms = self._clock.wall_ms()
         latency_ms = now_ms - (record.timestamp_ms or now_ms)
         size = len(record.value or b"")
@@ -231,7 +234,7 @@ class _Stats:
         self._call.err.write(as_java(error).trace())
 
     def print_total(self) -> None:
-        """Print the totals."""
+        """Print the totals, and those after the warm-up."""
         now_ms = self._clock.wall_ms()
         self._all.print_total(now_ms)
         if self._steady is not None:
@@ -239,7 +242,7 @@ class _Stats:
 
 
 class _Pace(NamedTuple):
-    """The throttle of records, and the transaction with its duration."""
+    """The throttle of records, and the transaction (or None) with its duration."""
 
     throttle: Throttle
     transaction: TransactionSession | None
@@ -247,7 +250,7 @@ class _Pace(NamedTuple):
 
 
 def _rate(text: str) -> float:
-    """Return records a second; raises ToolFailure."""
+    """Parse --throughput into records per second; raises ToolFailure."""
     try:
         return float(text)
     except ValueError:
@@ -263,7 +266,7 @@ def _send_all(
     pace: _Pace,
     stats: _Stats,
 ) -> None:
-    """Send all records at the wanted rate, in transactions of a duration if one is set."""
+    """Send all records at the throttled rate, committing transactions after their duration."""
     clock = client.clock
     throttle, transaction, duration_ms = pace
     topic = given.needed("topic")

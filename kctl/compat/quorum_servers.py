@@ -1,4 +1,4 @@
-"""The options of tools that send requests to brokers or controllers.
+"""Server options of tools that connect to brokers or controllers.
 
 Source: CommandLineUtils.initializeBootstrapProperties.
 """
@@ -19,7 +19,7 @@ SERVER_OPTIONS: Final = (
 
 
 def server_of(given: GivenOptions) -> str:
-    """Return the bootstrap servers of a call; raises TerseFailure for missing or other options."""
+    """Return --bootstrap-server; raises TerseFailure if it is missing, or for controllers."""
     if given.has("bootstrap-server") and given.has("bootstrap-controller"):
         raise TerseFailure("You cannot specify both --bootstrap-controller and --bootstrap-server.")
     if given.has("bootstrap-controller"):

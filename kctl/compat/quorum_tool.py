@@ -1,4 +1,4 @@
-"""`kafka-metadata-quorum`: the quorum of controllers of a cluster without znodes.
+"""`kafka-metadata-quorum`: shows and changes the controller quorum of a KRaft cluster.
 
 Source: MetadataQuorumCommand of 3.9.1 and 4.3.0.
 """
@@ -66,7 +66,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options before the command."""
+    """Return the options that precede the command."""
     del release
     return SERVER_OPTIONS
 
@@ -98,7 +98,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _quorum(client: KafkaClient) -> QuorumView:
-    """Return the quorum of controllers; raises TerseFailure with Java's text."""
+    """Request the controller quorum; raises TerseFailure with Java's text."""
     try:
         return describe_quorum(client)
     except NoCommonVersion as error:
@@ -108,7 +108,7 @@ def _quorum(client: KafkaClient) -> QuorumView:
 
 
 def _unsupported(api: str) -> TerseFailure:
-    """Return the failure of a cluster that does not have an API."""
+    """Return the failure for an API that the cluster does not support."""
     return TerseFailure(
         "org.apache.kafka.common.errors.UnsupportedVersionException: "
         f"The node does not support {api}"
@@ -134,7 +134,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _print_replication(call: ToolCall, client: KafkaClient, *, is_human: bool) -> None:
-    """Print a table of leader, followers and observers with their lag in offsets."""
+    """Print a table of leader, followers and observers, with their lag in offsets."""
     quorum = _quorum(client)
     leader = _leader(quorum)
     now_ms = client.clock.wall_ms()
@@ -157,14 +157,14 @@ def _print_replication(call: ToolCall, client: KafkaClient, *, is_human: bool) -
 
 
 def _time_text(time_ms: int | None, now_ms: int, *, is_human: bool) -> str:
-    """Return a time in ms, or as how long ago it is; -1 for one the leader does not know."""
+    """Return a time as ms since 1970, or as its age if `is_human`; -1 for None."""
     if time_ms is None:
         return "-1"
     return f"{now_ms - time_ms} ms ago" if is_human else str(time_ms)
 
 
 def _leader(quorum: QuorumView) -> QuorumReplica:
-    """Return the voter that leads; raises TerseFailure if no voter does."""
+    """Return the leader of the quorum; raises TerseFailure if it is not a voter."""
     for voter in quorum.voters:
         if voter.replica_id == quorum.leader_id:
             return voter
@@ -172,7 +172,7 @@ def _leader(quorum: QuorumView) -> QuorumReplica:
 
 
 def _print_status(call: ToolCall, client: KafkaClient) -> None:
-    """Print leader, high watermark, the greatest follower lag, voters and observers."""
+    """Print leader, high watermark, the largest follower lag, voters and observers."""
     quorum = _quorum(client)
     cluster_id = client.brokers_view().cluster_id
     lag, lag_ms = _follower_lag(quorum)
@@ -190,7 +190,7 @@ def _print_status(call: ToolCall, client: KafkaClient) -> None:
 
 
 def _follower_lag(quorum: QuorumView) -> tuple[int, int]:
-    """Return the lag of the slowest follower, in offsets and in ms (−1: not known)."""
+    """Return the lag of the slowest follower in offsets and in ms; -1 for unknown ms."""
     leader = _leader(quorum)
     followers = [voter for voter in quorum.voters if voter.replica_id != leader.replica_id]
     if not followers:
@@ -209,7 +209,7 @@ def _replicas_text(quorum: QuorumView, replicas: tuple[QuorumReplica, ...]) -> s
 
 
 def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
-    """Return a replica as JSON as the tool writes it."""
+    """Return a replica as JSON in the tool's format."""
     parts = [f'"id": {replica.replica_id}']
     if replica.directory_id != _NO_DIRECTORY:
         parts.append(f'"directoryId": "{uuid_text(replica.directory_id)}"')
@@ -221,7 +221,7 @@ def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
 
 
 def _remove(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Remove a controller from the voters, or only print so with --dry-run."""
+    """Remove a controller from the voters; with --dry-run only print it."""
     controller_id = given.number("controller-id", -1)
     if controller_id < 0:
         raise TerseFailure(f"Invalid negative --controller-id: {controller_id}")

@@ -54,14 +54,14 @@ _VERIFY_LATER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
     "throttle is removed."
 )
-#: Pause before directories are requested again for replicas that do not exist yet.
+#: Pause before moves are requested again for replicas that do not exist yet.
 _PAUSE_MS = 100
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
 
 
 class ExecuteSettings(NamedTuple):
-    """The options of --execute; a rate below 0 sets no throttle."""
+    """The options of --execute; a rate (bytes/s) below 0 means no throttle."""
 
     is_additional: bool = False
     throttle: int = -1
@@ -71,7 +71,7 @@ class ExecuteSettings(NamedTuple):
 
 
 class ReassignActions:
-    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of requests."""
+    """The actions on a cluster; errors are ToolFailure, TerseFailure and those of requests."""
 
     def __init__(self, client: KafkaClient, out: TextIO, release: Release = Release.V3_9) -> None:
         self._client = client
@@ -84,7 +84,7 @@ class ReassignActions:
     # Actions
 
     def show_ongoing(self) -> None:
-        """Print every reassignment under way."""
+        """Print every reassignment in progress."""
         ongoing = list_reassignments(self._client)
         if not ongoing:
             self._print("No partition reassignments found.")
@@ -98,7 +98,7 @@ class ReassignActions:
     def generate(
         self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
     ) -> None:
-        """Print the present assignment of topics, and a proposed one on some brokers."""
+        """Print the current assignment of topics, and a proposed one on the given brokers."""
         from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 
         current = self._current_of_topics(topics)
@@ -117,7 +117,7 @@ class ReassignActions:
         self._print(assignment_json(proposed))
 
     def execute(self, proposal: Proposal, settings: ExecuteSettings) -> None:
-        """Set throttles, then begin the moves of a file."""
+        """Set throttles, then start the moves of a file."""
         targets = dict(proposal.targets)
         ongoing = list_reassignments(self._client)
         if ongoing and not settings.is_additional:
@@ -139,7 +139,7 @@ class ReassignActions:
             self._move_log_dirs(proposal.log_dirs, settings.timeout_ms)
 
     def verify(self, proposal: Proposal, *, keeps_throttles: bool) -> None:
-        """Print the state of a file's moves, and clear throttles once all have ended."""
+        """Print the state of a file's moves, and remove throttles once all have ended."""
         ongoing = list_reassignments(self._client)
         targets = dict(proposal.targets)
         found = self._present([key for key in targets if key not in ongoing])
@@ -153,7 +153,7 @@ class ReassignActions:
             self._clear_throttles(proposal)
 
     def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
-        """Cancel the ongoing reassignments of a file, and moves between log directories.
+        """Cancel the reassignments of a file, and its moves between log directories.
 
         The tool of 3.9.1 ignores a reassignment that only adds replicas, that of 4.3.0 does not.
         """
@@ -182,7 +182,7 @@ class ReassignActions:
     # The current replicas
 
     def _current_json(self, current: Assignment) -> str:
-        """Return the present assignment as JSON; that of 4.3.0 includes log directories."""
+        """Return the current assignment as JSON; in 4.3.0 it includes log directories."""
         if not self._release.is_four:
             return assignment_json(current)
         alive = self._client.view([]).brokers
@@ -199,14 +199,14 @@ class ReassignActions:
         return assignment_json(current, places)
 
     def _check_brokers(self, targets: Iterable[Sequence[int]]) -> None:
-        """Raise ToolFailure for a broker id that is not alive."""
+        """Raise ToolFailure for a target broker that is not alive."""
         alive = self._client.view([]).brokers
         unknown = sorted({id_ for replicas in targets for id_ in replicas} - set(alive))
         if unknown:
             raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
 
     def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
-        """Return the current replicas of topics; raises ToolFailure for an unknown topic."""
+        """Request the current replicas of topics; raises ToolFailure for an unknown topic."""
         _check_names(topics)
         view = self._client.view(topics)
         for name in sorted(set(topics)):
@@ -220,7 +220,7 @@ class ReassignActions:
         }
 
     def _current_of_partitions(self, keys: Iterable[TopicPartition]) -> Assignment:
-        """Return the replicas of partitions; raises for unknown ones."""
+        """Request the current replicas of partitions; raises ToolFailure for an unknown one."""
         wanted = set(keys)
         of_topics = self._current_of_topics({key.topic for key in wanted})
         missing = sorted(wanted - set(of_topics))
@@ -231,7 +231,7 @@ class ReassignActions:
         return {key: of_topics[key] for key in sorted(wanted)}
 
     def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
-        """Return the replicas of partitions, empty for those that do not exist."""
+        """Request the replicas of partitions; empty for a partition that does not exist."""
         if not keys:
             return {}
         _check_names(key.topic for key in keys)
@@ -239,7 +239,7 @@ class ReassignActions:
         return {key: _replicas(view, key) for key in keys}
 
     def _log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
-        """Return the state of each replica's move to its wanted log directory."""
+        """Request the state of each replica's move to its target log directory."""
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
         requested = {replica.broker_id for replica in wanted} & set(alive)
@@ -289,7 +289,10 @@ class ReassignActions:
         *,
         may_change_replication_factor: bool = True,
     ) -> None:
-        """Alter reassignments, None cancels; raises TerseFailure with all failures."""
+        """Start reassignments, or cancel those whose target is None.
+
+        Raises TerseFailure with all failures.
+        """
         try:
             results = alter_reassignments(
                 self._client, targets, may_change_replication_factor=may_change_replication_factor
@@ -301,7 +304,7 @@ class ReassignActions:
             raise TerseFailure("\n".join([heading, *failures]))
 
     def _move_log_dirs(self, paths: Mapping[Replica, str], timeout_ms: int) -> None:
-        """Start all moves between log directories, with retries until the timeout."""
+        """Start the moves between log directories, retrying until the time-out."""
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         left = dict(paths)
         while True:
@@ -323,7 +326,7 @@ class ReassignActions:
             self._client.connections.pause(_PAUSE_MS)
 
     def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
-        """Request the moves; return those accepted, leave out replicas that do not exist yet."""
+        """Request the moves; return those accepted, without replicas that do not exist yet."""
         by_broker: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in paths.items():
             by_broker.setdefault(replica.broker_id, {})[replica.partition] = path
@@ -341,7 +344,7 @@ class ReassignActions:
         return started
 
     def _clear_throttles(self, proposal: Proposal) -> None:
-        """Clear the throttles of live and target brokers, then those of the topics."""
+        """Remove the throttles of live and target brokers, then those of the topics."""
         alive = self._client.view([]).brokers
         named = {id_ for _, replicas in proposal.targets for id_ in replicas}
         broker_ids = sorted({*alive, *named})
@@ -356,12 +359,12 @@ class ReassignActions:
 
 
 def _is_moving(move: OngoingReassignment) -> bool:
-    """Return whether a reassignment adds or removes replicas."""
+    """Return True if a reassignment adds or removes replicas."""
     return bool(move.adding or move.removing)
 
 
 def _is_replaced(move: OngoingReassignment) -> bool:
-    """Return whether a reassignment adds replicas and removes others."""
+    """Return True if a reassignment both adds and removes replicas."""
     return bool(move.adding and move.removing)
 
 
@@ -370,31 +373,31 @@ def _joined(values: Iterable[object]) -> str:
 
 
 def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
-    """Return a partition's replicas, empty if it is unknown; raises where the tool does."""
+    """Return a partition's replicas, empty if it is unknown; raises ToolFailure like the tool."""
     partition = view.partition(key)
     count = len(view.topics[key.topic].partitions) if key.topic in view.topics else 0
     if count and key.partition == count:
-        # The tool counts one partition too many, and then does not find it.
+        # The tool has an off-by-one error: it accepts this number, and then fails to find it.
         text = f"Index {count} out of bounds for length {count}"
         raise ToolFailure("java.lang.IndexOutOfBoundsException", text)
     return () if partition is None else partition.replicas
 
 
 def _check_names(topics: Iterable[str]) -> None:
-    """Raise ToolFailure for an empty topic name, which Java's client refuses before a request."""
+    """Raise ToolFailure for an empty topic name, which Java's client refuses without a request."""
     if "" in topics:
         raise as_tool_failure(api_error(INVALID_TOPIC_EXCEPTION, UNNAMED_TOPIC))
 
 
 def _not_found(name: str, failure: ApiError) -> ApiError:
-    """Return the error of a topic in the words of Kafka's client, where they are its own."""
+    """Return the error of an unknown topic with the message of Java's client."""
     if failure.code == UNKNOWN_TOPIC_OR_PARTITION:
         return api_error(failure.code, f"Topic {name} not found.")
     return failure
 
 
 def _waited(call: Callable[[], None]) -> None:
-    """Run a call, and raise its errors as those of a waiting future."""
+    """Call a function, and wrap its errors like those of `KafkaFuture.get`."""
     try:
         call()
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""`kafka-reassign-partitions`: its options, which go together, and how it ends.
+"""`kafka-reassign-partitions`: its options, their valid combinations, and its failures.
 
 Source: ReassignPartitionsCommand.main, validateAndParseArgs of 3.9.1 and 4.3.0.
 """
@@ -67,7 +67,7 @@ _OPTIONS_4 = (
     ToolOption(_FIXED_FACTOR, "For --execute: refuse another number of replicas."),
 )
 
-#: The required and the allowed options of each action.
+#: Required and allowed options of each action.
 _ACTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "generate": ((_TOPICS_FILE, "broker-list"), ("disable-rack-aware",)),
     "execute": (
@@ -82,7 +82,7 @@ _ALWAYS = ("bootstrap-server", "command-config")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release; in 4.3.0 brokers may be left out of their option."""
+    """Return the options of a release; in 4.3.0 the value of --bootstrap-server is optional."""
     if not release.is_four:
         return _OPTIONS
     servers = [
@@ -92,7 +92,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the requested action; raises OptionsRefused."""
+    """Validate the options, and return the requested action; raises OptionsRefused."""
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         named = ", ".join(f"--{name}" for name in _ACTIONS)

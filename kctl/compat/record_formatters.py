@@ -1,10 +1,10 @@
-"""Formatters of Kafka's console consumer, which print records.
+"""Formatters of Kafka's console consumer.
 
 ```
 CreateTime:1  Partition:0  Offset:7  [Epoch:0]  h1:a,h2:b  key  value
 ```
 
-Fields that are shown are separated by `key.separator` and end with `line.separator`.
+Printed fields are separated by `key.separator`, and the last is followed by `line.separator`.
 
 Source: DefaultMessageFormatter, NoOpMessageFormatter, LoggingMessageFormatter of 3.9.1 and 4.3.0.
 """
@@ -39,7 +39,7 @@ Formatter = Callable[[PrintedRecord], bytes]
 
 
 class CutShort(ToolFailure):
-    """A field of a record is not deserialized; `text` has the fields before it."""
+    """A field of a record cannot be deserialized; `text` has the fields before it."""
 
     def __init__(self, failure: ToolFailure, text: bytes) -> None:
         super().__init__(failure.java_class, str(failure), *failure.causes)
@@ -47,10 +47,10 @@ class CutShort(ToolFailure):
 
 
 class DefaultFormatter:
-    """Prints the fields of a record that the properties enable."""
+    """Formats the fields of a record that properties enable."""
 
     def __init__(self, properties: Mapping[str, str], release: Release) -> None:
-        """Read the properties of the formatter; print.epoch needs `release` 4."""
+        """Create a formatter with these properties; print.epoch needs release 4."""
         self._release = release
         self._shows_time = _is_on(properties, "print.timestamp")
         self._shows_partition = _is_on(properties, "print.partition")
@@ -63,7 +63,7 @@ class DefaultFormatter:
         self._line_end = _text(properties, "line.separator", "\n")
         self._headers_separator = _text(properties, "headers.separator", ",")
         self._null = _text(properties, "null.literal", "null")
-        #: Deserializers of key, value and headers; None: the bytes are printed as they are.
+        #: Deserializers of key, value and headers; None prints the bytes unchanged.
         self._key, self._value, self._header = (
             _deserializer(properties, name) for name in _DESERIALIZERS
         )
@@ -78,7 +78,7 @@ class DefaultFormatter:
         return self._separator.join(fields) + self._line_end if fields else b""
 
     def _fields(self, printed: PrintedRecord) -> Iterator[bytes]:
-        """Yield the enabled parts of a printed record in the order of the Java formatter."""
+        """Yield the enabled fields of a record in the order of the Java formatter."""
         record = printed.record
         if self._shows_time:
             yield self._time(record)
@@ -87,7 +87,7 @@ class DefaultFormatter:
         if self._shows_offset:
             yield b"Offset:%d" % record.offset
         if self._shows_epoch:
-            # The consumer hands records on without their epoch.
+            # The consumer returns records without their epoch.
             yield b"Epoch:NOT_PRESENT"
         if self._shows_headers:
             yield self._headers(record)
@@ -110,24 +110,24 @@ class DefaultFormatter:
         )
 
     def _shown(self, deserializer: Deserializer | None, raw: bytes | None) -> bytes:
-        """Return content as it is printed: null as its literal, else by the deserializer."""
+        """Return deserialized content, or the text for null."""
         if raw is None:
             return self._null
         return bytes(raw) if deserializer is None else deserializer(bytes(raw))
 
 
 def _is_on(properties: Mapping[str, str], name: str, default: str = "false") -> bool:
-    """Return whether a property is "true", in any case, as Java reads booleans."""
+    """Return True if a property is "true" in any case, like Java's Boolean.parseBoolean."""
     return properties.get(name, default).strip().lower() == "true"
 
 
 def _text(properties: Mapping[str, str], name: str, default: str) -> bytes:
-    """Return a property as bytes; arguments that are no UTF-8 keep theirs."""
+    """Return a property as bytes; arguments that are not UTF-8 keep their bytes."""
     return properties.get(name, default).encode("utf-8", "surrogateescape")
 
 
 def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:
-    """Return a deserializer, None for bytes as they are; raises ToolFailure."""
+    """Return the named deserializer, None for unchanged bytes; raises ToolFailure."""
     _refuse_settings_of(properties, name)
     chosen = properties.get(name)
     return deserializer_named(chosen) if chosen else None
@@ -144,5 +144,5 @@ def _refuse_settings_of(properties: Mapping[str, str], name: str) -> None:
 
 
 def no_op(_printed: PrintedRecord) -> bytes:
-    """Print nothing."""
+    """Return nothing to print for a record."""
     return b""

@@ -1,4 +1,4 @@
-"""`kafka-delete-records`: deletes the records before the offsets of a file.
+"""`kafka-delete-records`: deletes the records before the offsets in a file.
 
 Source: DeleteRecordsCommand of 3.9.1.
 """
@@ -17,7 +17,7 @@ from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.compat.group_answers import cause_text
-from kctl.compat.java_admin import TIMEOUT, gave_up
+from kctl.compat.java_admin import TIMEOUT, timed_out_text
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.java_order import in_java_order
@@ -54,7 +54,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused if a required option is missing."""
     require(given, "bootstrap-server", "offset-json-file")
 
 
@@ -66,7 +66,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Delete records and print the new starts of logs; returns the exit code."""
+    """Delete records and print the new log start offsets; returns the exit code."""
     del wanted
     try:
         with connect() as client:
@@ -91,13 +91,13 @@ def perform(
 def _delete(
     client: KafkaClient, before: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
-    """Delete records; a partition that its topic has not is tried until the time is up."""
+    """Delete records; a partition that its topic lacks is retried until the time-out."""
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     results = delete_records(client, before)
     attempts = 1
     while absent := [key for key, result in results.items() if _is_absent(client, key, result)]:
         if client.clock.monotonic_ms() >= deadline_ms:
-            text = gave_up("deleteRecords(api=METADATA)", client.clock.wall_ms(), attempts)
+            text = timed_out_text("deleteRecords(api=METADATA)", client.clock.wall_ms(), attempts)
             return results | dict.fromkeys(absent, ToolFailure(TIMEOUT, text))
         client.back_off(0)
         results = results | delete_records(client, {key: before[key] for key in absent})
@@ -106,7 +106,7 @@ def _delete(
 
 
 def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineError) -> bool:
-    """Return True if the topic exists without this partition: Java then tries again."""
+    """Return True if the topic exists without this partition: Java's client retries then."""
     if not isinstance(result, ApiError) or result.code != UNKNOWN_TOPIC_OR_PARTITION:
         return False
     view = client.view([key.topic])
@@ -114,7 +114,7 @@ def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineErr
 
 
 def read_offsets(text: str) -> dict[TopicPartition, int]:
-    """Return the offsets of a file; raises ToolFailure."""
+    """Parse the offsets of a file; raises ToolFailure."""
     try:
         document = object_of(first_document(text))
     except ValueError:

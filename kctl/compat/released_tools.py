@@ -1,13 +1,13 @@
-"""Run a tool that follows several releases of Kafka: help, version, refusals, failures.
+"""Run a tool that imitates several releases of Kafka: help, version, refusals, failures.
 
 A module of such a tool has `SUMMARY` and
 
 | names | the tool's arguments are |
 |---|---|
-| `options(release)`, `run(call, given)` | options alone |
-| `arguments(release)`, `run_arguments(call, given)` | options as argparse4j reads them |
+| `options(release)`, `run(call, given)` | options only |
+| `arguments(release)`, `run_arguments(call, given)` | options in the style of argparse4j |
 | `commands(release)`, `common(release)`, `run_command(call, wanted)` | a command and its options |
-| `run_unparsed(call)` | read by the tool itself |
+| `run_unparsed(call)` | parsed by the tool itself |
 
 Source: CommandLineUtils.maybePrintHelpOrVersion; the main methods of the tools.
 """
@@ -47,7 +47,7 @@ def run_released(module: ModuleType, call: ToolCall) -> int:
 
 
 def _refuse(module: ModuleType, call: ToolCall, error: OptionsRefused) -> int:
-    """Print why options do not fit; returns the exit code."""
+    """Print why options are refused; returns the exit code."""
     if not error.shows_usage:
         call.err.write(f"{error}\n`{call.tool} --help` lists the options.\n")
     else:
@@ -60,7 +60,7 @@ def _usage(module: ModuleType, call: ToolCall) -> str:
 
 
 def _run_options(module: ModuleType, call: ToolCall) -> int:
-    """Parse the options and run the tool, or print its help or version."""
+    """Parse the options and run the tool, or print its help or version; returns the exit code."""
     given = read_options(module.options(call.release), call.arguments)
     if not call.arguments or given.has("help"):
         call.err.write(_usage(module, call))
@@ -72,7 +72,7 @@ def _run_options(module: ModuleType, call: ToolCall) -> int:
 
 
 def _run_command(module: ModuleType, call: ToolCall) -> int:
-    """Parse the subcommand and run the tool's module; return the exit code, also for --help."""
+    """Parse the command and run the tool, or print its help or version; returns the exit code."""
     from kctl.compat.java_commands import (
         CommandRefused,
         HelpRequested,
@@ -101,7 +101,7 @@ def _run_command(module: ModuleType, call: ToolCall) -> int:
 
 
 def _run_arguments(module: ModuleType, call: ToolCall) -> int:
-    """Parse options and run the tool; print the help without any; return the exit code."""
+    """Parse the options and run the tool, or print its help; returns the exit code."""
     from kctl.compat.java_commands import CommandRefused, HelpRequested, read_arguments
 
     command = module.arguments(call.release)
@@ -119,6 +119,6 @@ def _run_arguments(module: ModuleType, call: ToolCall) -> int:
     try:
         return int(module.run_arguments(call, given))
     except CommandRefused as error:
-        # A file of properties that cannot be read is a wrong argument, too.
+        # An unreadable properties file counts as an invalid argument, too.
         call.err.write(f"{error}\n")
         return exits.FAILED

@@ -1,4 +1,4 @@
-"""The releases of Kafka whose tools are followed, and their names in a call.
+"""The releases of Kafka whose tools are imitated, and their names on the command line.
 
 Source: the tools of 3.9.1 and 4.3.0.
 """
@@ -14,14 +14,14 @@ _OPTION = "--kafka-version"
 
 
 class Release(Enum):
-    """A release whose options, standard output and exit codes are followed."""
+    """A release whose options, standard output and exit codes are imitated."""
 
     V3_9 = "3.9.1"
     V4_3 = "4.3.0"
 
     @property
     def is_four(self) -> bool:
-        """Return whether the tools of 4.3.0 are followed."""
+        """Return True for 4.3.0."""
         return self is Release.V4_3
 
 
@@ -34,7 +34,7 @@ _SPELLINGS = {
 
 
 class UnknownRelease(EngineError):
-    """A call requests a release that kctl does not follow."""
+    """--kafka-version names a release that kctl does not imitate."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"{_OPTION} {text}: expected one of {', '.join(_SPELLINGS)}")
@@ -51,9 +51,9 @@ def release_named(text: str) -> Release:
 def split_release(
     arguments: Sequence[str], default: Release = Release.V3_9
 ) -> tuple[Release, list[str]]:
-    """Return the release of the arguments or the default, and the tool's own arguments.
+    """Return the release of --kafka-version, or `default`, and the other arguments.
 
-    Raises UnknownRelease.
+    Errors: UnknownRelease.
     """
     release, left = default, []
     rest = list(reversed(arguments))

@@ -5,7 +5,8 @@ offset 7 ─┬─ replica 1: batch 7..9, checksum a ─┐ alike, and below bot
           └─ replica 2: batch 7..9, checksum a ─┘
 ```
 
-Replicas are fetched as by a consumer of their rack, which followers serve up to the high watermark.
+Replicas are fetched like by a consumer in their rack, which followers serve up to the high
+watermark.
 
 Source: ReplicaVerificationTool of 3.9.1 and 4.3.0.
 """
@@ -60,7 +61,7 @@ _BOTH: Final = (
 )
 _THREE: Final = (ToolOption("topic-white-list", "As --topics-include.", "REGEX"),)
 _LOGGER: Final = "org.apache.kafka.tools.ReplicaVerificationTool"
-#: Followers serve consumers from version 11 on; topic ids replace names from 13 on.
+#: Versions of Fetch: followers serve consumers from 11 on; 13 replaces topic names by ids.
 _VERSIONS: Final = (11, 12)
 _FETCH_BYTES: Final = 1 << 20
 
@@ -71,7 +72,7 @@ def _options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Compare replicas until a signal comes, or a difference ends it; returns the exit code."""
+    """Compare replicas until a signal, or until their offsets differ; returns the exit code."""
     log_line(
         call.err,
         "WARN",
@@ -103,7 +104,7 @@ def run_unparsed(call: ToolCall) -> int:
 
 
 def _pattern(given: GivenOptions) -> re.Pattern[str]:
-    """Return the pattern of topics; a comma separates alternatives. Raises for bad ones."""
+    """Compile the pattern of topics; commas separate alternatives. Raises OptionsRefused."""
     text = given.text("topics-include") or given.text("topic-white-list") or ".*"
     bare = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
@@ -113,28 +114,28 @@ def _pattern(given: GivenOptions) -> re.Pattern[str]:
 
 
 class _ReplicaBatches(NamedTuple):
-    """The batches that one replica returned for a partition."""
+    """The batches that one replica returned for a partition, and its high watermark."""
 
     high_watermark: int
     batches: list[RecordBatch]
 
 
 class _Verification:
-    """Fetches, compares and reports."""
+    """Fetches replicas repeatedly, compares them, and prints differences."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-        """Read the options; nothing is fetched yet."""
+        """Create a verification with the options of the call, before any fetch."""
         self._call = call
         self._client = client
         self._wait_ms = given.number("max-wait-ms", 1000, 32)
         self._fetch_bytes = given.number("fetch-size", _FETCH_BYTES, 32)
         self._interval_ms = given.number("report-interval-ms", 30_000)
         self._time = given.number("time", -1)
-        #: Offset of each partition from which all its replicas are fetched next.
+        #: Offset of the next fetch from all replicas, by partition.
         self._offsets: dict[TopicPartition, int] = {}
 
     def run(self, pattern: re.Pattern[str]) -> int:
-        """Compare for ever; returns the exit code of a difference in offsets."""
+        """Compare the matching topics until offsets differ; returns the exit code then."""
         view = self._client.view(None)
         replicas = {
             TopicPartition(name, row.partition): row.replicas
@@ -164,7 +165,7 @@ class _Verification:
                 reported_ms = self._now_ms()
 
     def _starts(self, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, int]:
-        """Return where the comparison starts by partition; raises the first error."""
+        """Request the start offset of each partition; raises ToolFailure for the first error."""
         found = list_offsets(self._client, dict.fromkeys(partitions, self._time))
         starts = {}
         for partition, result in found.items():
@@ -183,12 +184,12 @@ class _Verification:
         self._call.out.write(f"{at},{now_ms % 1000:03d}: {text}\n")
         self._call.flush()
 
-    # -- fetching
+    # -- fetch
 
     def _fetch(
         self, view: ClusterView, replicas: Mapping[TopicPartition, tuple[int, ...]]
     ) -> dict[TopicPartition, dict[int, _ReplicaBatches]]:
-        """Return the batches of each partition by replica; unreachable brokers have none."""
+        """Fetch each partition from all replicas; unreachable brokers are missing in the result."""
         by_broker: dict[int, list[TopicPartition]] = {}
         for partition, ids in replicas.items():
             for broker_id in ids:
@@ -215,7 +216,7 @@ class _Verification:
     def _message(
         self, view: ClusterView, broker_id: int, partitions: list[TopicPartition]
     ) -> messages.FetchRequest:
-        """Return the Fetch request for the partitions that a broker has, at their next offsets."""
+        """Return the Fetch request for a broker's partitions at their next offsets."""
         request = messages.FetchRequest
         topics = [
             request.FetchTopic(
@@ -242,7 +243,7 @@ class _Verification:
             rack_id=view.brokers[broker_id].rack or "",
         )
 
-    # -- comparing
+    # -- comparison
 
     def _compare(
         self,
@@ -250,9 +251,9 @@ class _Verification:
         fetched: Mapping[int, _ReplicaBatches],
         replicas: tuple[int, ...],
     ) -> int | None:
-        """Compare the replicas of a partition up to the lowest offset that all have.
+        """Compare the replicas of a partition up to the lowest offset that all of them returned.
 
-        Returns the distance to the high watermark, None after a difference in offsets.
+        Returns the distance to the high watermark, None if offsets differ.
         """
         columns = [fetched[broker_id].batches for broker_id in replicas if broker_id in fetched]
         ids = [broker_id for broker_id in replicas if broker_id in fetched]
@@ -272,7 +273,7 @@ class _Verification:
     def _are_alike(
         self, partition: TopicPartition, ids: list[int], batches: tuple[RecordBatch, ...]
     ) -> bool:
-        """Report differences; returns whether the offsets are equal."""
+        """Print differences between batches; return True if their offsets are equal."""
         first = batches[0]
         for broker_id, batch in zip(ids[1:], batches[1:], strict=True):
             if batch.last_offset != first.last_offset:
@@ -291,7 +292,7 @@ class _Verification:
 
     def _report(self, lags: Mapping[TopicPartition, int]) -> None:
         """Print the partition with the largest lag."""
-        # The first of several, in the order of Java's map.
+        # Of equal lags print the first in the order of Java's HashMap.
         worst = max(in_java_order(lags), key=lambda partition: lags[partition])
         self._print(
             f"max lag is {lags[worst]} for partition {worst} at offset "
@@ -300,12 +301,12 @@ class _Verification:
 
 
 def _checksum(batch: RecordBatch) -> int:
-    """Return a batch's CRC; a legacy message is compared by all of its bytes."""
+    """Return a batch's CRC; of a legacy message the checksum of all its bytes."""
     return batch.crc if isinstance(batch, BatchView) else crc32c(batch.raw)
 
 
 def _batches(row: messages.FetchResponse.PartitionData, position: int) -> _ReplicaBatches:
-    """Return high watermark and batches from a position on; -1 and none after an error."""
+    """Return the high watermark, and the batches from `position` on; -1 and none after an error."""
     if row.error_code != NONE:
         return _ReplicaBatches(-1, [])
     found = [

@@ -1,4 +1,4 @@
-"""The partitions that `--topic` names to `--reset-offsets`, and whether they are there.
+"""The partitions that `--topic` selects for `--reset-offsets`, and the check that they exist.
 
 Source: ConsumerGroupCommand.parseTopicPartitionsToReset of 3.9.1; OffsetsUtils of 4.3.0.
 """
@@ -23,7 +23,7 @@ _ERRORS: Final = "org.apache.kafka.common.errors"
 def named_partitions(
     client: KafkaClient, topics: Sequence[str], release: Release
 ) -> list[TopicPartition]:
-    """Return the named partitions, all of a topic given without `:`; raises ToolFailure."""
+    """Return the partitions of `TOPIC` (all) and `TOPIC:0,1`; raises ToolFailure."""
     named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
     try:
         whole = topic_partitions(client, [name for name in topics if ":" not in name])
@@ -39,7 +39,7 @@ def named_partitions(
 
 
 def check_partitions(client: KafkaClient, partitions: Collection[TopicPartition]) -> None:
-    """Raise ToolFailure unless all partitions are there and have leaders. Source: 4.3.0."""
+    """Raise ToolFailure unless all partitions exist and have leaders. Source: 4.3.0."""
     if not partitions:
         return
     topics = sorted({key.topic for key in partitions})

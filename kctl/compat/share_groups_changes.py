@@ -30,7 +30,7 @@ from engine.model import TopicPartition
 from kctl.compat.group_answers import Waits, cause_text, groups_of_type
 from kctl.compat.groups_plan import print_plan_table
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure
-from kctl.compat.java_failures import TerseFailure, ToolFailure, coded, java_class
+from kctl.compat.java_failures import TerseFailure, ToolFailure, java_class, with_api_code
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import (
     in_java_map_order,
@@ -46,17 +46,17 @@ _INACTIVE: Final = ("Empty", "Dead")
 _DELETE_CALL: Final = "deleteShareGroups(api=FIND_COORDINATOR)"
 _DELETE_STARTS_CALL: Final = "deleteShareGroupOffsets(api=FIND_COORDINATOR)"
 _ALTER_CALL: Final = "alterShareGroupOffsets(api=FIND_COORDINATOR)"
-#: Errors of a group that are printed by their message alone.
+#: Errors of a group of which only the message is printed.
 _KNOWN: Final = (INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, GROUP_AUTHORIZATION_FAILED, NON_EMPTY_GROUP)
-#: Errors of topics that are not reported for the group, too.
+#: Errors of topics that are not printed for the group.
 _OF_TOPICS: Final = (TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 
 
-# Groups
+# Deletion of groups
 
 
 def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete groups and print the result of each; raises ToolFailure."""
+    """Delete groups and print the results; raises ToolFailure."""
     listed = groups_of_type(client, SHARE_TYPE, Waits.TWICE)
     group_ids: Sequence[str] = given.texts("group")
     if given.has("all-groups"):
@@ -77,13 +77,13 @@ def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -
         out.write(f"\nThese share groups were deleted successfully: {named}\n")
 
 
-# Offsets of topics
+# Deletion of start offsets
 
 
 def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete a share group's start offsets of topics, and print each result.
+    """Delete a share group's start offsets of topics, and print the results.
 
-    Raises ToolFailure.
+    Errors: ToolFailure.
     """
     group_id = given.needed("group")
     topics = names_in_java_order(given.texts("topic"))
@@ -92,8 +92,8 @@ def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
         deleted = delete_share_starts(client, group_id, topics)
         results = {topic: deleted.get(topic, _absent(topic)) for topic in topics}
     except EngineError as error:
-        results = dict.fromkeys(topics, coded(error))
-        _print_error_of_group(coded(error), out)
+        results = dict.fromkeys(topics, with_api_code(error))
+        _print_error_of_group(with_api_code(error), out)
     else:
         first = next((error for error in results.values() if error is not None), None)
         if first is not None:
@@ -107,13 +107,13 @@ def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
 
 
 def _absent(topic: str) -> ToolFailure:
-    """Return the failure for a topic that is missing in the response."""
+    """Return the failure for a topic that the response lacks."""
     message = f'Offset deletion result for topic "{topic}" was not included in the response'
     return ToolFailure(ILLEGAL_ARGUMENT, message)
 
 
 def _print_error_of_group(error: EngineError, out: TextIO) -> None:
-    """Print a group's error; errors of topics are printed elsewhere."""
+    """Print the error of a group, unless it is one that is printed per topic."""
     if isinstance(error, ApiError) and error.code in _KNOWN:
         out.write(f"\nError: {_message(error)}\n")
     elif not isinstance(error, ApiError) or error.code not in _OF_TOPICS:
@@ -123,7 +123,7 @@ def _print_error_of_group(error: EngineError, out: TextIO) -> None:
 
 
 def _message(error: EngineError) -> str:
-    """Return the text of an error as the Java client of the tool has it."""
+    """Return the error message of Java's admin client."""
     return str(admin_failure(error, _DELETE_STARTS_CALL))
 
 
@@ -133,9 +133,9 @@ def _message(error: EngineError) -> str:
 def reset_starts_of(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Set a share group's start offsets, and print them.
+    """Compute a share group's new start offsets, set them with --execute, and print them.
 
-    Raises ToolFailure, OptionsRefused; TerseFailure for a group that has members.
+    Errors: ToolFailure, OptionsRefused; TerseFailure for a group that has members.
     """
     group_id = given.needed("group")
     _require_inactive(client, group_id)
@@ -150,13 +150,16 @@ def reset_starts_of(
 
 
 def _require_inactive(client: KafkaClient, group_id: str) -> None:
-    """Raise TerseFailure for a group with members, or one that cannot be described."""
+    """Raise TerseFailure if the group has members or cannot be described.
+
+    An unknown group is valid.
+    """
     try:
         state = describe_share_group(client, group_id).state
     except EngineError as error:
         if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
             return
-        failed = admin_failure(coded(error), DESCRIBE_CALL)
+        failed = admin_failure(with_api_code(error), DESCRIBE_CALL)
         if isinstance(failed, ToolFailure):
             raise TerseFailure(str(failed)) from error
         raise
@@ -165,7 +168,7 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
 
 
 def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list[TopicPartition]:
-    """Return the partitions of --topic, else all with a start offset of the group."""
+    """Return the partitions of --topic, else those for which the group has a start offset."""
     if given.has("topic"):
         return named_partitions(client, given.texts("topic"), given.release)
     with admin_call(STARTS_CALL):
@@ -173,7 +176,7 @@ def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list
 
 
 def _set_starts(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Set the group's start offsets; raises ToolFailure with all failed partitions."""
+    """Set the group's start offsets; raises ToolFailure that names all failed partitions."""
     with admin_call(_ALTER_CALL):
         results = set_share_starts(client, group_id, offsets)
     failed = {key: error for key in in_java_map_order(results) if (error := results[key])}

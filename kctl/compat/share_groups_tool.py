@@ -1,11 +1,12 @@
-"""`kafka-share-groups`: its options, which go together, and how it ends. A tool of 4.3.0 alone.
+"""`kafka-share-groups`: its options, their valid combinations, its failures. Only in 4.3.0.
 
-A failure of the command itself is printed on stdout, and the exit code is 0; options that do not
-fit, and offsets of a group with members, end with 1.
+A failure of the command is printed on stdout with exit code 0; invalid options, and a reset for a
+group with members, end with exit code 1.
 
 Source: ShareGroupCommand.main, ShareGroupCommandOptions of 4.3.0.
-Differs: where several options exclude one, the first of the table is named; Java's set of them
-has another order in each process.
+
+Differs: if several options exclude one, the first in the table is named; the order of Java's set
+varies between processes.
 """
 
 from __future__ import annotations
@@ -79,13 +80,13 @@ _SCENARIOS: Final = ("to-datetime", "to-earliest", "to-latest")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options, which are those of 4.3.0."""
+    """Return the options, which are those of 4.3.0 for every release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is requested; raises OptionsRefused."""
+    """Validate the options, and return the requested action; raises OptionsRefused."""
     require(given, "bootstrap-server")
     if given.has("describe"):
         _check_describe(given)
@@ -105,7 +106,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
-    """Raise unless --describe has a scope, at most one view, and a bare --state."""
+    """Raise OptionsRefused unless --describe has groups, at most one view, and --state no value."""
     if not any(map(given.has, _SCOPES)):
         raise refused(f"Option [describe] takes one of these options: {listed_names(_SCOPES)}")
     if sum(map(given.has, _VIEWS)) > 1:
@@ -117,7 +118,7 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_delete(given: GivenOptions) -> None:
-    """Raise unless --delete has one scope, and no --topic."""
+    """Raise OptionsRefused unless --delete has one scope, and no --topic."""
     if not any(map(given.has, _SCOPES)):
         raise refused("Option [delete] takes the options [group] or [all-groups]")
     if all(map(given.has, _SCOPES)):
@@ -127,7 +128,7 @@ def _check_delete(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
-    """Raise unless --reset-offsets has an action, a group, topics and one scenario."""
+    """Raise OptionsRefused unless --reset-offsets has action, group, topics and one scenario."""
     if given.has("dry-run") and given.has("execute"):
         raise refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):

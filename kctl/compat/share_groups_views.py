@@ -1,4 +1,4 @@
-"""`kafka-share-groups --list` and `--describe`: tables as Kafka prints them.
+"""`kafka-share-groups --list` and `--describe`: tables in Kafka's format.
 
 Source: ShareGroupCommand.listGroups, describeGroups of 4.3.0.
 """
@@ -60,7 +60,7 @@ def describe_share_groups(
 
 
 def described(client: KafkaClient, group_id: str) -> ShareGroup:
-    """Return a share group; raises ToolFailure."""
+    """Describe a share group; raises ToolFailure."""
     try:
         return describe_share_group(client, group_id)
     except EngineError as error:
@@ -68,7 +68,7 @@ def described(client: KafkaClient, group_id: str) -> ShareGroup:
 
 
 def _starts_of(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
-    """Return a group's start offsets by partition; raises as Java wraps the failure."""
+    """Request a group's start offsets by partition; raises ToolFailure."""
     try:
         return share_starts(client, group_id)
     except EngineError as error:
@@ -100,7 +100,7 @@ def _print_offsets(
 
 
 def _start_cells(start: ShareStart | None) -> list[str]:
-    """Return epoch, offset and lag of a start; `-` for what is unknown."""
+    """Return leader epoch, offset and lag of a start offset; `-` for unknown values."""
     if start is None:
         return [MISSING, MISSING, MISSING]
     values = (start.leader_epoch, start.offset, start.lag)
@@ -108,7 +108,7 @@ def _start_cells(start: ShareStart | None) -> list[str]:
 
 
 def _has_members(group: ShareGroup, out: TextIO, err: TextIO) -> bool:
-    """Print the note on a group's state; return whether members are shown."""
+    """Print a note on the group's state; return True if it has members."""
     if group.state == "Dead":
         out.write(f"\nError: Share group '{group.group_id}' does not exist.\n")
         return False
@@ -150,7 +150,7 @@ def _member_cells(member: ShareMember) -> list[str]:
 def _print_state(
     client: KafkaClient, group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print the state and the coordinator; epochs only if verbose."""
+    """Print state and coordinator; epochs only if verbose."""
     _has_members(group, out, err)
     heads = ["GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "ASSIGNMENT-EPOCH", "#MEMBERS"]
     named = coordinator_text(client, group.group_id)

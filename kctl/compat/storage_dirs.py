@@ -1,4 +1,4 @@
-"""The log directories of a node as `kafka-storage` reads them.
+"""The log directories of a node, as `kafka-storage` reads them.
 
 Source: MetaProperties, MetaPropertiesEnsemble, StorageTool.infoCommand of 3.9.1 and 4.3.0.
 """
@@ -26,7 +26,7 @@ _KEYS: Final = ("broker.id", "cluster.id", "directory.id", "node.id")
 
 
 class NodeSettings(NamedTuple):
-    """A node's storage by its properties; `metadata_directory` is one of all."""
+    """A node's storage settings; `directories` includes `metadata_directory` in KRaft mode."""
 
     is_kraft: bool
     directories: tuple[str, ...]
@@ -35,24 +35,24 @@ class NodeSettings(NamedTuple):
 
 
 class MetadataRefused(EngineError):
-    """A `meta.properties` cannot be used; the message is Java's."""
+    """A `meta.properties` is invalid; the message is Java's."""
 
 
 class StoredMetadata(NamedTuple):
-    """The fields of a `meta.properties`, by Kafka's names."""
+    """The fields of a `meta.properties` under Kafka's names."""
 
     version: int
     fields: Mapping[str, str]
 
     @property
     def shown(self) -> str:
-        """Return it as Java prints it."""
+        """Return the fields as Java prints them."""
         rows = sorted({**self.fields, "version": str(self.version)}.items())
         return f"{{{', '.join(f'{key}={text}' for key, text in rows)}}}"
 
 
 def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
-    """Return the storage settings; raises ToolFailure if no node could start with them."""
+    """Return a node's storage settings; raises ToolFailure if they are invalid."""
     is_kraft = bool(properties.get("process.roles", "").strip())
     if is_four and not is_kraft:
         raise _missing("process.roles")
@@ -64,7 +64,7 @@ def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettin
 
 
 def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
-    """Return the configured node id, None for a broker that generates it (with ZooKeeper)."""
+    """Return the configured node id, None if a ZooKeeper broker is to generate it."""
     of_broker, of_node = properties.get("broker.id"), properties.get("node.id")
     given = {"broker.id": of_node if of_broker is None else of_broker, "node.id": of_node}
     numbers = {}
@@ -87,7 +87,7 @@ def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) ->
 
 
 def _directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
-    """Return the log directories, the first one first; raises ToolFailure without any."""
+    """Return the configured log directories in order; raises ToolFailure if there is none."""
     name = next((name for name in ("log.dirs", "log.dir") if name in properties), None)
     text = _DEFAULT_DIRECTORY if name is None else properties[name].strip()
     paths = [one.strip() for one in text.split(",")] if text else []
@@ -107,19 +107,19 @@ def _directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
 
 
 def _missing(name: str) -> ToolFailure:
-    """Return Java's ConfigException for a required setting that is not there."""
+    """Return Java's ConfigException for a missing setting."""
     return ToolFailure(
         _CONFIG, f'Missing required configuration "{name}" which has no default value.'
     )
 
 
 def metadata_path(directory: str) -> str:
-    """Return where a directory's metadata lies."""
+    """Return the path of a directory's meta.properties."""
     return f"{directory}/{FILE_NAME}"
 
 
 def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
-    """Return the stored identity of a directory, None if unformatted; raises MetadataRefused."""
+    """Read a directory's meta.properties, None if it is not formatted; raises MetadataRefused."""
     path = metadata_path(directory)
     if not files.exists(path):
         return None
@@ -152,7 +152,7 @@ def _check(fields: Mapping[str, str], *, is_kraft: bool) -> None:
 
 
 class StorageInfo(NamedTuple):
-    """The state of a node's directories as lines; `errors` go to stderr."""
+    """The state of a node's directories as text; `errors` are printed on stderr."""
 
     text: str
     errors: tuple[str, ...]
@@ -160,7 +160,7 @@ class StorageInfo(NamedTuple):
 
 
 def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
-    """Return the state of a node's directories, and their problems."""
+    """Read the state of a node's directories, and find their problems."""
     found: list[str] = []
     problems: list[str] = []
     errors: list[str] = []
@@ -196,7 +196,7 @@ def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
 
 
 def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
-    """Return which id two directories differ in, empty if they agree."""
+    """Return a message if cluster ids, or else node ids, of two directories differ."""
     found = []
     if first.fields.get("cluster.id") != other.fields.get("cluster.id"):
         found.append("Mismatched cluster IDs between storage directories.")
@@ -220,7 +220,7 @@ def _other_mode(*, is_kraft: bool) -> str:
 
 
 def _listing(one: str, many: str, lines: list[str]) -> str:
-    """Return lines below a heading in singular or plural, empty without lines."""
+    """Return lines below a heading, `one` or `many` by their number; "" without lines."""
     if not lines:
         return ""
     rows = "".join(f"  {line}\n" for line in lines)

@@ -1,7 +1,7 @@
-"""Formatting log directories as `kafka-storage format` does.
+"""Format log directories like `kafka-storage format`.
 
-Each directory gets `bootstrap.checkpoint`, then `meta.properties`, which makes it a formatted one:
-a crash between the two leaves a directory that the same call formats again.
+Each directory gets `bootstrap.checkpoint`, then `meta.properties`, which marks it as formatted: a
+crash between the two leaves a directory that the same call formats again.
 
 Source: Formatter, MetaPropertiesEnsemble.verify of 3.9.1 and 4.3.0.
 """
@@ -37,7 +37,7 @@ _RUNTIME = "java.lang.RuntimeException"
 
 
 class Host(NamedTuple):
-    """The world that directories lie in."""
+    """The ports for formatting: files, clock and randomness."""
 
     files: Files
     clock: Clock
@@ -45,7 +45,7 @@ class Host(NamedTuple):
 
 
 class DirectoryStates(NamedTuple):
-    """Directories by their state, each in the order of Java's sets."""
+    """Directories by their state, each group in the order of Java's sets."""
 
     formatted: dict[str, StoredMetadata]
     empty: Sequence[str]
@@ -53,7 +53,7 @@ class DirectoryStates(NamedTuple):
 
 
 def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
-    """Return the states of a node's directories."""
+    """Read the states of a node's directories."""
     formatted: dict[str, StoredMetadata] = {}
     empty: list[str] = []
     unreadable: list[str] = []
@@ -74,7 +74,7 @@ def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
 
 
 def _is_or_is_below_a_file(files: Files, directory: str) -> bool:
-    """Return True if a path cannot become a directory, as a file is in its way."""
+    """Return True if a path cannot become a directory: it, or a parent, is a file."""
     path = directory
     while not files.exists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
@@ -82,7 +82,7 @@ def _is_or_is_below_a_file(files: Files, directory: str) -> bool:
 
 
 def verify_formatted(states: DirectoryStates, cluster_id: str, node_id: str) -> None:
-    """Raise ToolFailure if a formatted directory is of another cluster or node."""
+    """Raise ToolFailure if a formatted directory belongs to another cluster or node."""
     for directory, metadata in sorted(states.formatted.items()):
         path, fields = metadata_path(directory), metadata.fields
         found = fields.get("cluster.id")
@@ -102,7 +102,10 @@ def verify_formatted(states: DirectoryStates, cluster_id: str, node_id: str) -> 
 
 
 def directories_to_format(states: DirectoryStates, *, ignores_formatted: bool) -> Sequence[str]:
-    """Return the directories that are formatted now, none if all are; raises TerseFailure."""
+    """Return the directories to format; raises TerseFailure if one is already formatted.
+
+    With `ignores_formatted` formatted directories are left out instead.
+    """
     if states.formatted and not ignores_formatted:
         first = next(iter(states.formatted))
         raise TerseFailure(
@@ -113,7 +116,7 @@ def directories_to_format(states: DirectoryStates, *, ignores_formatted: bool) -
 
 
 def bootstrap_text(levels: Sequence[FeatureLevel]) -> str:
-    """Return first metadata as Java prints it."""
+    """Return the bootstrap metadata as Java prints it."""
     rows = (f"FeatureLevelRecord(name='{name}', featureLevel={level})" for name, level in levels)
     records = ", ".join(f"ApiMessageAndVersion({row} at version 0)" for row in rows)
     return (
@@ -130,7 +133,7 @@ def metadata_level(levels: Sequence[FeatureLevel]) -> int:
 def format_directory(
     host: Host, directory: str, cluster_id: str, node_id: str, levels: Sequence[FeatureLevel]
 ) -> None:
-    """Format a directory; the errors are those of files."""
+    """Write bootstrap.checkpoint and meta.properties of a directory; raises errors of files."""
     host.files.make_dir(directory)
     now_ms = host.clock.wall_ms()
     host.files.replace_file(f"{directory}/{FILE_NAME}", bootstrap_snapshot(levels, now_ms))
@@ -140,7 +143,7 @@ def format_directory(
 
 
 def formatting_line(directory: str, settings: NodeSettings, levels: Sequence[FeatureLevel]) -> str:
-    """Return the line that is printed for a directory that is formatted."""
+    """Return the line to print for a directory that is being formatted."""
     kind = "metadata" if directory == settings.metadata_directory else "data"
     name = metadata_name(metadata_level(levels))
     return f"Formatting {kind} directory {directory} with {METADATA} {name}."

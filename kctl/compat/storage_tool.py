@@ -1,10 +1,11 @@
 """`kafka-storage`: formats the log directories of a KRaft node, and shows their state.
 
 Source: StorageTool of 3.9.1 and 4.3.0.
-Differs: quorums are those of `controller.quorum.voters`: formats for others (`--standalone`,
-`--initial-controllers`, `--no-initial-controllers`, a level of kraft.version) and users
-(`--add-scram`) are refused, and so are levels of features with 3.9.1. A node's properties are not
-checked except for those that a format needs.
+
+Differs: only quorums of `controller.quorum.voters` are supported. Formatting for other quorums
+(`--standalone`, `--initial-controllers`, `--no-initial-controllers`, a level of kraft.version) or
+with users (`--add-scram`) is refused, and so are feature levels with 3.9.1. Only the properties
+that formatting needs are checked.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options before the command: there are none."""
+    """Return the options that precede the command: none."""
     del release
     return ()
 
@@ -120,7 +121,7 @@ def _settings(call: ToolCall, given: GivenOptions) -> NodeSettings:
 
 
 def _info(call: ToolCall, settings: NodeSettings) -> int:
-    """Print the state of the log directories; return FAILED if there are problems."""
+    """Print the state of the log directories; returns FAILED if there are problems."""
     info = storage_info(call.files, settings)
     call.err.writelines(f"{line}\n" for line in info.errors)
     call.out.write(info.text)
@@ -128,7 +129,7 @@ def _info(call: ToolCall, settings: NodeSettings) -> int:
 
 
 def _format(call: ToolCall, given: GivenOptions) -> None:
-    """Format the directories that are not; raises TerseFailure, ToolFailure."""
+    """Format the directories that are not formatted; raises TerseFailure, ToolFailure."""
     settings, cluster_id = _settings(call, given), given.needed("cluster-id")
     if not settings.is_kraft:
         raise TerseFailure(
@@ -165,7 +166,7 @@ def _format(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _levels(given: GivenOptions, release: Release) -> list[FeatureLevel]:
-    """Return the levels that a cluster begins with; raises TerseFailure, ToolFailure."""
+    """Return the initial feature levels of the cluster; raises TerseFailure, ToolFailure."""
     try:
         wanted = dict(feature_level(text) for text in given.texts("feature"))
     except TerseFailure as failure:

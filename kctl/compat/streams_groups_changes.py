@@ -30,15 +30,15 @@ _DELETE_CALL: Final = "deleteConsumerGroups(api=FIND_COORDINATOR)"
 _OFFSETS_CALL: Final = "offsetFetch(api=FIND_COORDINATOR)"
 
 
-# Groups
+# Deletion of groups
 
 
 def delete_streams_groups(
     client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO
 ) -> None:
-    """Delete groups, on request with their internal topics, and print the results.
+    """Delete groups, with their internal topics if requested, and print the results.
 
-    Raises ToolFailure.
+    Errors: ToolFailure.
     """
     group_ids = chosen_groups(client, given)
     listed = groups_of_type(client, STREAMS_TYPE, Waits.TWICE)
@@ -63,7 +63,7 @@ def _delete_topics(
     topics: Mapping[str, Sequence[str]],
     out: TextIO,
 ) -> dict[str, str]:
-    """Delete the internal topics of deleted groups; return the failures by group."""
+    """Delete the internal topics of deleted groups; return the error texts by group."""
     failures = {}
     for group_id in deleted:
         failed, error = delete_internal_topics(client, topics.get(group_id, ()))
@@ -74,7 +74,7 @@ def _delete_topics(
 
 
 def _print_results(deleted: Sequence[str], failed: Mapping[str, str], out: TextIO) -> None:
-    """Print which groups were deleted, and why others were not."""
+    """Print which groups were deleted, and the errors of the other groups."""
     named = "', '".join(deleted)
     if not failed:
         out.write(f"Deletion of requested streams groups ('{named}') was successful.\n")
@@ -92,7 +92,7 @@ def _print_topic_results(
     failures: Mapping[str, str],
     out: TextIO,
 ) -> None:
-    """Print whether the internal topics of deleted groups were deleted, too."""
+    """Print whether the internal topics of deleted groups were deleted."""
     if not deleted:
         return
     if not failures:
@@ -110,13 +110,13 @@ def _print_topic_results(
         )
 
 
-# Offsets
+# Deletion of offsets
 
 
 def delete_streams_offsets(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Remove a group's committed offsets, and print the result for each partition.
+    """Delete a group's committed offsets, and print the result of each partition.
 
-    Raises ToolFailure, OptionsRefused.
+    Errors: ToolFailure, OptionsRefused.
     """
     group_id = given.needed("group")
     results: dict[TopicPartition, str | None] = {}
@@ -129,16 +129,19 @@ def delete_streams_offsets(client: KafkaClient, given: GivenOptions, out: TextIO
 
 
 def input_partitions(client: KafkaClient, group_id: str) -> list[TopicPartition]:
-    """Return the partitions of source topics that a group has committed, in Java's order.
+    """Return the committed partitions of a group's source topics, in Java's order.
 
-    Raises ToolFailure.
+    Errors: ToolFailure.
     """
     topics = source_topics(described(client, group_id, Waits.TWICE), has_repartitions=False)
     return [key for key in committed_partitions(client, group_id) if key.topic in topics]
 
 
 def committed_partitions(client: KafkaClient, group_id: str) -> list[TopicPartition]:
-    """Return the partitions that a group has committed, in Java's order; raises ToolFailure."""
+    """Return the partitions for which a group has a committed offset, in Java's order.
+
+    Errors: ToolFailure.
+    """
     try:
         return in_java_map_order(commits(client, group_id))
     except EngineError as error:

@@ -1,10 +1,10 @@
-"""`kafka-streams-groups --reset-offsets`: each group's partitions, offsets, internal topics.
+"""`kafka-streams-groups --reset-offsets`: select partitions, compute offsets, delete topics.
 
-1. Each group is described; one with members is refused, an unknown one is reset as well.
-2. Its partitions are those of --input-topic, if it has committed all of them, of
-   --all-input-topics, or of the file.
+1. Each group is described; a group with members is refused, an unknown group is reset, too.
+2. Its partitions are those of --input-topic, if all of them are committed, of --all-input-topics,
+   or of the file.
 3. Their new offsets come from the scenario; with --execute they are committed.
-4. With --execute the internal topics that are named, or all of the topology, are deleted.
+4. With --execute the named internal topics, or all of the topology, are deleted.
 5. The table, or CSV, shows all groups.
 
 Source: StreamsGroupCommand.resetOffsets, printOffsetsToReset of 4.3.0.
@@ -46,7 +46,7 @@ _COMMIT_CALL: Final = "offsetCommit(api=FIND_COORDINATOR)"
 def reset_streams_offsets(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Reset offsets of groups and print them; raises ToolFailure, OptionsRefused."""
+    """Reset offsets of groups if requested, and print them; raises ToolFailure, OptionsRefused."""
     reset = _StreamsReset(client, given, files, out, err)
     group_ids = names_in_copied_java_order(chosen_groups(client, given))
     found = {group_id: _described(client, group_id) for group_id in group_ids}
@@ -75,7 +75,7 @@ def reset_streams_offsets(
 
 
 def _described(client: KafkaClient, group_id: str) -> StreamsGroup | EngineError:
-    """Return the description of a group, or the error in place of raising it."""
+    """Describe a group; return the error instead of raising it."""
     try:
         return describe_streams_group(client, group_id)
     except EngineError as error:
@@ -83,7 +83,7 @@ def _described(client: KafkaClient, group_id: str) -> StreamsGroup | EngineError
 
 
 def _print_plan(plan: ResetPlan, out: TextIO) -> None:
-    """Print a table of fixed widths, which the tool of streams groups keeps."""
+    """Print the plan as a table with fixed column widths."""
     rows = [
         (group_id, key.topic, str(key.partition), str(offset))
         for group_id, offsets in plan.items()
@@ -95,12 +95,12 @@ def _print_plan(plan: ResetPlan, out: TextIO) -> None:
 
 
 class _StreamsReset:
-    """The reset that the options of a call describe, for one group after the other."""
+    """Resets groups one by one, by the options of a call."""
 
     def __init__(
         self, client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
     ) -> None:
-        """`given` are the options of the call; `files` is read for --from-file."""
+        """Create a reset with the options of the call; `files` is read for --from-file."""
         self._client = client
         self._given = given
         self._out = out
@@ -108,9 +108,9 @@ class _StreamsReset:
         self._scenarios = OffsetScenarios(client, given, files, out, err, committed=self._committed)
 
     def of_group(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return the new offsets of a group, committed if so requested.
+        """Return a group's new offsets, and commit them with --execute.
 
-        Raises ToolFailure, OptionsRefused.
+        Errors: ToolFailure, OptionsRefused.
         """
         offsets = self._scenarios.offsets(group_id, self._partitions(group_id))
         ordered = {partition: offsets[partition] for partition in in_java_map_order(offsets)}
@@ -119,7 +119,7 @@ class _StreamsReset:
         return ordered
 
     def _partitions(self, group_id: str) -> Sequence[TopicPartition]:
-        """Return the partitions in scope, empty for --from-file and topics of others."""
+        """Return the selected partitions; empty for --from-file, or if one is not committed."""
         given = self._given
         if given.has("all-input-topics"):
             return input_partitions(self._client, group_id)
@@ -138,14 +138,14 @@ class _StreamsReset:
         return []
 
     def _committed(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return a group's committed offsets of the topics that its topology reads."""
+        """Return a group's committed offsets of topics that its topology reads."""
         group = described(self._client, group_id, Waits.TWICE)
         topics = source_topics(group, has_repartitions=True)
         found = commits(self._client, group_id)
         return {key: commit.offset for key, commit in found.items() if key.topic in topics}
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit the new offsets; raises ToolFailure with all failed partitions."""
+        """Commit the new offsets; raises ToolFailure that names all failed partitions."""
         with admin_call(_COMMIT_CALL):
             results = set_offsets(self._client, group_id, offsets)
         failed = {key: error for key in in_java_map_order(results) if (error := results[key])}
@@ -161,7 +161,7 @@ class _StreamsReset:
     def delete_topics_of(self, group_id: str) -> None:
         """Delete the named internal topics, or all of a group; failures are printed.
 
-        Raises ToolFailure for all of a group that has none, as the tool does.
+        If all topics of a group without any are to be deleted, raises ToolFailure like the tool.
         """
         topics: Sequence[str] = self._given.texts("delete-internal-topic")
         if self._given.has("delete-all-internal-topics"):

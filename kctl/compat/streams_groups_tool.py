@@ -1,10 +1,11 @@
-"""`kafka-streams-groups`: its options, which go together, and how it ends. A tool of 4.3.0 alone.
+"""`kafka-streams-groups`: its options, their valid combinations, its failures. Only in 4.3.0.
 
-A failure of the command itself is printed on stdout; it ends with 1, as options that do not fit.
+A failure of the command is printed on stdout with exit code 1; invalid options also end with 1.
 
 Source: StreamsGroupCommand.execute, StreamsGroupCommandOptions of 4.3.0.
-Differs: where several options exclude one, the first of the table is named; Java's set of them
-has another order in each process.
+
+Differs: if several options exclude one, the first in the table is named; the order of Java's set
+varies between processes.
 """
 
 from __future__ import annotations
@@ -95,13 +96,13 @@ _SCENARIOS: Final = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options, which are those of 4.3.0."""
+    """Return the options, which are those of 4.3.0 for every release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is requested; raises OptionsRefused."""
+    """Validate the options, and return the requested action; raises OptionsRefused."""
     require(given, "bootstrap-server")
     if given.has("describe"):
         _check_describe(given)
@@ -131,7 +132,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
-    """Raise unless --describe has a scope, at most one view, and a bare --state."""
+    """Raise OptionsRefused unless --describe has groups, at most one view, and --state no value."""
     _need_scope(given, "describe")
     if sum(map(given.has, _VIEWS)) > 1:
         raise refused(
@@ -142,7 +143,7 @@ def _check_describe(given: GivenOptions) -> None:
 
 
 def _check_delete_offsets(given: GivenOptions) -> None:
-    """Raise unless --delete-offsets has topics and exactly one group."""
+    """Raise OptionsRefused unless --delete-offsets has topics and exactly one group."""
     has_topics = given.has("input-topic") or given.has("all-input-topics")
     if not has_topics or not given.has("group"):
         raise refused(
@@ -157,7 +158,7 @@ def _check_delete_offsets(given: GivenOptions) -> None:
 
 
 def _check_reset(given: GivenOptions) -> None:
-    """Raise unless --reset-offsets has one action, a scope and at most one scenario."""
+    """Raise OptionsRefused unless --reset-offsets has an action, groups, at most one scenario."""
     if given.has("dry-run") and given.has("execute"):
         raise refused("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not given.has("dry-run") and not given.has("execute"):
@@ -168,7 +169,7 @@ def _check_reset(given: GivenOptions) -> None:
 
 
 def _check_internal_topics(given: GivenOptions) -> None:
-    """Raise OptionsRefused where topics of the topology are to be deleted and nothing else."""
+    """Raise OptionsRefused if internal topics are to be deleted without the action it needs."""
     is_executed = given.has("reset-offsets") and given.has("execute")
     if given.has("delete-all-internal-topics"):
         name = "delete-all-internal-topics"
@@ -183,7 +184,7 @@ def _check_internal_topics(given: GivenOptions) -> None:
 
 
 def _need_scope(given: GivenOptions, action: str) -> None:
-    """Raise an error with the usage unless the groups of an action are given."""
+    """Raise OptionsRefused unless options name the groups of an action."""
     if not any(map(given.has, _SCOPES)):
         raise refused(f"Option [{action}] takes one of these options: {listed_names(_SCOPES)}")
 
@@ -222,12 +223,12 @@ def perform(
 
 
 def _is_of_options(failure: ToolFailure) -> bool:
-    """Return whether a failure is about options: the tool prints it with its usage then."""
+    """Return True if a failure concerns the options, so that the tool prints its usage."""
     return failure.java_class.startswith("joptsimple.") or failure.java_class == ILLEGAL_ARGUMENT
 
 
 def _check_values(given: GivenOptions) -> None:
-    """Raise ToolFailure for a number that is none, also where no action needs it."""
+    """Raise ToolFailure for an invalid number, even if no action uses it."""
     given.numbers("to-offset")
     given.text("by-duration")
     given.number("shift-by", 0)

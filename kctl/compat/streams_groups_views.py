@@ -1,6 +1,6 @@
-"""`kafka-streams-groups --list` and `--describe`: tables as Kafka prints them.
+"""`kafka-streams-groups --list` and `--describe`: tables in Kafka's format.
 
-Offsets and members of a group without members are not printed at all.
+Offsets and members of a group without members are not printed.
 
 Source: StreamsGroupCommand.listGroups, describeGroups of 4.3.0.
 """
@@ -43,7 +43,7 @@ _EPOCH_WIDTH: Final = 25
 
 
 class _Lag(NamedTuple):
-    """A group's position and lag in a partition; None for unknown or uncommitted values."""
+    """A group's committed offset and lag in a partition; None for a missing value."""
 
     offset: int | None
     leader_epoch: int | None
@@ -57,14 +57,14 @@ def list_streams_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -
 
 
 def chosen_groups(client: KafkaClient, given: GivenOptions) -> Sequence[str]:
-    """Return the ids of the groups of a call; raises ToolFailure."""
+    """Return the ids of the groups that options select; raises ToolFailure."""
     if given.has("all-groups"):
         return [group.group_id for group in groups_of_type(client, STREAMS_TYPE, Waits.TWICE)]
     return given.texts("group")
 
 
 def described(client: KafkaClient, group_id: str, waits: Waits) -> StreamsGroup:
-    """Return a streams group that has a topology; raises ToolFailure."""
+    """Describe a streams group with a topology; raises ToolFailure."""
     try:
         group = describe_streams_group(client, group_id)
     except EngineError as error:
@@ -76,7 +76,7 @@ def described(client: KafkaClient, group_id: str, waits: Waits) -> StreamsGroup:
 
 
 def describe_streams_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print offsets, members or states of groups, one after the other; raises ToolFailure."""
+    """Print offsets, members or states of groups one by one; raises ToolFailure."""
     for group_id in chosen_groups(client, given):
         group = described(client, group_id, Waits.ONCE)
         if given.has("members"):
@@ -88,7 +88,7 @@ def describe_streams_groups(client: KafkaClient, given: GivenOptions, out: TextI
 
 
 def _print_note(group: StreamsGroup, out: TextIO) -> None:
-    """Print that a group does not exist or has no members, if so."""
+    """Print a note if the group does not exist or has no members."""
     if group.state == "Dead":
         out.write(f"\nError: Streams group '{group.group_id}' does not exist.\n")
     elif group.state == "Empty":
@@ -107,7 +107,7 @@ def _print_rows(rows: Sequence[Sequence[str]], widths: Sequence[int], out: TextI
 def _print_offsets(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print the lag of each partition, with verbose also its committed and end offset."""
+    """Print the lag of each partition; if verbose, also its committed and end offset."""
     lags = _lags(client, group)
     if group.state == "Dead" or not group.members:
         return
@@ -125,13 +125,13 @@ def _print_offsets(
 
 
 def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag]:
-    """Return the offsets and lag of each partition that active tasks read; raises ToolFailure.
+    """Return the lag in each partition that active tasks read, in Java's order.
 
-    The partitions come in the order of a Java map, as the tool prints them.
+    Errors: ToolFailure.
     """
     partitions = _read_partitions(group)
     starts, ends = start_offsets(client, partitions), end_offsets(client, partitions)
-    # Java describes it again: it may be gone meanwhile.
+    # Java describes the group again; it may have been deleted in between.
     topics = source_topics(described(client, group.group_id, Waits.TWICE), has_repartitions=True)
     commits = {
         key: commit
@@ -150,7 +150,7 @@ def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag
 
 
 def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
-    """Return the topics that a topology reads; its repartition topics only on request."""
+    """Return the source topics of a topology, with repartition topics if requested."""
     return {
         topic
         for part in group.subtopologies or ()
@@ -197,7 +197,7 @@ def _print_members(group: StreamsGroup, out: TextIO, *, is_verbose: bool) -> Non
         rows += [_short_cells(group, member) for member in group.members]
         _print_rows(rows, [group_width, member_width, *last], out)
         return
-    # The tool has no blank before the column of members.
+    # The tool prints no blank before the column of members.
     heads = [
         "GROUP",
         "TARGET-ASSIGNMENT-EPOCH",
@@ -214,7 +214,7 @@ def _short_cells(group: StreamsGroup, member: StreamsMember) -> list[str]:
 
 
 def _long_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -> list[str]:
-    """Return a member's cells of --verbose, the member id padded to a width."""
+    """Return a member's cells for --verbose, with the member id padded to `member_width`."""
     return [
         group.group_id,
         str(group.assignment_epoch),
@@ -228,7 +228,7 @@ def _long_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -
 
 
 def _tasks_text(assignment: TaskAssignment, prefix: str = "") -> str:
-    """Return tasks as text by kind; kinds without tasks are left out."""
+    """Return tasks as text by kind; a kind without tasks is left out."""
     named = (
         ("ACTIVE", assignment.active),
         ("STANDBY", assignment.standby),
@@ -240,14 +240,14 @@ def _tasks_text(assignment: TaskAssignment, prefix: str = "") -> str:
 
 
 def _task_text(tasks: Tasks) -> str:
-    """Return the tasks of a subtopology as the tool prints them: `0:[1,2]; `."""
+    """Return the tasks of a subtopology in the tool's format: `0:[1,2]; `."""
     return f"{tasks.subtopology_id}:[{','.join(map(str, tasks.partitions))}]; "
 
 
 def _print_state(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print the state and the coordinator; epochs only if verbose."""
+    """Print state and coordinator; epochs only if verbose."""
     _print_note(group, out)
     heads = ["GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH"]
     heads.append("#MEMBERS")

@@ -1,4 +1,4 @@
-"""Internal topics of streams groups: which ones a topology has, and their deletion.
+"""Internal topics of streams groups: find those of a topology, and delete them.
 
 Source: StreamsGroupCommand.retrieveInternalTopics, maybeDeleteInternalTopics of 4.3.0.
 """
@@ -28,9 +28,9 @@ _DELETE_CALL: Final = "deleteTopics"
 def internal_topics_of(
     client: KafkaClient, group_ids: Iterable[str], out: TextIO, err: TextIO
 ) -> dict[str, list[str]]:
-    """Return the internal topics of each group that has some.
+    """Return the internal topics by group, for groups that have any.
 
-    A failure is printed, and there are none then.
+    A failure is printed, and the result is empty.
     """
     groups: list[StreamsGroup] = []
     for group_id in names_in_java_order(group_ids):
@@ -50,9 +50,9 @@ def internal_topics_of(
 
 
 def _internal_topics(group: StreamsGroup, out: TextIO) -> list[str]:
-    """Return a topology's repartition and changelog topics that may be deleted with the group.
+    """Return the topology's repartition and changelog topics to delete with the group.
 
-    Only topics with an internal name, which begins with the group id, are deleted; others are
+    Only topics with an internal name, which starts with the group id, are returned; others are
     printed.
     """
     sources = source_topics(group, has_repartitions=False)
@@ -76,12 +76,12 @@ def _internal_topics(group: StreamsGroup, out: TextIO) -> list[str]:
 
 
 def is_internal(topic: str, group_id: str) -> bool:
-    """Return whether a topic has the name of an internal one of a group."""
+    """Return True if a topic has the name of an internal topic of the group."""
     return topic.startswith(f"{group_id}-") and _INTERNAL.fullmatch(topic) is not None
 
 
 def _print_unsupported(client: KafkaClient, group_ids: Iterable[str], out: TextIO) -> None:
-    """Print the internal topics by their names, for the user to delete."""
+    """Print the internal topics, found by name, so that the user can delete them."""
     names = sorted(client.view(None).topics)
     topics = [name for name in names if any(is_internal(name, group) for group in group_ids)]
     out.write(
@@ -94,7 +94,7 @@ def _print_unsupported(client: KafkaClient, group_ids: Iterable[str], out: TextI
 def delete_internal_topics(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[list[str], EngineError | None]:
-    """Delete topics; return those that were not deleted, and the first error."""
+    """Delete topics; return those that were not deleted, and the first error or None."""
     try:
         results = delete_topics(client, list(dict.fromkeys(topics)))
     except EngineError as error:
@@ -104,5 +104,5 @@ def delete_internal_topics(
 
 
 def cause_of(error: EngineError) -> str:
-    """Return the text that Java prints for a failed deletion of topics."""
+    """Return Java's text for a failed deletion of topics."""
     return cause_text(error, _DELETE_CALL)

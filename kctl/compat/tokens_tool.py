@@ -1,6 +1,6 @@
 """`kafka-delegation-tokens`: creates, renews, expires and shows delegation tokens.
 
-Without `--owner-principal`, `--describe` shows no token, as Java's: it requests those of no owner.
+Without `--owner-principal`, `--describe` shows no token, like Java's: its list of owners is empty.
 
 Source: DelegationTokenCommand of 3.9.1 and 4.3.0.
 """
@@ -100,7 +100,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check(given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused for contradictory or missing options."""
     require(given, "bootstrap-server", "command-config")
     if [given.has(name) for name in _ACTIONS].count(True) != 1:
         raise refused(
@@ -166,7 +166,7 @@ def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) 
 
 
 def _principals(given: GivenOptions, option: str) -> list[Principal]:
-    """Return the principals of an option; raises ToolFailure for text without a colon."""
+    """Parse the principals of an option; raises ToolFailure for a text without a colon."""
     found = []
     for text in given.texts(option):
         kind, colon, name = text.strip().partition(":")
@@ -180,7 +180,7 @@ def _principals(given: GivenOptions, option: str) -> list[Principal]:
 
 
 def _needed_number(given: GivenOptions, name: str) -> int:
-    """Return a number; raises ToolFailure for an option without a value, as Java fails there."""
+    """Return an option's integer; raises ToolFailure (NullPointerException) without a value."""
     if given.text(name) is None:
         raise ToolFailure("java.lang.NullPointerException", _NO_NUMBER)
     return given.number(name, 0)
@@ -203,7 +203,7 @@ def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
-    """Renew or expire a delegation token by its HMAC, and print the new expiry time."""
+    """Renew or expire a token by its HMAC, and print the new expiry time."""
     hmac = given.needed("hmac")
     option, word = (
         ("renew-time-period", "renew-time-period")
@@ -215,12 +215,12 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
     call.flush()
     change = renew_token if action == "renew" else expire_token
     expires_ms = change(client, decoded(hmac), period_ms)
-    # The line has no end, as Java's.
+    # As in Java, the line has no line end.
     call.out.write(f"Completed {action} operation. New expiry date : {_date_text(expires_ms)}")
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the delegation tokens of the named owner."""
+    """Print the delegation tokens of the named owners."""
     owners = _principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
@@ -228,14 +228,14 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     else:
         call.out.write("Calling describe token operation for current user.\n")
     call.flush()
-    # As Java: without an owner an empty list is sent, which no token matches.
+    # As in Java, without an owner an empty list is sent, which matches no token.
     tokens = describe_tokens(client, owners)
     call.out.write(f"Total number of tokens : {len(tokens)}")
     _print_tokens(call, tokens)
 
 
 def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
-    """Print a table of delegation tokens, their HMACs in Base64."""
+    """Print a table of delegation tokens, with HMACs in Base64."""
     call.out.write("\n" + _ROW.format(*_HEADS) + "\n")
     for token in tokens:
         row = _ROW.format(
@@ -256,5 +256,5 @@ def _principal_text(principal: Principal) -> str:
 
 
 def _date_text(time_ms: int) -> str:
-    """Return a time as the tool prints it: to the minute, in the local zone."""
+    """Return a local time in the tool's format, with minutes."""
     return time.strftime("%Y-%m-%dT%H:%M", time.localtime(time_ms / 1000))

@@ -1,4 +1,4 @@
-"""One call of a tool that follows several releases: its arguments and its ports."""
+"""A call of a tool that imitates several releases: its arguments and its ports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Connect = Callable[[ClusterOptions], "KafkaClient"]
 
 
 class ToolEnded(EngineError):
-    """A tool has printed all it has to print and ends with a code."""
+    """The tool has printed its output, and ends with this exit code."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"the tool ends with {exit_code}")
@@ -27,7 +27,7 @@ class ToolEnded(EngineError):
 
 
 class ToolCall(NamedTuple):
-    """A tool, its arguments, the release it follows, where it reads and prints."""
+    """A tool with its arguments, the release it imitates, its client factory and streams."""
 
     tool: str
     arguments: Sequence[str]
@@ -40,11 +40,11 @@ class ToolCall(NamedTuple):
 
     @property
     def is_four(self) -> bool:
-        """Return whether the tool of 4.3.0 is followed."""
+        """Return True if the tool of 4.3.0 is imitated."""
         return self.release.is_four
 
     def admit(self, names: Iterable[str], servers: str) -> None:
-        """Check the guards of contexts for this call. Errors: those of `guard.enter`."""
+        """Check the guards of contexts for this call; raises the errors of `guard.enter`."""
         from kctl.guard import enter
 
         parameters: dict[str, object] = dict.fromkeys(names, True)
@@ -60,7 +60,7 @@ class ToolCall(NamedTuple):
     def client(
         self, servers: str, properties: Mapping[str, str], *, timeout_s: float = 60.0
     ) -> KafkaClient:
-        """Return a client with Java's properties; raises ToolFailure where Java makes none."""
+        """Return a client with Java's properties; raises ToolFailure for invalid ones."""
         from engine.client.errors import ClientSettingRefused
         from kctl.compat.java_client import java_bootstrap, refused_setting
 
@@ -71,29 +71,29 @@ class ToolCall(NamedTuple):
             raise refused_setting(error) from error
 
     def properties(self, path: str | None) -> dict[str, str]:
-        """Return the properties of a file, none without a path; raises ToolFailure."""
+        """Read a properties file, empty for None; raises ToolFailure."""
         if path is None:
             return {}
         from engine.host.ports import FileMissing, FileRefused
-        from kctl.compat.java_client import no_properties
+        from kctl.compat.java_client import unreadable_properties
         from kctl.properties_file import properties_of
 
         try:
             return properties_of(self.files, path)
         except (FileMissing, FileRefused) as error:
-            raise no_properties(path, error) from error
+            raise unreadable_properties(path, error) from error
 
     def print_bytes(self, data: bytes) -> None:
-        """Print bytes as they are, after the text before them."""
+        """Write bytes to stdout after flushing the text printed before."""
         self.out.flush()
         self.out.buffer.write(data)
 
     def flush(self) -> None:
-        """Flush all output."""
+        """Flush stdout."""
         self.out.flush()
 
     def drop_output(self) -> None:
-        """Discard further output: its reader has closed the pipe."""
+        """Discard further output, since the reader of the pipe has closed it."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 
@@ -105,6 +105,6 @@ def real_call(
     files: Files,
     stdin: BinaryIO | None = None,
 ) -> ToolCall:
-    """Return a call that reads and prints on the streams of this process."""
+    """Return a call on the streams of this process; `stdin` None means its stdin."""
     source = sys.stdin.buffer if stdin is None else stdin
     return ToolCall(tool, arguments, release, connecting, files, source, sys.stdout, sys.stderr)

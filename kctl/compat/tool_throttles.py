@@ -1,13 +1,13 @@
-"""The throttles that kafka-reassign-partitions sets and clears.
+"""The throttles that kafka-reassign-partitions sets and removes.
 
-| setting | set by --execute | cleared by --verify and --cancel |
-|---|---|---|
-| a topic's leader list | sources of its moves, also of those under way | on topics of the file |
-| a topic's follower list | the destinations of its moves | the same |
-| a broker's rates between brokers | on sources and destinations | on every broker |
-| a broker's rate between directories | on brokers whose replica gets a directory | the same |
+| setting | set by --execute | removed by --verify and --cancel | |---|---|---| | a topic's leader
+list | sources of its moves, also of those in progress | on topics of the file | | a topic's
+follower list | destinations of its moves | on topics of the file | | a broker's rates between
+brokers | on sources and destinations | on every broker | | a broker's rate between directories | on
+brokers whose replica gets a directory | on every broker |
 
-Earlier settings are overwritten and not restored, as by the tool. `kctl reassign` restores them.
+Earlier settings are overwritten and not restored, as by Kafka's tool. `kctl reassign` restores
+them.
 
 Source: calculateProposedMoveMap, modifyReassignmentThrottle, clearAllThrottles of 3.9.1.
 """
@@ -32,7 +32,7 @@ from engine.reassign.throttles import FOLLOWER_LIST, LEADER_LIST, RATES
 
 
 class MovedPartition(NamedTuple):
-    """The source and the destination brokers of a partition's replicas."""
+    """Source and destination brokers of a partition's move."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -46,7 +46,7 @@ def proposed_moves(
     targets: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """Return the ongoing reassignments and those of a file, whose targets take precedence."""
+    """Return the moves in progress, and those of a file, whose targets take precedence."""
     moves = {
         key: MovedPartition(frozenset(move.original), frozenset(move.adding))
         for key, move in ongoing.items()
@@ -58,7 +58,7 @@ def proposed_moves(
 
 
 def topic_lists(moves: Moves) -> dict[str, tuple[str, str]]:
-    """Return the leader list and the follower list of each topic."""
+    """Return the throttled replica lists of leaders and followers by topic."""
     lists: dict[str, tuple[set[str], set[str]]] = {}
     for key, move in moves.items():
         leaders, followers = lists.setdefault(key.topic, (set(), set()))
@@ -71,7 +71,7 @@ def topic_lists(moves: Moves) -> dict[str, tuple[str, str]]:
 
 
 def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
-    """Set lists on the topics of moves and rates on their brokers; raises the first error."""
+    """Set lists on the moves' topics and rates on their brokers; raises the first error."""
     changes = {
         Resource(ConfigResourceType.TOPIC, topic): [
             ConfigChange(ConfigOp.SET, LEADER_LIST, leaders),
@@ -85,18 +85,18 @@ def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
 
 
 def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: int) -> None:
-    """Set the rate between log directories on brokers; raises the first error."""
+    """Set the rate (bytes/s) between log directories on brokers; raises the first error."""
     _alter(client, _rates(broker_ids, RATES[2:], rate))
 
 
 def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
-    """Delete all rates of brokers; continues after a failure, and raises the first error."""
+    """Delete all rates of the brokers, even after failures; raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
     _alter(client, {_broker(id_): changes for id_ in broker_ids})
 
 
 def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
-    """Delete both lists of topics; raises the first error."""
+    """Delete both lists of topics, even after failures; raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in (LEADER_LIST, FOLLOWER_LIST)]
     _alter(client, {Resource(ConfigResourceType.TOPIC, topic): changes for topic in topics})
 
@@ -104,7 +104,7 @@ def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
 def _rates(
     broker_ids: Iterable[int], names: Sequence[str], rate: int
 ) -> dict[Resource, list[ConfigChange]]:
-    """Return the changes that set a rate (bytes/s) at each broker."""
+    """Return the changes that set a rate (bytes/s) on each broker."""
     changes = [ConfigChange(ConfigOp.SET, name, str(rate)) for name in names]
     return {_broker(id_): changes for id_ in sorted(set(broker_ids))}
 
@@ -114,7 +114,7 @@ def _broker(broker_id: int) -> Resource:
 
 
 def _alter(client: KafkaClient, changes: Mapping[Resource, Sequence[ConfigChange]]) -> None:
-    """Change one resource after the other; a failure does not prevent the other changes."""
+    """Change resources one by one, even after failures; raises the first error."""
     failures: list[EngineError] = []
     failure: EngineError | None
     for resource, wanted in changes.items():

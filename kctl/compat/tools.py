@@ -1,10 +1,10 @@
-"""Kafka's tools that kctl replaces: from the arguments of a call to its exit code.
+"""Kafka's tools that kctl imitates: run a call by its arguments, return its exit code.
 
-| words | Kafka's tools, and kctl's own |
+| arguments | output of Kafka's tools and kctl's |
 |---|---|
 | none, or `--help` | help on stderr, exit code 1 |
 | `--version` | the version on stdout, exit code 0 |
-| options that do not fit | the error on stderr, often with the help, exit code 1 |
+| invalid options | the error on stderr, often with the help, exit code 1 |
 
 Source: CommandLineUtils.maybePrintHelpOrVersion, printUsageAndExit.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.errors import EngineError
 from kctl import exits
-from kctl.compat.java_failures import ToolFailure, speak_as
+from kctl.compat.java_failures import ToolFailure, set_message_release
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.host.ports import Files
 
-#: The release whose output and exit codes every tool follows, and some of them alone.
+# Names of the tools. They imitate the output and exit codes of 3.9.1, some also of 4.3.0.
 
 REASSIGN_PARTITIONS = "kafka-reassign-partitions"
 LEADER_ELECTION = "kafka-leader-election"
@@ -64,13 +64,13 @@ REPLICA_VERIFICATION = "kafka-replica-verification"
 STORAGE = "kafka-storage"
 ZOOKEEPER_SHELL = "zookeeper-shell"
 
-#: In place of addresses that no client is made for.
+#: Placeholder for addresses with which no client can be created.
 _SOME_ADDRESS = "127.0.0.1:9092"
 _GROUPS_TIMEOUT_MS, _GROUPS_TIMEOUT_MS_4 = 5_000, 30_000
 
 
 class Tool(NamedTuple):
-    """A tool: its module here, its option for client properties, how long it waits by default."""
+    """A tool: its module, its option for client properties, its default time-out."""
 
     module: str
     config_option: str
@@ -79,7 +79,7 @@ class Tool(NamedTuple):
 
 
 class ReleasedTool(NamedTuple):
-    """A tool that reads its options itself: its module here."""
+    """A tool that parses its options itself, with its module."""
 
     module: str
     help: str
@@ -105,11 +105,11 @@ _TABLE = {
     ),
     TOPICS: Tool("topics_tool", "command-config", 60.0, "Show and change topics"),
 }
-#: Tools that older releases do not have.
+#: Tools that exist only in 4.3.0.
 _OF_FOUR = (GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
-#: Tools that have an option for the timeout.
+#: Tools with an option for the time-out.
 _WITH_TIMEOUT = (CONSUMER_GROUPS, SHARE_GROUPS, STREAMS_GROUPS)
-#: Tools that read their options themselves.
+#: Tools that parse their options themselves.
 _RELEASED = {
     CONSOLE_PRODUCER: ReleasedTool("console_producer", "Produce lines of standard input"),
     CONSOLE_CONSUMER: ReleasedTool("console_consumer", "Print records"),
@@ -139,7 +139,7 @@ def run_tool(
     files: Files | None = None,
     stdin: BinaryIO | None = None,
 ) -> int:
-    """Run one of TOOLS; return its exit code. `stdin` None is that of this process."""
+    """Run one of TOOLS; returns its exit code. `stdin` None means this process's stdin."""
     from kctl.compat.java_client import connect_resolved
 
     connecting = connecting or connect_resolved
@@ -153,7 +153,7 @@ def run_tool(
     if tool in _OF_FOUR and not release.is_four:
         sys.stderr.write(f"Kafka {release.value} has no {tool}: it is a tool of 4.3.0\n")
         return exits.USAGE
-    speak_as(release)
+    set_message_release(release)
     if tool in _RELEASED:
         from kctl.compat.released_tools import run_released
 
@@ -191,7 +191,7 @@ def run_tool(
 def _run_command(
     tool: str, module: ModuleType, arguments: Sequence[str], release: Release, connecting: Connect
 ) -> int:
-    """Run a tool whose first argument is a command; return its exit code."""
+    """Run a tool whose first argument is a command; returns its exit code."""
     from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
 
     try:
@@ -210,7 +210,7 @@ def _run_command(
 
 
 def _refuse(tool: str, error: EngineError, usage: str) -> int:
-    """Print why options do not fit; returns the exit code."""
+    """Print why options are refused; returns the exit code."""
     is_usage = isinstance(error, OptionsRefused) and error.shows_usage
     prefix = "" if is_usage else getattr(_module(tool), "ERROR_PREFIX", "")
     sys.stderr.write(f"{prefix}{error}\n")
@@ -222,7 +222,7 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
 
 
 def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
-    """Check the guards of contexts for a tool. Errors: those of `guard.enter`."""
+    """Check the guards of contexts for a tool; raises the errors of `guard.enter`."""
     from kctl.guard import enter
 
     names = [*given.names(), *([] if command is None else [command])]
@@ -246,7 +246,7 @@ def _module(tool: str) -> ModuleType:
 def _servers(given: GivenOptions) -> str:
     """Return the bootstrap servers of the options; raises OptionsRefused if there are none.
 
-    An option given twice is detected when a client is made of it.
+    A repeated option is reported later, when the client is created.
     """
     for name in ("bootstrap-server", "broker-list"):
         if given.has(name):
@@ -255,10 +255,10 @@ def _servers(given: GivenOptions) -> str:
 
 
 def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
-    """Return the cluster to connect to, the properties file and the timeout of a tool."""
+    """Return connection options of a tool: bootstrap servers, properties file, time-out."""
     timeout_s = _TABLE[tool].timeout_s
     if tool in _WITH_TIMEOUT:
-        # The tool itself reports a time that is no number, when it begins.
+        # The tool itself reports an invalid number when it starts.
         text = given.texts("timeout")[-1:]
         is_number = bool(text) and is_java_number(text[0], LONG_BITS)
         default_ms = _GROUPS_TIMEOUT_MS_4 if given.is_four else _GROUPS_TIMEOUT_MS
@@ -275,7 +275,7 @@ def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
 
 
 def _properties_file(tool: str, given: GivenOptions) -> str | None:
-    """Return the file of client properties; tools of 4.3.0 have their older option besides.
+    """Return the path of client properties; 4.3.0 accepts the old option name, too.
 
     Source: KIP-1147.
     """
@@ -286,24 +286,24 @@ def _properties_file(tool: str, given: GivenOptions) -> str | None:
 
 
 def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
-    """Return a client; raises ToolFailure where Kafka's tools make none."""
+    """Return a client; raises ToolFailure where Kafka's tools fail to create one."""
     from engine.client.errors import ClientSettingRefused
     from engine.host.ports import FileMissing, FileRefused
-    from kctl.compat.java_client import java_bootstrap, no_properties, refused_setting
+    from kctl.compat.java_client import java_bootstrap, refused_setting, unreadable_properties
 
     cluster = _cluster(tool, given)
     unusable = None
     try:
         address = java_bootstrap(cluster.bootstrap_server or "")
     except ToolFailure as failure:
-        # Java finds a file or a property that it refuses before this.
+        # Java reports an invalid file or property before invalid addresses.
         address, unusable = _SOME_ADDRESS, failure
     try:
         client = connecting(cluster._replace(bootstrap_server=address))
     except ClientSettingRefused as error:
         raise refused_setting(error) from error
     except (FileMissing, FileRefused) as error:
-        raise no_properties(cluster.command_config or "", error) from error
+        raise unreadable_properties(cluster.command_config or "", error) from error
     if unusable is not None:
         client.close()
         raise unusable

@@ -46,7 +46,7 @@ _FORMAT_VERSION: Final = "message.format.version"
 
 
 class _Wanted(NamedTuple):
-    """A topic as the options describe it; None where the options leave it to the brokers."""
+    """The topic that options define; None means the brokers' default."""
 
     name: str
     partition_count: int | None
@@ -56,7 +56,7 @@ class _Wanted(NamedTuple):
 
 
 def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Create a topic and print that it was; raises ToolFailure."""
+    """Create a topic and print the result; raises ToolFailure."""
     wanted = _wanted(given, out)
     if "." in wanted.name or "_" in wanted.name:
         out.write(
@@ -80,7 +80,7 @@ def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
 
 
 def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
-    """Create the topic; returns its description, or the broker's error."""
+    """Create the topic; return its description, or the broker's error."""
     count, factor = wanted.partition_count, wanted.replication_factor
     topic = NewTopic(
         wanted.name,
@@ -94,7 +94,7 @@ def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
 
 
 def _wanted(given: GivenOptions, out: TextIO) -> _Wanted:
-    """Return the topic of the options, checked in the order of Kafka's tool."""
+    """Parse the options of a topic, in the order of Kafka's tool; raises ToolFailure."""
     return _Wanted(
         given.needed("topic"),
         _count(given, "partitions"),
@@ -105,12 +105,12 @@ def _wanted(given: GivenOptions, out: TextIO) -> _Wanted:
 
 
 def _count(given: GivenOptions, name: str) -> int | None:
-    """Return the number of an option, None without the option; raises OptionsRefused."""
+    """Return an option's integer, None without the option; raises ToolFailure."""
     return given.number(name, 0, INT_BITS) if given.has(name) else None
 
 
 def replica_assignment(text: str) -> list[tuple[int, ...]]:
-    """Return the replicas of each partition; a comma alone has none. Raises ToolFailure."""
+    """Parse the replicas of each partition, `1:2,2:3`; empty for `,`. Raises ToolFailure."""
     assignment: list[tuple[int, ...]] = []
     for index, of_partition in enumerate(java_split(text, ",")):
         replicas = [java_number(part.strip()) for part in java_split(of_partition, ":")]
@@ -127,7 +127,7 @@ def replica_assignment(text: str) -> list[tuple[int, ...]]:
 
 
 def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
-    """Return the settings of a new topic; raises ToolFailure for unknown ones."""
+    """Parse the settings of a new topic; raises ToolFailure for unknown ones."""
     pairs = [java_split_pattern(text, r"\s*=\s*") for text in texts]
     if any(len(pair) != 2 for pair in pairs):
         message = (
@@ -139,7 +139,7 @@ def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
     try:
         check_topic_overrides(configs, BrokerSettings({}))
     except ConfigError as error:
-        # The broker checks whether tiered storage exists.
+        # The broker checks whether tiered storage is enabled.
         if not error.rule.startswith("needs tiered storage"):
             java_class = _CONFIG_REFUSED if error.key in topic_keys() else _KEY_UNKNOWN
             raise ToolFailure(java_class, config_message(error)) from error
@@ -156,7 +156,7 @@ def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
 
 
 def alter_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Add partitions to topics; raises ToolFailure."""
+    """Add partitions to the selected topics; raises ToolFailure."""
     wanted = _wanted(given, out)
     found = topics_of(client, given)
     need_topics(found, given)
@@ -175,7 +175,7 @@ def alter_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
 
 
 def delete_topics_of(client: KafkaClient, given: GivenOptions) -> None:
-    """Delete topics; raises ToolFailure."""
+    """Delete the selected topics; raises ToolFailure."""
     found = topics_of(client, given)
     need_topics(found, given)
     if not found:

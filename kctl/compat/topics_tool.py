@@ -1,6 +1,6 @@
-"""`kafka-topics`: its options, which go together, and how it ends.
+"""`kafka-topics`: its options, their valid combinations, and its failures.
 
-A failure of an action is printed on stdout and ends with 1.
+A failure of an action is printed on stdout with exit code 1.
 
 Source: TopicCommand.main, TopicCommandOptions of 3.9.1.
 """
@@ -61,7 +61,7 @@ _OPTIONS = (
 
 _LOGGER: Final = "org.apache.kafka.tools.TopicCommand"
 _ACTIONS: Final = ("create", "list", "alter", "describe", "delete")
-#: In the order in which a Java set gives them.
+#: Options in the order of Java's HashSet.
 _REPORTS: Final = (
     "at-min-isr-partitions",
     "unavailable-partitions",
@@ -69,7 +69,7 @@ _REPORTS: Final = (
     "under-replicated-partitions",
 )
 _OVERRIDES: Final = "topics-with-overrides"
-#: The actions that options go with.
+#: Actions with which each option is allowed.
 _ALLOWED: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("config", ("alter", "create")),
     ("delete-config", ("alter",)),
@@ -91,7 +91,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Return the action that is requested; raises OptionsRefused, ToolFailure."""
+    """Validate the options, and return the requested action; raises OptionsRefused, ToolFailure."""
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         raise refused(
@@ -107,7 +107,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_required(given: GivenOptions, action: str) -> None:
-    """Refuse an action whose required options are missing; raises the failure with Kafka's text."""
+    """Raise OptionsRefused or ToolFailure if a required option of the action is missing."""
     if action == "describe" and given.has("if-exists"):
         if not given.has("topic") and not given.has("topic-id"):
             raise refused("--topic or --topic-id is required to describe a topic")
@@ -129,7 +129,7 @@ def _check_required(given: GivenOptions, action: str) -> None:
 
 
 def _check_allowed(given: GivenOptions, action: str) -> None:
-    """Refuse options that the action does not allow, in the order of Kafka's checks."""
+    """Raise OptionsRefused for an option that the action does not allow, in Kafka's order."""
     if given.is_four and given.has("delete-config"):
         sys.stderr.write(
             "delete-config option is no longer supported and deprecated since version 4.0. The "

@@ -42,7 +42,7 @@ _QUIET: Final = (CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION)
 
 
 class _Shown(NamedTuple):
-    """The fields of one partition's line."""
+    """The data of one partition's line."""
 
     topic: str
     partition: PartitionView
@@ -51,11 +51,11 @@ class _Shown(NamedTuple):
     eligible: EligibleReplicas
 
 
-# Choosing topics
+# Selection of topics
 
 
 def topic_pattern(text: str) -> re.Pattern[str]:
-    """Return the regular expression of a list of names; raises ToolFailure."""
+    """Compile a list of names or regular expressions; raises ToolFailure."""
     cleaned = text.strip().replace(",", "|").replace(" ", "")
     cleaned = re.sub(r"^[\"']+", "", cleaned)
     cleaned = re.sub(r"[\"']+$", "", cleaned)
@@ -65,7 +65,7 @@ def topic_pattern(text: str) -> re.Pattern[str]:
 
 
 def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
-    """Return the topics that options name, sorted; raises ToolFailure."""
+    """Return the topics that options select, sorted; raises ToolFailure."""
     text = given.text("topic") if given.has("topic") else None
     is_without_internal = given.has("exclude-internal")
     topics = _all_topics(client, is_without_internal)
@@ -80,7 +80,7 @@ def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
 
 
 def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicView]:
-    """Return all topics by name, internal ones unless they are excluded."""
+    """Request all topics, sorted by name, optionally without internal ones."""
     with admin_call("listTopics"):
         view = client.view(None)
     return [
@@ -91,7 +91,7 @@ def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicVie
 
 
 def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
-    """Raise ToolFailure if --topic names no topic that exists, unless --if-exists is given."""
+    """Raise ToolFailure if --topic selects no existing topic, unless --if-exists is given."""
     named = given.text("topic") if given.has("topic") else None
     if named and not found and not given.has("if-exists"):
         shown = f"'{named}'" if given.is_four else f"'Optional[{named}]'"
@@ -100,11 +100,11 @@ def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
 
 
 def list_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the names of topics, an empty line where there are none; raises ToolFailure."""
+    """Print the names of topics, or an empty line without any; raises ToolFailure."""
     out.write("\n".join(topic.name for topic in topics_of(client, given)) + "\n")
 
 
-# Describing
+# Description
 
 
 def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
@@ -117,7 +117,7 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
     with admin_call("describeCluster"):
         live = client.view([]).brokers
     moves = _moves(client, topics)
-    # Topics requested by id are described by Metadata, which has no such replicas.
+    # Topics requested by id are described by Metadata, which has no eligible replicas.
     is_by_id = given.has("topic-id") and any(java_uuid(given.needed("topic-id")))
     names = [] if is_by_id else [topic.name for topic in topics]
     eligible = eligible_replicas(client, names)
@@ -138,7 +138,7 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
 
 
 def _to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
-    """Return the topics in the order of a Java map."""
+    """Return the topics to describe, in the order of Java's HashMap."""
     if given.has("topic-id"):
         topic_id = java_uuid(given.needed("topic-id"))
         if any(topic_id):
@@ -160,7 +160,7 @@ def _to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
 def _configs(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> dict[str, list[ConfigEntry] | EngineError]:
-    """Return the configs of each topic in the broker's order, or its error."""
+    """Request the settings of each topic in the broker's order; return them or the error."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     with admin_call("describeConfigs"):
         found = describe_configs(client, resources, is_sorted=False)
@@ -170,7 +170,7 @@ def _configs(
 def _moves(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> Mapping[TopicPartition, OngoingReassignment]:
-    """Return the ongoing reassignments; empty if the cluster refuses or lacks the request."""
+    """Request reassignments in progress; empty if the request is refused or not supported."""
     keys = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
     try:
         return list_reassignments(client, keys)
@@ -196,7 +196,10 @@ def _print_topic(
     given: GivenOptions,
     out: TextIO,
 ) -> None:
-    """Print the line of a topic, unless only partitions or changed settings are requested."""
+    """Print the line of a topic, unless a filter for partitions is given.
+
+    With --topics-with-overrides only topics with overridden settings are printed.
+    """
     overrides = [entry for entry in entries if not entry.is_default]
     if any(given.has(name) for name in _REPORTS):
         return
@@ -215,18 +218,18 @@ def _print_topic(
 
 
 def _is_under_replicated(shown: _Shown, live: Collection[int]) -> bool:
-    """Return whether fewer replicas are in sync than there are without those being added."""
+    """Return True if fewer replicas are in sync than assigned, not counting those being added."""
     del live
     return _replica_count(shown.partition, shown.move) > len(shown.partition.isr)
 
 
 def _is_unavailable(shown: _Shown, live: Collection[int]) -> bool:
-    """Return whether no live broker leads a partition."""
+    """Return True if the partition's leader is not a live broker."""
     return shown.partition.leader not in live
 
 
 def _is_under_min_isr(shown: _Shown, live: Collection[int]) -> bool:
-    """Return whether a write with acks=all would be refused: no leader, or too small an ISR."""
+    """Return True if acks=all would be refused: no leader, or an ISR below min.insync.replicas."""
     del live
     return not shown.partition.has_leader or len(shown.partition.isr) < shown.min_isr
 
@@ -236,7 +239,7 @@ def _is_at_min_isr(shown: _Shown, live: Collection[int]) -> bool:
     return len(shown.partition.isr) == shown.min_isr
 
 
-#: Options that show some partitions alone, and which.
+#: Filters for partitions by option.
 _REPORTS: Final = {
     "under-replicated-partitions": _is_under_replicated,
     "unavailable-partitions": _is_unavailable,
@@ -246,13 +249,13 @@ _REPORTS: Final = {
 
 
 def _is_wanted(shown: _Shown, given: GivenOptions, live: Collection[int]) -> bool:
-    """Return whether any of the given report options shows a partition; all without one."""
+    """Return True if a given filter accepts the partition, or no filter is given."""
     reports = [is_shown for name, is_shown in _REPORTS.items() if given.has(name)]
     return not reports or any(is_shown(shown, live) for is_shown in reports)
 
 
 def _partition_line(shown: _Shown) -> str:
-    """Return the line of one partition, with the replicas that a reassignment adds and removes."""
+    """Return the line of a partition, with the replicas a reassignment adds and removes."""
     partition, move = shown.partition, shown.move
     cells = [
         f"\tTopic: {shown.topic}",

@@ -1,4 +1,4 @@
-"""`kafka-transactions`: shows transactions and producers, finds those that hang, ends them.
+"""`kafka-transactions`: shows transactions and producers, finds and aborts hanging ones.
 
 Source: TransactionsCommand of 3.9.1 and 4.3.0.
 """
@@ -142,7 +142,7 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options before the command."""
+    """Return the options that precede the command."""
     del release
     return (
         VERSION_OPTION,
@@ -174,15 +174,15 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _failed(what: str, error: EngineError) -> TerseFailure:
-    """Return the failure of a request, which the tool prints in one line."""
+    """Return the failure of a request, which is printed in one line."""
     return TerseFailure(f"{what}: {as_java(error)}. Enable debug logging for additional detail.")
 
 
-# -- showing
+# -- list and describe
 
 
 def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the transactions of all coordinators that match the pattern and the duration."""
+    """Print the transactions that match the pattern and the duration filter."""
     longer_than_ms = given.number("duration-filter", -1)
     try:
         found = list_transactions(client, longer_than_ms=longer_than_ms)
@@ -196,7 +196,7 @@ def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _fits(pattern: re.Pattern[str], listing: TransactionListing) -> bool:
-    """Return whether a pattern matches a whole transactional id; an empty one fits all."""
+    """Return True if a pattern matches the complete transactional id; "" matches every id."""
     return not pattern.pattern or bool(pattern.fullmatch(listing.transactional_id))
 
 
@@ -211,7 +211,7 @@ def _row(listing: TransactionListing) -> tuple[str, ...]:
 
 
 def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the state of a transactional id; raises TerseFailure if it is not known."""
+    """Print the state of a transactional id; raises TerseFailure if it is unknown."""
     transactional_id = given.needed("transactional-id")
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
     try:
@@ -245,13 +245,13 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 
 def _coordinator_id(client: KafkaClient, address: str) -> int:
-    """Return the broker at the coordinator's address, -1 if no broker has that."""
+    """Return the id of the broker at an address, -1 if there is none."""
     brokers = client.brokers_view().brokers.values()
     return next((b.broker_id for b in brokers if str(b.address) == address), -1)
 
 
 def _describe_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the producers that a partition's leader, or the named broker, has state of."""
+    """Print the producers that a partition's leader, or the given broker, knows."""
     producers = _producers(client, _partition(given), _broker_id(given))
     rows = [
         (
@@ -276,16 +276,16 @@ def _broker_id(given: GivenOptions) -> int | None:
 
 
 def _offset_text(offset: int) -> str:
-    """Return an offset, and for one below 0 the tool's word for none."""
+    """Return an offset as text, "None" if it is negative."""
     return str(offset) if offset >= 0 else _NONE
 
 
 def _producers(
     client: KafkaClient, partition: TopicPartition, broker_id: int | None, about: str = ""
 ) -> list[ActiveProducer]:
-    """Return the producers of a partition, by its leader or a replica; raises TerseFailure.
+    """Request a partition's producers from its leader, or from `broker_id`.
 
-    `about` is in place of the partition and the broker in the failure.
+    Errors: TerseFailure; `about` replaces partition and broker in its message.
     """
     where = "leader" if broker_id is None else f"broker {broker_id}"
     about = about or f"partition {partition} on {where}"
@@ -301,7 +301,7 @@ def _producers(
     return found
 
 
-# -- ending
+# -- abort
 
 
 def _abort(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
@@ -324,7 +324,7 @@ def _abort(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 def _producer_to_end(
     client: KafkaClient, given: GivenOptions, partition: TopicPartition
 ) -> ActiveProducer:
-    """Return the producer whose transaction is to end; raises TerseFailure."""
+    """Return the producer whose transaction is to be aborted; raises TerseFailure."""
     if given.has("start-offset"):
         start_offset = given.number("start-offset", 0)
         for producer in _producers(client, partition, None):
@@ -355,7 +355,7 @@ def _producer_to_end(
 
 
 def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Abort the open transaction of an id by fencing its producer."""
+    """Abort the open transaction of a transactional id by fencing its producer."""
     del call
     transactional_id = given.needed("transactionalId")
     try:
@@ -365,11 +365,11 @@ def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None
         raise _failed(what, error) from error
 
 
-# -- those that hang
+# -- hanging transactions
 
 
 def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print transactions that are idle for the timeout and that no coordinator will end."""
+    """Print transactions idle for the time-out that no coordinator knows as open."""
     if not given.has("topic") and not given.has("broker-id"):
         raise TerseFailure(
             "The `find-hanging` command requires either --topic or --broker-id to limit the "
@@ -379,7 +379,7 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
         raise TerseFailure("The --partition argument requires --topic to be provided")
     broker_id = _broker_id(given)
     idle_for_ms = given.number("max-transaction-timeout", _MAX_TIMEOUT_MINUTES) * _MINUTE_MS
-    # A partition that is named is taken for one that is there.
+    # A partition given by number is assumed to exist.
     named = given.has("topic") and given.has("partition")
     partitions = [_partition(given)] if named else _partitions(client, given, broker_id)
     broker = "Optional.empty" if broker_id is None else f"Optional[{broker_id}]"

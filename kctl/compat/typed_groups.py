@@ -1,4 +1,4 @@
-"""Groups of one type, for the tools of share and streams groups: the list, refused deletions.
+"""Lists and refused deletions of share and streams groups.
 
 Source: listGroups, deleteShareGroups, preAdminCallChecks of 4.3.0's ShareGroupCommand and
 StreamsGroupCommand.
@@ -28,9 +28,9 @@ def print_listed(
     known_states: Sequence[str],
     out: TextIO,
 ) -> None:
-    """Print the groups of a type, with `--state` their states, too.
+    """Print the groups of a type, with `--state` also their states.
 
-    Raises ToolFailure, OptionsRefused.
+    Errors: ToolFailure, OptionsRefused.
     """
     if not given.has("state"):
         for group in groups_of_type(client, group_type, Waits.TWICE):
@@ -44,7 +44,10 @@ def print_listed(
 
 
 def _chosen(text: str | None, known: Sequence[str]) -> set[str]:
-    """Return the states of a list in Kafka's spelling, none for all; raises OptionsRefused."""
+    """Parse a list of states in any case into Kafka's spelling, empty for None.
+
+    Errors: OptionsRefused.
+    """
     if not text:
         return set()
     by_lower = {name.lower(): name for name in known}
@@ -57,7 +60,7 @@ def _chosen(text: str | None, known: Sequence[str]) -> set[str]:
 def refusals_of(
     group_ids: Iterable[str], listed: Iterable[GroupListing], kind: str, unknown: str
 ) -> dict[str, str]:
-    """Return why groups are not deleted, by group id; `unknown` is the text for unlisted ones."""
+    """Return by group id why it must not be deleted; `unknown` is the text for unlisted groups."""
     states = {group.group_id: group.state for group in listed}
     refusals: dict[str, str] = {}
     for group_id in dict.fromkeys(group_ids):

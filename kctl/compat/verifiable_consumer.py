@@ -77,7 +77,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
     settings = consumer_settings(given.needed("group-id"), properties)
     call.admit(given.names(), servers)
     with call.client(servers, properties) as client:
-        # Offsets are committed here, after each poll, unless from time to time.
+        # Commit here after each poll, unless auto-commit is enabled.
         events = _Events(call, client, given)
         source = GroupSource(client, settings, topic=given.needed("topic"))
         source.consumer.on_assigned = events.on_assigned
@@ -86,7 +86,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the consumer's properties; options of the tool override those of the file."""
+    """Return the consumer's properties: a file, overridden by options."""
     path = given.text("command-config") or given.text("consumer.config")
     found = properties_of_file(arguments(call.release), call, path)
     protocol = _protocol(call, given)
@@ -109,7 +109,7 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _protocol(call: ToolCall, given: GivenOptions) -> str:
-    """Return the protocol of groups: with 3.9.1 classic for every word but `consumer`."""
+    """Return the group protocol; in 3.9.1 every value but `consumer` means classic."""
     text = given.text("group-protocol") or CLASSIC
     protocol = text.lower()
     if protocol in (CLASSIC, CONSUMER):
@@ -123,13 +123,13 @@ def _protocol(call: ToolCall, given: GivenOptions) -> str:
 
 
 class _Events:
-    """Consumes and prints events."""
+    """Consumes records and prints events."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-        """Read the options; nothing is consumed yet."""
+        """Create a consumer with the options of the call, before any poll."""
         self._call = call
         self._client = client
-        #: How many records end the tool; negative for no end.
+        #: Number of records after which the tool ends; negative for no end.
         self._max = given.number("max-messages", -1)
         strategies = given.text("assignment-strategy") or _RANGE
         #: Whether the assignor is cooperative.
@@ -138,17 +138,17 @@ class _Events:
         self._count = 0
         #: Partitions of the last assignment.
         self._assigned: Sequence[TopicPartition] = ()
-        #: Whether the last join gave an eager member no partition: a revocation of none is printed
-        #: then, too.
+        #: Whether an eager member got no partition at the last join; then a revocation of none is
+        #: printed as well.
         self._is_idle = False
 
     def _print(self, name: str, event: dict[str, JsonNode]) -> None:
         print_event(self._call, self._client, name, event)
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Print partitions that are given, or given up.
+        """Print assigned partitions, or revoked ones if `partitions` is empty.
 
-        A signal that comes with the event finds it noted.
+        The new assignment is stored before it is printed, in case of a signal in between.
         """
         before, was_idle = self._assigned, self._is_idle
         self._assigned, self._is_idle = partitions, False
@@ -158,7 +158,10 @@ class _Events:
             self._print("partitions_revoked", {"partitions": _named(before)})
 
     def on_joined(self, partitions: Sequence[TopicPartition]) -> None:
-        """Print an empty assignment; an eager member also prints its revocation when it rejoins."""
+        """Print an assignment without partitions.
+
+        When it rejoins, an eager member also prints the revocation of none.
+        """
         if not partitions:
             self._is_idle = not self._is_cooperative
             self._print("partitions_assigned", {"partitions": []})
@@ -174,7 +177,7 @@ class _Events:
             code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
             self._print_of_request()
         except EngineError as error:
-            # As in Java's, the consumer ends as if it had been closed.
+            # As in Java's tool, the consumer ends as if it had been closed.
             head = f"{_FAILED}\n{as_java(error).trace()}"
             log_line(self._call.err, "ERROR", head.rstrip(), _LOGGER)
         self._is_idle = False
@@ -186,13 +189,13 @@ class _Events:
         return code
 
     def _print_of_request(self) -> None:
-        """Print that the end was requested, which 4.3.0 does and 3.9.1 does not."""
+        """Print that the end was requested; 3.9.1 prints nothing."""
         if self._call.is_four:
             self._print("shutdown_requested", {})
 
     @property
     def _is_done(self) -> bool:
-        """Return whether as many records came as --max-messages allows; below 0 is no bound."""
+        """Return True if --max-messages is reached; a negative value means no limit."""
         return 0 <= self._max <= self._count
 
     def _consume_some(self, source: GroupSource, *, commits: bool) -> None:
@@ -211,7 +214,7 @@ class _Events:
     def _print_consumed(
         self, source: GroupSource, consumed: Iterable[ConsumedRecords]
     ) -> dict[TopicPartition, int]:
-        """Print the records of a poll, up to the limit; returns the offsets to commit."""
+        """Print the records of a poll, up to the limit; return the offsets to commit."""
         offsets: dict[TopicPartition, int] = {}
         summaries: list[JsonNode] = []
         total = 0
@@ -243,7 +246,7 @@ class _Events:
     def _print_record(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, offset: int
     ) -> None:
-        """Print one record as an event, with its key and value as text."""
+        """Print a record as an event, with its key and value as text."""
         self._print(
             "record_data",
             {
@@ -256,7 +259,7 @@ class _Events:
         )
 
     def _commit(self, source: GroupSource, offsets: dict[TopicPartition, int]) -> None:
-        """Commit the offsets, and print the result as an event; an error is not raised."""
+        """Commit the offsets, and print the result as an event; errors are not raised."""
         rows: list[JsonNode] = [
             {**_name_of(key), "offset": offset} for key, offset in offsets.items()
         ]

@@ -85,19 +85,19 @@ class _Sending:
     """Sends records and prints events."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-        """Read the options; the time of the rate begins now."""
+        """Create a sender with the options of the call; the rate counts from now."""
         self._call = call
         self._client = client
         self._topic = given.needed("topic")
-        #: How many records are sent; negative for no end.
+        #: Number of records to send; negative for no end.
         self._max = given.number("max-messages", -1)
         self._rate = given.number("throughput", -1)
         self._prefix = given.text("value-prefix")
         self._key_count = given.number("repeating-keys", 0)
-        #: Timestamp of the first record; negative: the present time.
+        #: Timestamp of the first record; negative for the current time.
         self._create_time_ms = given.number("message-create-time", -1)
         self._began_ms = client.clock.wall_ms()
-        #: Records that were sent, and those that were acknowledged.
+        #: Number of sent, and of acknowledged records.
         self._sent = self._stored = 0
 
     def send_all(self, producer: JavaProducer) -> int:
@@ -123,7 +123,7 @@ class _Sending:
         return code
 
     def _send(self, producer: JavaProducer) -> None:
-        """Send records at the wanted rate; a negative maximum means without an end."""
+        """Send records at the requested rate; without an end if --max-messages is negative."""
         clock = self._client.clock
         throttle = Throttle(self._rate, clock.wall_ms())
         polled_ms = clock.monotonic_ms()
@@ -139,7 +139,7 @@ class _Sending:
                 producer.poll(0)
 
     def _record(self) -> OutgoingRecord:
-        """Return the next record: its number as the value, after the prefix if there is one."""
+        """Return the next record: its value is its number, after the prefix if one is given."""
         value = str(self._sent)
         if self._prefix is not None:
             value = f"{int(self._prefix)}.{value}"
@@ -175,13 +175,13 @@ class _Sending:
 
 
 def _shown(record: OutgoingRecord) -> dict[str, JsonNode]:
-    """Return the key and value of a record for an event, as text."""
+    """Return key and value of a record as text for an event."""
     key = None if record.key is None else record.key.decode()
     return {"key": key, "value": (record.value or b"").decode()}
 
 
 def properties_of_file(command: Command, call: ToolCall, path: str | None) -> dict[str, str]:
-    """Return the properties of a file; raises CommandRefused, with the usage, for a lost one."""
+    """Read a properties file; raises CommandRefused with the usage if that fails."""
     try:
         return call.properties(path)
     except ToolFailure as failure:
@@ -189,7 +189,7 @@ def properties_of_file(command: Command, call: ToolCall, path: str | None) -> di
 
 
 def print_event(call: ToolCall, client: KafkaClient, name: str, event: dict[str, JsonNode]) -> None:
-    """Print an event as a JSON line with the time of now."""
+    """Print an event as a JSON line with the current time."""
     document = {"timestamp": client.clock.wall_ms(), "name": name, **event}
     call.out.write(f"{json_text(document)}\n")
     call.out.flush()

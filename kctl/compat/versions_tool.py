@@ -1,4 +1,4 @@
-"""`kafka-broker-api-versions`: the versions of requests that each broker offers.
+"""`kafka-broker-api-versions`: prints the API versions that each broker supports.
 
 Source: BrokerApiVersionsCommand, NodeApiVersions.toString of 3.9.1 and 4.3.0.
 """
@@ -29,7 +29,7 @@ _OPTIONS = (
     HELP,
     VERSION,
 )
-#: The APIs that a client of each release uses.
+#: APIs that the client of each release uses.
 _KNOWN: Final = {
     Release.V3_9: frozenset(
         (*range(52), *range(55, 59), 60, 61, *range(64, 70), 71, 72, *range(74, 82), *range(83, 88))
@@ -53,7 +53,7 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for options that do not fit."""
+    """Raise OptionsRefused if a required option is missing."""
     require(given, "bootstrap-server")
 
 
@@ -81,7 +81,7 @@ def perform(
 
 
 def _named(broker: BrokerView, release: Release) -> str:
-    """Return a broker as the release prints it."""
+    """Return a broker in the format of the release."""
     rack = "null" if broker.rack is None else broker.rack
     fenced = " isFenced: false" if release.is_four else ""
     address = broker.address
@@ -89,7 +89,7 @@ def _named(broker: BrokerView, release: Release) -> str:
 
 
 def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
-    """Return a broker's versions as text, or the error in their place."""
+    """Request a broker's API versions; return them, or the error, as text."""
     try:
         return versions_text(api_versions(client, broker_id).versions, release)
     except EngineError as error:
@@ -98,15 +98,15 @@ def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
 
 
 def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
-    """Return a line for each API that the broker or the client of a release knows."""
+    """Return a line for each API that the broker, or the release's client, knows."""
     keys = sorted({*offered, *_KNOWN[release]})
     lines = [_line(key, offered.get(key), release) for key in keys]
     return "(\n\t" + ",\n\t".join(lines) + "\n)"
 
 
 def _line(key: int, offered: VersionRange | None, release: Release) -> str:
-    """Return the line of one API: the broker's versions, and whether this release can use them."""
-    # An API that a release has removed keeps its name there.
+    """Return the line of an API: the broker's versions, and the one the client would use."""
+    # An API that a release has removed is still printed with its name.
     name = api_names(release.value).get(key) or api_names(Release.V3_9.value).get(key)
     named = f"UNKNOWN({key})" if name is None else f"{name}({key})"
     if offered is None:

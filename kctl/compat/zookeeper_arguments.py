@@ -1,4 +1,4 @@
-"""The arguments of a ZooKeeper shell's commands: lines, options, paths and ACLs.
+"""Parse the arguments of a ZooKeeper shell's commands: lines, options, paths and ACLs.
 
 Source: CliCommand, AclParser, PathUtils and ZooKeeperMain.MyCommandOptions of ZooKeeper 3.8.
 """
@@ -20,46 +20,46 @@ _QUOTED: Final = re.compile(r"(['\"])(.*)\1", re.DOTALL)
 _DECODED: Final = re.compile(r"([+-]?)(0[xX]|#|0(?=.))?(.*)", re.DOTALL)
 _OPTION_ERRORS: Final = "org.apache.commons.cli"
 _SEPARATOR: Final = "/"
-#: ZooKeeper's bits of permissions, in the order in which the shell prints them.
+#: ZooKeeper's permission bits, in the order in which the shell prints them.
 _PERMISSIONS: Final = {"c": 4, "d": 8, "r": 1, "w": 2, "a": 16}
 
 
 class ShellRefusal(EngineError):
-    """A command fails with a message and exit code 1."""
+    """A command fails: its message is printed, and the exit code is 1."""
 
 
 class ShellAbort(EngineError):
-    """A number is none: Java's shell ends with the trace of its exception."""
+    """The shell ends with an exception's trace, as Java's shell does for an invalid number."""
 
 
 class CommandSyntax(NamedTuple):
-    """Syntax of a command: its usage, the flags and those of them with a value."""
+    """Syntax of a command: usage, one-letter flags, and the flags of these with a value."""
 
     usage: str
     flags: str = ""
     valued: str = ""
-    #: The least number of operands.
+    #: Minimum number of operands.
     least: int = 1
-    #: Options of several letters, behind one dash, each with a value.
+    #: Options of several letters after a single dash, each with a value.
     names: tuple[str, ...] = ()
-    #: Flags of which one may be given, and what is printed where one is required and none is.
+    #: Flags of which at most one may be given, and the message if one is required but missing.
     exclusive: str = ""
     required: str = ""
 
 
 class ShellArguments(NamedTuple):
-    """The arguments of one command: its flags with their values, and its operands."""
+    """Parsed arguments of a command: flags with their values, and operands."""
 
     flags: dict[str, str]
     operands: list[str]
 
     def has(self, flag: str) -> bool:
-        """Return whether a flag is given."""
+        """Return True if the flag is given."""
         return flag in self.flags
 
 
 def tokens_of_line(line: str) -> list[str]:
-    """Return the tokens of a line; quotes around a token are removed."""
+    """Split a line into tokens; quotes around a token are removed."""
     tokens = []
     for found in _WORD.finditer(line):
         quoted = _QUOTED.fullmatch(found[1])
@@ -68,7 +68,7 @@ def tokens_of_line(line: str) -> list[str]:
 
 
 def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArguments:
-    """Return the flags and operands of a command; raises ShellRefusal."""
+    """Parse the flags and operands of a command; raises ShellRefusal."""
     flags: dict[str, str] = {}
     operands: list[str] = []
     left = list(reversed(tokens))
@@ -89,9 +89,9 @@ def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArgume
 
 
 def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[str, str]) -> None:
-    """Read one token of flags, like `-sR`, `-sv 3`, `-v3` or `-v=3`; `left` are later tokens.
+    """Parse a token of flags such as `-sR`, `-sv 3`, `-v3` or `-v=3` into `flags`.
 
-    Of a flag given twice the first value counts.
+    `left` has the later tokens in reverse order. The first value of a repeated flag counts.
     """
     if token[1:] in syntax.names:
         flags.setdefault(token[1:], _value_of(token[1:], left))
@@ -111,7 +111,7 @@ def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[
 
 
 def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) -> None:
-    """Raise ShellRefusal for a second flag of a group that allows one."""
+    """Raise ShellRefusal for a second flag of a group of exclusive flags."""
     earlier = [flag for flag in flags if flag in syntax.exclusive and flag != letter]
     if letter in syntax.exclusive and earlier:
         raise ShellRefusal(
@@ -121,7 +121,7 @@ def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) 
 
 
 def _value_of(letter: str, left: list[str]) -> str:
-    """Take the next token as the value of a flag; raises ShellRefusal."""
+    """Remove the next token from `left` and return it as a flag's value; raises ShellRefusal."""
     if not left or (left[-1].startswith("-") and not _is_number(left[-1])):
         raise ShellRefusal(
             f"{_OPTION_ERRORS}.MissingArgumentException: Missing argument for option: {letter}"
@@ -130,12 +130,12 @@ def _value_of(letter: str, left: list[str]) -> str:
 
 
 def _is_number(token: str) -> bool:
-    """Return whether a token is a negative number, which may be a flag's value."""
+    """Return True if a token is a negative number, which may be a flag's value."""
     return re.fullmatch(r"-\d+(\.\d+)?", token, re.ASCII) is not None
 
 
 def java_int(text: str) -> int:
-    """Return a number as Java's parseInt reads it; raises ShellAbort."""
+    """Parse an integer like Java's parseInt; raises ShellAbort."""
     try:
         return java_number(text)
     except ToolFailure as failure:
@@ -143,7 +143,10 @@ def java_int(text: str) -> int:
 
 
 def java_decoded_int(text: str) -> int:
-    """Return a number as Java's Integer.decode reads it: with 0x or # hexadecimal, with 0 octal."""
+    """Parse an integer like Java's Integer.decode: hexadecimal with 0x or #, octal with 0.
+
+    Errors: ShellAbort.
+    """
     if not text:
         raise ShellAbort(f"{NUMBER_FORMAT}: Zero length string")
     found = _DECODED.fullmatch(text)
@@ -165,7 +168,7 @@ def java_decoded_int(text: str) -> int:
 
 
 def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
-    """Refuse a path that ZooKeeper does not take; raises ShellRefusal with its client's message."""
+    """Raise ShellRefusal with the message of ZooKeeper's client for an invalid path."""
     checked = f"{path}1" if is_sequential else path
     if not checked:
         raise ShellRefusal("Path length must be > 0")
@@ -181,7 +184,7 @@ def check_shell_path(path: str, *, is_sequential: bool = False) -> None:
 
 
 def _path_fault(path: str) -> str | None:
-    """Return the first fault in a path's names, with its position; None for a valid path."""
+    """Return the first fault in a path's names with its position, None for a valid path."""
     at = 1
     for name in path[1:].split(_SEPARATOR):
         if not name:
@@ -197,10 +200,10 @@ def _path_fault(path: str) -> str | None:
 
 
 def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
-    """Return the entries of `scheme:id:permissions,…`; invalid ones are reported."""
+    """Parse `scheme:id:permissions,…`; invalid entries are printed to `err` and left out."""
     entries = []
     texts = text.split(",")
-    # As Java's split: without the empty texts of the end, but for a text that is empty.
+    # Like Java's split: drop trailing empty parts, unless the text is empty.
     while text and texts and not texts[-1]:
         texts.pop()
     for entry_text in texts:
@@ -219,5 +222,5 @@ def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
 
 
 def permissions_text(bits: int) -> str:
-    """Return the letters of permissions."""
+    """Return the letters of permission bits."""
     return "".join(letter for letter, bit in _PERMISSIONS.items() if bits & bit)

@@ -80,26 +80,26 @@ usage: ls [options] path
  -s   stat
  -w   watch"""
 _TTL_MS_MAX: Final = (1 << 40) - 1
-#: Commands with an older form, `ls path watch`, and how their arguments are named in the warning.
+#: Commands with an old form (`ls path watch`), and the usage that the warning names.
 _WITH_WATCH: Final = {"ls": "ls [-w] path", "get": "get [-s] [-w] path", "stat": "stat [-w] path"}
 
 
 class EmptyAcl(ShellRefusal):
-    """No entry of an ACL could be read."""
+    """No entry of the ACL is valid."""
 
     def __init__(self) -> None:
         super().__init__("Acl is not valid : null")
 
 
 class NodeCommands:
-    """Runs commands on the nodes of a session, which is opened when a command needs it."""
+    """Runs the shell's commands on nodes, opening the session when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """`session` returns the session, and opens it if needed."""
+        """Create commands; `session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err
-        #: Paths of ephemeral nodes that this session created, for getEphemerals.
+        #: Paths of ephemeral nodes created by this session, for getEphemerals.
         self.ephemerals: set[str] = set()
         quotas = QuotaCommands(session, out, err)
         of_session = SessionCommands(session, out, err)
@@ -131,7 +131,7 @@ class NodeCommands:
     def run(self, tokens: list[str]) -> None:
         """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
         syntax = SYNTAXES[tokens[0]]
-        # Java's reads no arguments after `whoami`.
+        # Java's shell parses no arguments after `whoami`.
         read = parse_arguments(syntax, tokens[1:] if tokens[0] != "whoami" else [])
         if read.has("?"):
             self._print(_LS_HELP)
@@ -148,10 +148,10 @@ class NodeCommands:
     def _print(self, text: str) -> None:
         self._out.write(f"{text}\n")
 
-    # -- reading
+    # -- read
 
     def _ls(self, arguments: ShellArguments) -> None:
-        """Print the children of a node, with -R all nodes below it, with -s its stat."""
+        """Print the children of a node, with -R all descendants, with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         if arguments.has("R"):
@@ -164,17 +164,17 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
-        """Yield a path and its descendants: the children of a node before their own."""
+        """Yield a path and its descendants; all children of a node precede its grandchildren."""
         self._session().node_data(path, watches=watches)
         yield path
         yield from self._children_below(path, watches)
 
     def _children_below(self, path: str, watches: bool) -> Iterator[str]:
-        """Yield all nodes below one; deleted ones are passed over."""
+        """Yield all descendants of a node; deleted nodes are skipped."""
         try:
             names, _ = self._session().child_names(path, watches=watches)
         except NoNode:
-            # It was deleted after its parent was read.
+            # The node was deleted after its parent was read.
             return
         paths = [f"{path.rstrip('/')}/{name}" for name in names]
         yield from paths
@@ -182,7 +182,7 @@ class NodeCommands:
             yield from self._children_below(child, watches)
 
     def _get(self, arguments: ShellArguments) -> None:
-        """Print the data of a node, "null" without any, with -s its stat."""
+        """Print the data of a node ("null" without any), with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         data, stat = self._session().node_data(path, watches=arguments.has("w"))
@@ -196,7 +196,7 @@ class NodeCommands:
         self._print(stat_text(self._session().node_stat(path, watches=arguments.has("w"))))
 
     def _get_acl(self, arguments: ShellArguments) -> None:
-        """Print the access rules of a node, with -s its stat."""
+        """Print the ACL of a node, with -s its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         acl, stat = self._session().acl(path)
@@ -213,7 +213,7 @@ class NodeCommands:
         """Print the ephemeral nodes of this session below a prefix."""
         prefix = arguments.operands[0] if arguments.operands else ROOT
         check_shell_path(prefix)
-        # As the server has them, below the chroot of the address; the prefix is not.
+        # The server's paths start with the chroot of the address, but the prefix does not.
         chroot = self._session().chroot
         paths = sorted(f"{chroot}{path}" for path in self.ephemerals)
         found = [path for path in paths if path.startswith(prefix)]
@@ -224,10 +224,10 @@ class NodeCommands:
         self._session().sync(arguments.operands[0])
         self._print("Sync is OK")
 
-    # -- changing
+    # -- change
 
     def _create(self, arguments: ShellArguments) -> None:
-        """Create a node; it is ephemeral or sequential by the flags."""
+        """Create a node; flags make it ephemeral or sequential."""
         _check_modes(arguments)
         path, *rest = arguments.operands
         acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
@@ -245,7 +245,7 @@ class NodeCommands:
         acl: list[NodeAclEntry] | None,
         arguments: ShellArguments,
     ) -> str:
-        """Create a node and return its path; a refused ACL is reported twice, as in Java's."""
+        """Create a node and return its path; a refused ACL is printed twice, as in Java's shell."""
         try:
             if acl == []:
                 raise EmptyAcl
@@ -267,7 +267,7 @@ class NodeCommands:
             raise
 
     def _set(self, arguments: ShellArguments) -> None:
-        """Set the data of a node, with -v only at this version."""
+        """Set the data of a node; -v requires a version."""
         path, text = arguments.operands[:2]
         version = _version(arguments)
         check_shell_path(path)
@@ -276,7 +276,7 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _delete(self, arguments: ShellArguments) -> None:
-        """Delete a node without children, with -v only at this version."""
+        """Delete a node without children; -v requires a version."""
         if len(arguments.operands) > 1:
             self._err.write(
                 "'delete path [version]' has been deprecated. "
@@ -288,7 +288,7 @@ class NodeCommands:
         self.ephemerals.discard(arguments.operands[0])
 
     def _delete_all(self, arguments: ShellArguments) -> None:
-        """Delete a node with its descendants; print if some could not be deleted."""
+        """Delete a node with its descendants; print an error if some could not be deleted."""
         if not is_java_number(arguments.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(arguments.operands[0])
@@ -301,7 +301,7 @@ class NodeCommands:
         }
 
     def _set_acl(self, arguments: ShellArguments) -> None:
-        """Set the ACL of a node, with -R also of its descendants, past errors."""
+        """Set the ACL of a node, with -R also of its descendants, continuing after errors."""
         path, text = arguments.operands[:2]
         acl = acl_of(text, self._err)
         version = _version(arguments)
@@ -317,17 +317,17 @@ class NodeCommands:
             try:
                 self._session().set_acl(found, acl, version)
             except EngineError as error:
-                # Java's goes on, and ends no line.
+                # Java's shell continues, and prints no line end.
                 self._out.write(key_error_text(error, found))
 
     def _add_auth(self, arguments: ShellArguments) -> None:
-        """Add credentials to the session: a scheme, and its data if there is any."""
+        """Add credentials to the session: a scheme, and its data if given."""
         scheme, *rest = arguments.operands
         self._session().add_auth(scheme, rest[0] if rest else "")
 
 
 def _check_modes(arguments: ShellArguments) -> None:
-    """Raise ShellRefusal for kinds of nodes that exclude each other, and for an invalid TTL."""
+    """Raise ShellRefusal for node types that exclude each other, and for an invalid TTL."""
     if arguments.has("c") and (arguments.has("e") or arguments.has("s")):
         raise ShellRefusal(
             "-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential."
@@ -342,11 +342,11 @@ def _check_modes(arguments: ShellArguments) -> None:
 
 
 def _check_time_to_live(arguments: ShellArguments) -> None:
-    """Raise ShellRefusal for a TTL of -t, in ms, that ZooKeeper cannot keep."""
+    """Raise ShellRefusal for a TTL (-t, in ms) out of ZooKeeper's range."""
     if arguments.has("t") and not 0 < int(arguments.flags["t"]) <= _TTL_MS_MAX:
         raise ShellRefusal(f"ttl must be positive and cannot be larger than: {_TTL_MS_MAX}")
 
 
 def _version(arguments: ShellArguments) -> int:
-    """Return the version that -v requires of a node, any without the flag."""
+    """Return the node version that -v requires, ANY_VERSION without the flag."""
     return java_int(arguments.flags["v"]) if arguments.has("v") else ANY_VERSION

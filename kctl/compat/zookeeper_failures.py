@@ -1,4 +1,4 @@
-"""Texts of the store's errors in ZooKeeper's shell.
+"""Error messages of ZooKeeper's shell.
 
 Source: CliWrapperException and KeeperException of ZooKeeper 3.8.
 """
@@ -20,12 +20,12 @@ from engine.znode.errors import (
 )
 from engine.znode.zookeeper_wire import RequestRefused
 
-#: ZooKeeper's code of an ACL that it does not take.
+#: ZooKeeper's code of an invalid ACL.
 INVALID_ACL: Final = -114
 _NO_AUTH: Final = -102
 _QUOTA_EXCEEDED: Final = -125
 _RECONFIG_DISABLED: Final = -123
-#: What the shell prints before the path of a refused operation.
+#: Texts that the shell prints before the path of a refused operation.
 _FAILURES: Final[dict[type[EngineError], str]] = {
     NoNode: "Node does not exist: ",
     NodeExists: "Node already exists: ",
@@ -39,13 +39,13 @@ _CODES: Final = {
     INVALID_ACL: "Acl is not valid : ",
     _QUOTA_EXCEEDED: "Quota has exceeded : ",
 }
-#: Errors of a new configuration, which have their words alone.
+#: Errors of a new configuration, which are printed without a path.
 _OF_SERVERS: Final = {
     -13: "No quorum of new config is connected and up-to-date with the leader of last commmitted "
     "config - try invoking reconfiguration after new servers are connected and synced",
     -14: "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)",
 }
-#: KeeperException's names of errors.
+#: KeeperException's error names by code.
 _NAMES: Final[dict[int, str]] = {
     -5: "MarshallingError",
     -6: "Unimplemented",
@@ -65,7 +65,7 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def shell_error_text(error: EngineError, path: str) -> str:
-    """Return the shell's message for an error; `path` is for errors that name none."""
+    """Return the shell's message for an error; `path` is used if the error has no path."""
     path = getattr(error, "path", path)
     if isinstance(error, RequestRefused) and error.code in _OF_SERVERS:
         return _OF_SERVERS[error.code]
@@ -76,7 +76,7 @@ def shell_error_text(error: EngineError, path: str) -> str:
 
 
 def key_error_text(error: EngineError, path: str) -> str:
-    """Return the message of ZooKeeper's exception, or our own of an error that it has not."""
+    """Return the message of ZooKeeper's exception, else the error's own message."""
     if isinstance(error, ZnodeConnectionLost):
         return f"KeeperErrorCode = ConnectionLoss for {path}"
     if isinstance(error, SessionExpired):

@@ -1,12 +1,12 @@
-"""Quotas of a ZooKeeper's nodes, as its shell keeps them in nodes.
+"""Quotas of ZooKeeper nodes, which its shell stores in nodes.
 
 ```
 /zookeeper/quota/<path>/zookeeper_limits   count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=-1
 /zookeeper/quota/<path>/zookeeper_stats    count=1,bytes=4        counted by the server
 ```
 
-−1 is no limit. A server logs changes beyond a soft limit (`count`, `bytes`), and refuses those
-beyond a hard one if it is started so.
+-1 means no limit. A server logs changes above a soft limit (`count`, `bytes`), and refuses changes
+above a hard limit if it is configured to.
 
 Source: SetQuotaCommand, ListQuotaCommand, DelQuotaCommand, StatsTrack and Quotas of ZooKeeper 3.8.
 """
@@ -36,7 +36,7 @@ _LIMITS: Final = "zookeeper_limits"
 _STATISTICS: Final = "zookeeper_stats"
 _COUNT: Final = "count"
 _BYTES: Final = "bytes"
-#: The name of each flag's limit.
+#: Name of the limit that each flag sets.
 _NAMES: Final = {"n": _COUNT, "b": _BYTES, "N": "countHardLimit", "B": "byteHardLimit"}
 _OF_COUNTS: Final = "nN"
 _NO_LIMIT: Final = -1
@@ -44,16 +44,16 @@ _SEPARATORS: Final = "[,;]+"
 
 
 class QuotaCommands:
-    """Sets, lists and deletes quotas."""
+    """Runs the shell's commands on quotas: setquota, listquota, delquota."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """`session` returns the session, and opens it if needed."""
+        """Create commands; `session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err
 
     def set_limit(self, arguments: ShellArguments) -> None:
-        """Set one limit of a node, and keep its others. Errors: ShellRefusal."""
+        """Set one limit of a node, keeping its other limits; raises ShellRefusal."""
         path = arguments.operands[0]
         if path.startswith(_QUOTAS):
             self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
@@ -70,7 +70,7 @@ class QuotaCommands:
         self._keep(path, limits)
 
     def print_quota(self, arguments: ShellArguments) -> None:
-        """Print the quota of a node, and its present count of nodes and bytes."""
+        """Print the quota of a node, and its current number of nodes and bytes."""
         path = arguments.operands[0]
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))
@@ -83,7 +83,7 @@ class QuotaCommands:
             self._err.write(f"quota for {path} does not exist.\n")
 
     def delete_limit(self, arguments: ShellArguments) -> None:
-        """Remove one limit of a node, or without a flag all limits with their nodes."""
+        """Remove one limit of a node; without a flag remove all limits and their nodes."""
         path = arguments.operands[0]
         check_shell_path(_limit_path(path))
         if not self._is_there(_limit_path(path)):
@@ -95,7 +95,7 @@ class QuotaCommands:
             self._err.write(f"quota for {path} does not exist.\n")
 
     def _delete(self, path: str, names: list[str]) -> None:
-        """Remove the named limits; without names all, with quota nodes that get empty."""
+        """Remove the named limits; without names delete the quota's nodes and empty parents."""
         limits = self._track(_limit_path(path))
         if names:
             limits |= dict.fromkeys(names, _NO_LIMIT)
@@ -111,7 +111,7 @@ class QuotaCommands:
     # -- other quotas
 
     def _check_below(self, path: str) -> None:
-        """Refuse a quota above another."""
+        """Raise ShellRefusal if a descendant has a quota."""
         top = f"{_QUOTAS}{path}"
         check_shell_path(top)
         left = [top]
@@ -127,7 +127,7 @@ class QuotaCommands:
             left[:0] = [f"{node}/{name}" for name in names]
 
     def _check_above(self, path: str) -> None:
-        """Refuse a quota below another."""
+        """Raise ShellRefusal if an ancestor has a quota."""
         node = _QUOTAS
         for name in path.split("/")[1:]:
             node = f"{node}/{name}"
@@ -142,7 +142,7 @@ class QuotaCommands:
     # -- nodes
 
     def _make_nodes(self, path: str) -> None:
-        """Create the nodes above a quota's that are not there."""
+        """Create the missing parent nodes of a quota."""
         node = ""
         for name in f"{_QUOTAS}{path}".split("/")[1:]:
             node = f"{node}/{name}"
@@ -150,7 +150,7 @@ class QuotaCommands:
                 self._create(node, None)
 
     def _keep(self, path: str, limits: dict[str, int]) -> None:
-        """Store the limits of a node, merged with earlier ones; warn if they are exceeded."""
+        """Store the limits of a node, merged with existing ones; print exceeded limits."""
         node = _limit_path(path)
         statistics = f"{_QUOTAS}{path}/{_STATISTICS}"
         if not self._is_there(node):
@@ -164,7 +164,7 @@ class QuotaCommands:
         self._session().set_data(node, _text(merged).encode())
 
     def _warn(self, limits: Mapping[str, int], current: Mapping[str, int]) -> None:
-        """Print a warning for each limit that the present use exceeds."""
+        """Print a warning for each limit below the current use."""
         for name, hard in ((_COUNT, _NAMES["N"]), (_BYTES, _NAMES["B"])):
             there = current.get(name, _NO_LIMIT)
             if any(_NO_LIMIT < limits.get(limit, _NO_LIMIT) < there for limit in (name, hard)):
@@ -174,7 +174,7 @@ class QuotaCommands:
                 )
 
     def _is_there(self, path: str) -> bool:
-        """Return True if a node exists."""
+        """Request whether a node exists."""
         try:
             self._session().node_stat(path, watches=False)
         except NoNode:
@@ -185,14 +185,14 @@ class QuotaCommands:
         return self._session().child_names(path, watches=False)[0]
 
     def _create(self, path: str, data: bytes | None) -> None:
-        """Create a persistent node; another client may have created it meanwhile."""
+        """Create a persistent node, unless another client has created it."""
         with suppress(NodeExists):
             self._session().create_node(path, data, None, ephemeral=False, sequential=False)
 
     def _track(self, path: str) -> dict[str, int]:
-        """Return the limits or statistics in a quota node.
+        """Read the limits or statistics of a quota node.
 
-        Errors: NoNode; ShellRefusal for no number, ShellAbort for text that is no pair.
+        Errors: NoNode; ShellRefusal for an invalid number, ShellAbort for text that is not a pair.
         """
         data, _ = self._session().node_data(path, watches=False)
         text = (data or b"").decode(errors="replace")
@@ -207,7 +207,7 @@ class QuotaCommands:
 
 
 def _first_two(words: list[str]) -> list[str]:
-    """Return the first two words; raises ShellAbort without them."""
+    """Return the first two words; raises ShellAbort if there are fewer."""
     if len(words) < 2:
         found = len(words)
         message = f"Index {found} out of bounds for length {found}"
@@ -216,12 +216,12 @@ def _first_two(words: list[str]) -> list[str]:
 
 
 def _limit_path(path: str) -> str:
-    """Return the path of the node that keeps the limits of a path."""
+    """Return the path of the node that stores the limits of `path`."""
     return f"{_QUOTAS}{path}/{_LIMITS}"
 
 
 def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
-    """Return the limits with the given one; None, after a report, for an invalid one."""
+    """Return the limits that flags set; for an invalid one print an error and return None."""
     limits = dict.fromkeys(_NAMES.values(), _NO_LIMIT)
     for flag, text in arguments.flags.items():
         try:
@@ -240,7 +240,7 @@ def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
 
 
 def _text(track: Mapping[str, int]) -> str:
-    """Return limits or statistics as a node stores them: those of servers before 3.7 first."""
+    """Return limits or statistics in the format of their node, with the old fields first."""
     text = f"count={track.get(_COUNT, _NO_LIMIT)},bytes={track.get(_BYTES, _NO_LIMIT)}"
     more = sorted(name for name in track if name not in (_COUNT, _BYTES))
     return text + ("=" if more else "") + "".join(f";{name}={track[name]}" for name in more)

@@ -1,7 +1,8 @@
-"""Commands of a ZooKeeper's shell about its session, its watches, and the servers of an ensemble.
+"""Commands of ZooKeeper's shell on its session, its watches, and the ensemble's servers.
 
 Source: WhoAmICommand, AddWatchCommand, RemoveWatchesCommand, GetConfigCommand, ReconfigCommand and
 ConfigUtils of ZooKeeper 3.8.
+
 Differs: `reconfig -file` is refused.
 """
 
@@ -38,16 +39,16 @@ _WHOLE: Final = ("file", "members")
 
 
 class SessionCommands:
-    """Runs commands about the session, which is opened when a command needs it."""
+    """Runs commands on the session, opening it when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """`session` returns the session, and opens it if needed."""
+        """Create commands; `session` returns the session, and opens it if needed."""
         self._session = session
         self._out = out
         self._err = err
 
     def print_identities(self, _: ShellArguments) -> None:
-        """Print the identities that the server attributes to this client."""
+        """Print the identities that the server assigns to this client."""
         identities = self._session().identities()
         self._print("Auth scheme: User")
         for scheme, user in identities:
@@ -56,7 +57,7 @@ class SessionCommands:
     # -- watches
 
     def add_watch(self, arguments: ShellArguments) -> None:
-        """Set a watch that stays. Errors: ShellRefusal, ShellAbort for a path that is none."""
+        """Add a persistent watch; raises ShellRefusal, and ShellAbort for an invalid path."""
         mode = arguments.flags.get("m", _RECURSIVE).upper()
         if len(arguments.operands) != 1 or mode not in _MODES:
             raise ShellRefusal(f"addWatch {ADD_WATCH_USAGE}")
@@ -67,7 +68,7 @@ class SessionCommands:
         self._session().add_watch(arguments.operands[0], is_recursive=mode == _RECURSIVE)
 
     def remove_watches(self, arguments: ShellArguments) -> None:
-        """Take off the watches of a node, whose ends are reported as events."""
+        """Remove the watches of a node; the removals are reported as events."""
         from engine.znode.kazoo_shell import ALL_WATCHES, CHILDREN_WATCHES, DATA_WATCHES
 
         check_shell_path(arguments.operands[0])
@@ -79,7 +80,7 @@ class SessionCommands:
     # -- servers
 
     def print_configuration(self, arguments: ShellArguments) -> None:
-        """Print the servers of the ensemble, or the addresses that they have for clients."""
+        """Print the servers of the ensemble, or with -c their client addresses."""
         data, stat = self._session().configuration(watches=arguments.has("w"))
         text = "null" if data is None else data.decode(errors="replace")
         self._print(_client_addresses(text) if arguments.has("c") else text)
@@ -87,7 +88,7 @@ class SessionCommands:
             self._print(stat_text(stat))
 
     def reconfigure(self, arguments: ShellArguments) -> None:
-        """Change the servers of the ensemble. Errors: ShellRefusal, those of the server."""
+        """Change the servers of the ensemble; raises ShellRefusal and errors of the server."""
         version = _checked_version(arguments)
         joining, leaving, members = (
             arguments.flags[name].lower() if arguments.has(name) else None
@@ -103,7 +104,7 @@ class SessionCommands:
 
 
 def _checked_version(arguments: ShellArguments) -> int:
-    """Return the version that a configuration must have; refuses options that clash."""
+    """Return the configuration version that -v requires; raises ShellRefusal for other options."""
     if not any(map(arguments.has, (*_INCREMENTAL, *_WHOLE))):
         raise ShellRefusal(f"reconfig {RECONFIG_USAGE}")
     version = arguments.flags.get("v", "-1")
@@ -124,7 +125,7 @@ def _checked_version(arguments: ShellArguments) -> int:
 
 
 def _client_addresses(text: str) -> str:
-    """Return the version of a configuration, and the addresses for clients of its servers."""
+    """Return a configuration's version and its servers' client addresses as text."""
     pairs = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     addresses = []
     for name in names_in_java_order(pairs):

@@ -1,4 +1,4 @@
-"""`zookeeper-shell`: one command on the nodes of a ZooKeeper, or those of standard input.
+"""`zookeeper-shell`: runs one command on the nodes of a ZooKeeper, or the lines of stdin.
 
 | command | does |
 |---|---|
@@ -6,16 +6,18 @@
 | `create`, `set`, `setAcl`, `delete`, `deleteall` | change nodes |
 | `setquota`, `listquota`, `delquota` | quotas |
 | `config`, `reconfig` | the servers of an ensemble |
-| `addWatch`, `removewatches` | watches that stay |
-| `addauth`, `whoami`, `connect`, `close` | of the session |
-| `history`, `redo`, `printwatches`, `version`, `quit` | of the shell |
+| `addWatch`, `removewatches` | persistent watches |
+| `addauth`, `whoami`, `connect`, `close` | the session |
+| `history`, `redo`, `printwatches`, `version`, `quit` | the shell |
 
 With `-w` a watch is set, whose event is printed.
-The session is opened when a command needs it: a wrong call does not connect.
+
+The session is opened when a command needs it: an invalid command does not connect.
 
 Source: ZooKeeperMain of ZooKeeper 3.8, as Kafka 3.9.1 starts it.
-Differs: the session and its ephemeral nodes end with the shell, where Java's lets them expire;
-an expired session is replaced, where Java's shell waits for `connect`.
+
+Differs: the session and its ephemeral nodes end with the shell, where Java's shell lets them
+expire; an expired session is replaced, where Java's shell waits for `connect`.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ _EVENTS: Final = {
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Run a command, or those of standard input; returns the exit code."""
+    """Run one command, or the commands of stdin; returns the exit code."""
     if not call.arguments or call.arguments[0] in ("--help", "-h"):
         call.out.write(f"{_USAGE}\n")
         return exits.FAILED
@@ -107,9 +109,9 @@ def run_unparsed(call: ToolCall) -> int:
 
 
 def _command_of(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
-    """Return the command after the options of the shell, and the time-out of a session.
+    """Return the command after the shell's options, and the session time-out as text.
 
-    The options change nothing here; a time-out has to be a number.
+    The options have no effect, but the time-out must be a number.
     """
     left, timeout = list(tokens), "0"
     while left and left[0].startswith("-"):
@@ -124,7 +126,7 @@ def _command_of(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _run(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
-    """Run one command, else those of standard input; returns the exit code."""
+    """Run one command, or without tokens the commands of stdin; returns the exit code."""
     call.out.write(f"Connecting to {shell.address}\n")
     call.flush()
     java_int(timeout)
@@ -137,7 +139,7 @@ def _run(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
             for line in call.stdin:
                 shell.run_line(line.decode("utf-8", "replace").rstrip("\r\n"))
     except ToolEnded:
-        # By `quit`: with the code of the command before it.
+        # `quit` ends with the exit code of the previous command.
         pass
     if shell.exit_code:
         call.flush()
@@ -147,18 +149,18 @@ def _run(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
 
 
 class _Shell:
-    """Runs commands; `exit_code` is that of the last one."""
+    """Runs commands; `exit_code` is the code of the last one."""
 
     def __init__(self, call: ToolCall, address: str) -> None:
-        """Connect to nothing yet."""
+        """Create a shell without a connection."""
         self.address = address
         self.exit_code: int = exits.OK
         self._call = call
         self._nodes = NodeCommands(self._connected, call.out, call.err)
-        #: The session with `address`. None before a command needs it, and after its end.
+        #: Session with `address`; None before a command needs it, and after its end.
         self._session: ZnodeShellSession | None = None
         self._is_closed = False
-        #: Commands that need no session.
+        #: Commands that run without a session.
         self._of_the_shell: Final[dict[str, Callable[[Sequence[str]], None]]] = {
             "connect": self._connect,
             "history": self._print_history,
@@ -167,16 +169,16 @@ class _Shell:
         }
         #: Whether events of watches are printed (printwatches).
         self._prints_events = True
-        #: Held while a line is printed: events come on threads of their own.
+        #: Lock for printing a line, since events come from other threads.
         self._printing = Lock()
         self._history: list[str] = []
-        #: Words of the last line that had any; None before.
+        #: Tokens of the last line with tokens, None before the first.
         self._tokens: list[str] | None = None
 
     def run_line(self, line: str) -> None:
-        """Run the command of a line, which the history keeps.
+        """Run the command of a line, and add it to the history.
 
-        A line without tokens, as a lone quote, runs the command before it again.
+        A line without tokens, such as a single quote, repeats the previous command.
         """
         if not line:
             return
@@ -187,7 +189,7 @@ class _Shell:
         self.run(self._tokens)
 
     def run(self, tokens: list[str]) -> None:
-        """Run a command and keep its exit code; raises ToolEnded to quit, and ShellAbort."""
+        """Run a command and store its exit code; raises ToolEnded to quit, and ShellAbort."""
         try:
             self._run_command(tokens)
             self.exit_code = exits.OK
@@ -205,7 +207,7 @@ class _Shell:
             self._call.flush()
 
     def _fail(self, message: str, code: int) -> None:
-        """Print an error behind the output so far, and note the exit code."""
+        """Print an error after flushing the output, and store the exit code."""
         self._call.flush()
         self._call.err.write(f"{message}\n")
         self.exit_code = code
@@ -216,7 +218,7 @@ class _Shell:
         self._call.err.write(f"ZooKeeper -server host:port cmd args\n{lines}")
 
     def _run_command(self, tokens: list[str]) -> None:
-        """Run one command; "quit" raises ToolEnded. Raises _UnknownCommand."""
+        """Run a command; `quit` raises ToolEnded. Raises _UnknownCommand."""
         name, *rest = tokens
         if name == "quit":
             with suppress(ZnodeConnectionLost):
@@ -235,19 +237,19 @@ class _Shell:
             self._is_closed = True
 
     def _is_alive(self) -> bool:
-        """Return whether the session, if there is one, has neither failed nor been closed."""
+        """Return False if the session has failed or been closed."""
         has_failed = self._session is not None and self._session.has_failed
         return not self._is_closed and not has_failed
 
     def _print(self, text: str) -> None:
-        """Print a line; events come on another thread, and must not end up within one."""
+        """Print a line under a lock, since events are printed by another thread."""
         with self._printing:
             self._call.out.write(f"{text}\n")
 
     # -- commands of the shell
 
     def _redo(self, rest: Sequence[str]) -> None:
-        """Run a command of the history again; raises ShellRefusal for bad numbers and redo."""
+        """Repeat a command of the history; raises ShellRefusal for invalid numbers and for redo."""
         if not rest:
             return
         number = java_decoded_int(rest[0])
@@ -268,14 +270,14 @@ class _Shell:
             self._print(f"{number} - {line}")
 
     def _print_watches(self, rest: Sequence[str]) -> None:
-        """Switch the printing of events, or print whether it is on."""
+        """Switch the printing of events on or off, or print the current state."""
         if rest:
             self._prints_events = rest[0] == "on"
         else:
             self._print(f"printwatches is {'on' if self._prints_events else 'off'}")
 
     def _connect(self, rest: Sequence[str]) -> None:
-        """Connect to an address, the present one by default, in a new session."""
+        """Open a new session with an address, by default the current one."""
         if self._is_alive():
             self._close()
         self.end()
@@ -286,8 +288,8 @@ class _Shell:
     # -- the session
 
     def _connected(self) -> ZnodeShellSession:
-        """Return the session, opened at the first call, with all its time ahead."""
-        # It imports kazoo, which takes longer than a usage text.
+        """Return the session, opening it at the first call, with a new time-out for requests."""
+        # Import kazoo only here: that takes longer than printing a usage text.
         from engine.znode.kazoo_reader import ZookeeperUnreachable
         from engine.znode.kazoo_shell import ZnodeShellSession
 
@@ -301,7 +303,7 @@ class _Shell:
                 raise ZnodeConnectionLost(str(error)) from error
             self._on_state("SyncConnected")
             if self._session.logs_in:
-                # Its response comes behind the login.
+                # Its response arrives after the login.
                 with suppress(EngineError):
                     self._session.node_stat(ROOT, watches=False)
                 if not self._session.has_failed:
@@ -310,7 +312,7 @@ class _Shell:
         return self._session
 
     def _close(self) -> None:
-        """Close the session that Java's shell would have opened at its start."""
+        """Close the session; open it first, as Java's shell opens it at its start."""
         if self._is_alive():
             self._connected()
             self.end()
@@ -328,15 +330,15 @@ class _Shell:
         self._print_event("SyncConnected", _EVENTS[event], path)
 
     def _on_state(self, state: str) -> None:
-        """Print a change of the session's state, which concerns no path."""
+        """Print a change of the session's state."""
         self._print_event(state, "None", "null")
 
     def _print_event(self, state: str, event: str, path: str) -> None:
-        """Print an event as Java's shell does, unless events are turned off."""
+        """Print an event in the format of Java's shell, unless events are switched off."""
         if self._prints_events:
             self._print(f"\nWATCHER::\n\nWatchedEvent state:{state} type:{event} path:{path}")
             self._call.flush()
 
 
 class _UnknownCommand(EngineError):
-    """There is no such command."""
+    """The shell has no such command."""

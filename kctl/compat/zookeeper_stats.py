@@ -1,4 +1,4 @@
-"""A node's stat as ZooKeeper's shell prints it.
+"""Print a node's stat like ZooKeeper's shell.
 
 Source: StatPrinter of ZooKeeper 3.8.
 """
@@ -11,7 +11,7 @@ from engine.znode.node_acl import ShellStat
 
 
 def stat_text(stat: ShellStat) -> str:
-    """Return a stat as ZooKeeper's shell prints it."""
+    """Return a stat in the format of ZooKeeper's shell."""
     node = stat.stat
     rows = (
         ("cZxid", f"0x{node.czxid:x}"),
@@ -30,5 +30,5 @@ def stat_text(stat: ShellStat) -> str:
 
 
 def _date_text(time_ms: int) -> str:
-    """Return a time as Java's Date prints it, in the local zone."""
+    """Return a local time in the format of Java's Date."""
     return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))

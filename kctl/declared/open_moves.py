@@ -1,4 +1,4 @@
-"""Moves that an earlier `kctl apply` has begun and not ended: one journal for each cluster."""
+"""Unfinished moves of an earlier `kctl apply`, from the journal of each cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kctl.console import notify
 
 
 def has_earlier_moves(client: KafkaClient) -> bool:
-    """Return True, and say so, if the moves of an earlier `apply` are not over."""
+    """Return True and print it on stderr if the moves of an earlier `apply` are unfinished."""
     path = journal_path(client)
     if not is_open(RealHeldFiles(), path):
         return False
@@ -27,6 +27,6 @@ def has_earlier_moves(client: KafkaClient) -> bool:
 
 
 def journal_path(client: KafkaClient) -> str:
-    """Return where the journal of a cluster is kept."""
+    """Return the path of a cluster's journal."""
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-apply.journal"

@@ -1,4 +1,4 @@
-"""From files and a cluster to the steps between them, and the rows that show them."""
+"""Compares files with a cluster, and makes rows and lines of the steps between them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NOTED_MAX: Final = 5
 
 
 class NoFiles(EngineError):
-    """No file was named."""
+    """No file is named."""
 
     exit_code = exits.USAGE
     hint = "give -f FILE or -f DIR; `kctl export` writes the state of a cluster as a file"
@@ -67,7 +67,7 @@ class NoFiles(EngineError):
 
 
 class ImpossibleProperty(EngineError):
-    """A declared property is impossible; no step was performed."""
+    """A declared property is impossible; nothing was changed."""
 
     def __init__(self, faults: Sequence[EngineError]) -> None:
         self.faults = tuple(faults)
@@ -77,7 +77,7 @@ class ImpossibleProperty(EngineError):
 
 
 def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredState:
-    """Return the declared state for the chosen cluster; note documents for other clusters.
+    """Return the declared state for the chosen cluster; print a note on documents for others.
 
     Errors: NoFiles, BadStateFile, those of choosing a cluster.
     """
@@ -97,11 +97,11 @@ def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredStat
 
 
 def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentState:
-    """Request the part of a cluster's state that is compared; raises the errors of requests."""
+    """Request the state of the declared kinds of resources; raises the errors of requests."""
     kinds = declared.kinds
     state = CurrentState(read_broker_ids(client))
     if ResourceKind.TOPICS in kinds:
-        # Settings of others are of no use: they are deleted, or left.
+        # Settings of undeclared topics are not compared: those topics are deleted or kept.
         state = state._replace(topics=read_topics(client, described=declared.topics))
     if ResourceKind.USERS in kinds:
         state = state._replace(users=read_users(client))
@@ -115,10 +115,10 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
 
 
 def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
-    """Return the steps from a cluster to the declared state, with notes.
+    """Return the steps from a cluster to the declared state, and print notes.
 
-    Notes name undeclared resources, and users who could not log in. Errors: ImpossibleProperty,
-    those of requests.
+    The notes name undeclared resources, and users who could not log in.
+    Errors: ImpossibleProperty, those of requests.
     """
     state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)
@@ -135,26 +135,26 @@ def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> S
 
 
 def _note_undeclared(steps: Sequence[StateStep]) -> None:
-    """Note undeclared resources by kind, which stay without --prune."""
+    """Print a note for each kind on undeclared resources, which are kept without --prune."""
     by_kind: dict[ResourceKind, list[str]] = {}
     for step in steps:
         by_kind.setdefault(step.kind, []).append(name_of(step))
     for kind, named in by_kind.items():
-        # The deletion of a user is a step for each mechanism.
+        # Deleting a user takes a step for each mechanism.
         names = list(map(visible_cell, dict.fromkeys(named)))
         few = ", ".join(names[:_NOTED_MAX]) + (", …" if len(names) > _NOTED_MAX else "")
         notify(f"note: not declared and left, {kind.value}: {few}; --prune would delete them")
 
 
 def name_of(step: StateStep) -> str:
-    """Return the name of the resource that a step changes; an ACL is written out as text."""
+    """Return the name of the resource that a step changes; an ACL's name is its full text."""
     if isinstance(step.operation, CreateRule | DeleteRule):
         return rule_text(step.operation.rule)
     return step.name
 
 
 def step_row(number: int, step: StateStep) -> OutputRow:
-    """Return the row of a step."""
+    """Return a step as a row."""
     return {
         "step": number,
         "action": step.action.value,
@@ -166,12 +166,12 @@ def step_row(number: int, step: StateStep) -> OutputRow:
 
 
 def change_text(step: StateStep) -> str:
-    """Return the properties that a step changes, in words."""
+    """Return the changes of properties in a step, as text."""
     return ", ".join(_property_text(change, step.action) for change in step.changes)
 
 
 def _property_text(change: PropertyChange, action: StepAction) -> str:
-    """Return a property's change as text: `KEY=NEW (was OLD)`."""
+    """Return a change of a property as text: `KEY=NEW (was OLD)`."""
     name, before, after = change
     if before is None:
         return f"{name}={'' if after is None else after}"
@@ -181,14 +181,14 @@ def _property_text(change: PropertyChange, action: StepAction) -> str:
 
 
 def step_line(number: int, step: StateStep) -> str:
-    """Return a step as a line for people."""
+    """Return a step as a line of text without control characters."""
     change = change_text(step)
     kind = "acl" if step.kind is ResourceKind.ACLS else step.kind.value.removesuffix("s")
     line = f"{number:>3}. {step.action.value} {kind} {name_of(step)}{change and f': {change}'}"
-    # Values come from any client: none may steer the terminal or look like another step.
+    # Values may be from any client: they must not control the terminal or fake another step.
     return visible_cell(line)
 
 
 def steps_counted(steps: Sequence[StateStep]) -> str:
-    """Return the number of steps, with its noun."""
+    """Return the number of steps as text: `1 step`, `2 steps`."""
     return counted(len(steps), "step")

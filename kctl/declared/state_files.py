@@ -1,7 +1,7 @@
-"""Select the files, and the documents in them, that apply to a cluster.
+"""Selects the files, and the documents in them, that apply to a cluster.
 
-A folder counts with all its files that end in .yaml, .yml or .json, at any depth, hidden ones and
-those in hidden folders left out. A document with `contexts` counts only for these.
+Of a folder, all files at any depth that end in .yaml, .yml or .json are read; hidden files and
+folders are not. A document with `contexts` applies only to those contexts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kctl.declared.yaml_nodes import BadStateFile, YamlValue, yaml_documents
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _STDIN: Final = "-"
-# A file of every topic of the largest clusters has a tenth of it.
+# A file with every topic of the largest clusters has a tenth of this.
 _FILE_BYTES_MAX: Final = 64 << 20
-# The root of a machine has more, and no folder of states.
+# A folder of state files has fewer, the root of a machine more.
 _ENTRIES_MAX: Final = 20_000
 
 
 class ReadState(NamedTuple):
-    """The declared state for a cluster, and the documents for other clusters."""
+    """The declared state for a cluster, and the places of documents for other clusters."""
 
     state: DeclaredState
     passed_over: Sequence[str]
@@ -34,9 +34,9 @@ class ReadState(NamedTuple):
 def read_state_files(
     paths: Sequence[str], context: str | None, environment: Mapping[str, str]
 ) -> ReadState:
-    """Return the state that files and folders declare for a context; None is no context.
+    """Return the state that files and folders declare for a context, None for no context.
 
-    Errors: BadStateFile, those of files.
+    Errors: BadStateFile, those of reading files.
     """
     counting: list[YamlValue] = []
     passed_over: list[str] = []
@@ -59,7 +59,7 @@ def read_state_files(
 
 
 def _files(path: str) -> Iterator[str]:
-    """Yield the path, or a folder's state files sorted; raises BadStateFile without any."""
+    """Yield a file, or the state files of a folder in order; raises BadStateFile if it has none."""
     if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return
@@ -77,7 +77,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str | None]:
-    """Yield the files of a folder that count, and None for each other one."""
+    """Yield the path of each state file at any depth of a folder, and None for each other file."""
     files = RealFiles()
     for name in files.list_dir(folder):
         path = f"{folder.rstrip('/')}/{name}"

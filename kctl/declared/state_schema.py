@@ -1,6 +1,6 @@
-"""The keys of files of declared state, as JSON Schema for editors; the reader has them from here.
+"""The keys of files of declared state, as JSON Schema for editors; the reader uses them, too.
 
-Values may be references to variables, so that numbers may be texts with `${` in them.
+A value may be a reference to a variable, so a number may also be a text that contains `${`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 from kctl.schemas import DIALECT, Schema
 
 VERSION: Final = 1
-#: Top-level keys that begin so are passed over: a place for anchors.
+#: Top-level keys with this prefix are ignored; they can hold anchors.
 EXTENSION: Final = "x-"
 
 _REFERENCE: Final = {"type": "string", "pattern": r"\$\{"}
@@ -19,7 +19,7 @@ _TEXTS: Final = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
 
 
 def _whole(lowest: int, description: str) -> Schema:
-    """Return the schema of a whole number, which a reference to the environment may stand for."""
+    """Return the schema of a whole number, or of a reference to a variable in its place."""
     number = {"type": "integer", "minimum": lowest}
     return {"description": description, "anyOf": [number, _REFERENCE]}
 
@@ -154,7 +154,7 @@ def state_schema() -> Schema:
 
 
 def keys_of(shape: Schema) -> frozenset[str]:
-    """Return the keys that a mapping of a shape may have."""
+    """Return the keys that a schema of a mapping allows."""
     properties = shape["properties"]
     assert isinstance(properties, dict)
     return frozenset(properties)

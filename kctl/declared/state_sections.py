@@ -1,4 +1,4 @@
-"""From documents of files to the declared state; every error names file and line."""
+"""Converts the documents of files to the declared state; every error names file and line."""
 
 from __future__ import annotations
 
@@ -51,24 +51,27 @@ _ENTITY_KEYS: Final = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 
 class _Sections:
-    """The state that documents have declared so far, and where."""
+    """The state that the documents read so far declare, with the place of each declaration."""
 
     def __init__(self) -> None:
         """Begin with nothing declared."""
-        #: Kinds of resources that any document has declared, if only as empty.
+        #: Kinds of resources that any document declares, also with an empty section.
         self.kinds: set[ResourceKind] = set()
         self.topics: dict[str, DeclaredTopic] = {}
         self.users: dict[str, DeclaredUser] = {}
         self.acls: set[AclBinding] = set()
         self.quotas: dict[Entity, Mapping[str, float]] = {}
         self.brokers: dict[str, Settings] = {}
-        #: Patterns of topics that are left alone although no document declares them.
+        #: Patterns of undeclared topics that must be kept.
         self.kept_topics: list[str] = []
         #: File and line of each declared resource, for the error of a second declaration.
         self._places: dict[tuple[ResourceKind, object], str] = {}
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:
-        """Record the place where a resource is declared; raises BadStateFile for a second one."""
+        """Record the place of a declaration.
+
+        Errors: BadStateFile if the resource has one already.
+        """
         before = self._places.get((kind, name))
         if before is not None:
             raise value.fault(f"{kind.value}: {label} is declared twice: first at {before}")
@@ -76,7 +79,7 @@ class _Sections:
 
 
 def declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
-    """Return the state that documents declare together; raises BadStateFile."""
+    """Return the state that several documents declare together; raises BadStateFile."""
     sections = _Sections()
     for document in documents:
         _read_document(document, sections)
@@ -92,7 +95,7 @@ def declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
 
 
 def document_contexts(document: YamlValue) -> list[str] | None:
-    """Return the contexts that a document counts for, None for all; raises BadStateFile."""
+    """Return the contexts that a document applies to, None for all; raises BadStateFile."""
     contexts = document.mapping("a document").get("contexts")
     if contexts is None:
         return None
@@ -103,7 +106,7 @@ def document_contexts(document: YamlValue) -> list[str] | None:
 
 
 def _read_document(document: YamlValue, sections: _Sections) -> None:
-    """Add the sections of one document; raises a fault for unknown keys or another version."""
+    """Add the sections of a document; raises BadStateFile for unknown keys or another version."""
     fields = document.mapping("a document")
     fields = {key: value for key, value in fields.items() if not key.startswith(EXTENSION)}
     _check_keys(fields, DOCUMENT, document)
@@ -123,7 +126,7 @@ def _read_document(document: YamlValue, sections: _Sections) -> None:
 
 
 def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -> None:
-    """Raise a fault for a key that the schema does not have, with the nearest one."""
+    """Raise BadStateFile for a key that the schema lacks, with the most similar one."""
     allowed = keys_of(shape)
     for key, value in fields.items():
         if key not in allowed:
@@ -133,7 +136,7 @@ def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -
 
 
 def _kept_topics(keep: YamlValue) -> list[str]:
-    """Return the regular expressions of topics to keep; raises a fault for an invalid one."""
+    """Return the regular expressions of topics to keep; raises BadStateFile."""
     fields = keep.mapping("keep")
     _check_keys(fields, KEEP, keep)
     patterns = []
@@ -151,7 +154,7 @@ def _kept_topics(keep: YamlValue) -> list[str]:
 
 
 def _read_topics(section: YamlValue, sections: _Sections) -> None:
-    """Read the section `topics` into `sections`; raises with file and line."""
+    """Add the topics of the section; raises BadStateFile."""
     for name, value in section.mapping("topics").items():
         try:
             validate_topic(name)
@@ -162,7 +165,7 @@ def _read_topics(section: YamlValue, sections: _Sections) -> None:
 
 
 def _topic(name: str, value: YamlValue) -> DeclaredTopic:
-    """Return a declared topic; raises a fault if its placement contradicts its counts."""
+    """Return a declared topic; raises BadStateFile if placement and counts contradict."""
     fields = value.mapping(f"topic {name}")
     _check_keys(fields, TOPIC, value)
     placement = _placement(fields["placement"]) if "placement" in fields else ()
@@ -181,7 +184,7 @@ def _topic(name: str, value: YamlValue) -> DeclaredTopic:
 
 
 def _placement(value: YamlValue) -> Placement:
-    """Return the replicas by partition; raises with file and line."""
+    """Return the replicas of each partition; raises BadStateFile."""
     rows = []
     for row in value.items("placement"):
         ids = tuple(id_.int32("a broker", lowest=0) for id_ in row.items("a list of brokers"))
@@ -194,7 +197,7 @@ def _placement(value: YamlValue) -> Placement:
 
 
 def _settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
-    """Return the settings of a resource; None declares that one is not set."""
+    """Return declared settings by key; None means that the resource does not set the key."""
     value = fields.get("settings")
     if value is None:
         return {}
@@ -214,7 +217,7 @@ def _setting(name: str, value: YamlValue) -> str | None:
 
 
 def _read_brokers(section: YamlValue, sections: _Sections) -> None:
-    """Read the section `brokers` into `sections`; raises with file and line."""
+    """Add the settings of brokers; raises BadStateFile."""
     for name, value in section.mapping("brokers").items():
         if name != DEFAULT_NAME and not (name.isascii() and name.isdecimal()):
             raise value.fault(f"brokers: {name!r} is neither a number nor {DEFAULT_NAME}")
@@ -229,7 +232,7 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_users(section: YamlValue, sections: _Sections) -> None:
-    """Add the declared users; SCRAM-SHA-512 is the default mechanism."""
+    """Add the users of the section, by default with SCRAM-SHA-512; raises BadStateFile."""
     for name, value in section.mapping("users").items():
         if not name or name.startswith("User:"):
             raise value.fault(f"users: {name!r}: a name without User:")
@@ -245,7 +248,10 @@ def _read_users(section: YamlValue, sections: _Sections) -> None:
 
 
 def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
-    """Return the iterations of each SCRAM mechanism, None for the default; at least one."""
+    """Return the iterations of each SCRAM mechanism, None for the default; at least one mechanism.
+
+    Errors: BadStateFile.
+    """
     found: dict[ScramMechanism, int | None] = {}
     if value.is_mapping:
         named = list(value.mapping("mechanisms").items())
@@ -263,14 +269,14 @@ def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
 
 
 def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
-    """Return the SCRAM mechanism of a name, or raise the fault at its place in the file."""
+    """Return the SCRAM mechanism with a name; raises BadStateFile for an unknown one."""
     mechanism = _or_fault(value, mechanism_of, name)
     assert mechanism is not None
     return mechanism
 
 
 def _iterations(value: YamlValue) -> int:
-    """Return a count of SCRAM iterations within Kafka's bounds; raises with file and line."""
+    """Return a number of SCRAM iterations within Kafka's bounds; raises BadStateFile."""
     count = value.int32("iterations", lowest=ITERATIONS_MIN)
     if count > ITERATIONS_MAX:
         raise value.fault(f"iterations are at most {ITERATIONS_MAX}")
@@ -278,7 +284,7 @@ def _iterations(value: YamlValue) -> int:
 
 
 def _password(value: YamlValue) -> DeclaredPassword:
-    """Return a password by its environment variable; raises if it is written itself."""
+    """Return the variable of a password and its value; raises BadStateFile for a plain password."""
     variable = variable_of(value.written("password"))
     if variable is None:
         hint = "files are kept and shared: write `password: ${NAME}`, and export NAME"
@@ -290,14 +296,17 @@ def _password(value: YamlValue) -> DeclaredPassword:
 
 
 def _read_acls(section: YamlValue, sections: _Sections) -> None:
-    """Add the rules of all entries of a section `acls`."""
+    """Add the ACLs of all entries of the section; raises BadStateFile."""
     for value in section.items("acls"):
         _check_keys(value.mapping("an entry of acls"), ACL, value)
         sections.acls.update(_or_fault(value, entry_rules, value.plain()))
 
 
 def _read_quotas(section: YamlValue, sections: _Sections) -> None:
-    """Add the declared quotas; raises a fault for a limit that its entity cannot have."""
+    """Add the quotas of the section.
+
+    Errors: BadStateFile for a limit that its entity cannot have.
+    """
     for value in section.items("quotas"):
         fields = value.mapping("an entry of quotas")
         _check_keys(fields, QUOTA, value)
@@ -321,14 +330,14 @@ def _read_quotas(section: YamlValue, sections: _Sections) -> None:
 
 
 def _amount(quota: str, text: str) -> float:
-    """Return the amount of a number, or of a text with a unit; raises UnreadableArgument."""
+    """Return the amount of a limit, which may have a unit; raises UnreadableArgument."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text.strip(), re.ASCII):
         return float(text)
     return amount_of(quota, text)
 
 
 def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
-    """Return the entity of a quota; raises a fault if it has no part or an invalid combination."""
+    """Return the entity of a quota; raises BadStateFile for an impossible combination or none."""
     entity = tuple(
         (kind, None if (name := fields[key].text(key)) == DEFAULT else name)
         for key, kind in _ENTITY_KEYS.items()
@@ -342,7 +351,7 @@ def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
 
 
 def _or_fault(value: YamlValue, read: Callable[..., V], *arguments: object) -> V:
-    """Return the result of parsing at a place; raises BadStateFile."""
+    """Return the result of `read`, whose errors become BadStateFile with the place of `value`."""
     try:
         return read(*arguments)
     except (UnreadableArgument, RulesNotClear) as error:

@@ -1,7 +1,7 @@
-"""From the state of a cluster to the text of files; the same state gives the same bytes.
+"""Writes the state of a cluster as the text of a file; equal states give equal bytes.
 
-Only explicit settings are written: settings at their defaults, and those from the files of
-brokers, are not. Passwords cannot be read from a cluster: a user gets a reference to a variable.
+Only settings that are set in the cluster are written, without defaults and the settings from the
+brokers' files. A password cannot be read from a cluster: its user gets a reference to a variable.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 class _Plain(str):
-    """A text to be written without quotes if YAML would read it as a number or boolean.
+    """A text that is written without quotes, also if YAML would read it as a number or boolean.
 
-    The reader takes settings as they are written.
+    The reader takes all settings as texts.
     """
 
 
@@ -59,7 +59,7 @@ def state_text(
 
 
 def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
-    """Return broker and name of each setting that is set and has a hidden value."""
+    """Return broker and name of each setting that is set but whose value brokers do not return."""
     return [
         (broker or DEFAULT_NAME, name)
         for broker, settings in sorted(state.brokers.items())
@@ -69,9 +69,9 @@ def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
 
 
 def idle_rules(state: CurrentState) -> list[AclBinding]:
-    """Return the ACLs that apply to no client, because their host has no form that brokers compare.
+    """Return the ACLs that match no client, because of the form in which their host is written.
 
-    They are not written: a file accepts only hosts that brokers compare.
+    They are not written to the file, which accepts only hosts in the form that brokers compare.
     """
     return [rule for rule in in_order(state.acls) if not _is_host(rule.entry.host)]
 
@@ -85,7 +85,7 @@ def _is_host(host: str) -> bool:
 
 
 def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
-    """Return all topics but internal ones, by name."""
+    """Return the topics by name, without internal ones."""
     return {
         name: _topic(topic, with_placement=with_placement)
         for name, topic in sorted(topics.items())
@@ -94,7 +94,7 @@ def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict
 
 
 def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
-    """Return a topic's fields; `placement` also where partitions differ in replica count."""
+    """Return the fields of a topic, with `placement` if its replica counts differ."""
     fields: dict[str, Any] = {}
     if with_placement or topic.replication_factor is None:
         fields["placement"] = [list(replicas) for replicas in topic.placement]
@@ -106,7 +106,7 @@ def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
 
 
 def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
-    """Return the settings to write to a file: no defaults, secrets or reassignment throttles."""
+    """Return the settings to write: neither defaults nor hidden values nor throttles of moves."""
     return {
         name: _Plain(without_references(setting.value))
         for name, setting in sorted(settings.items())
@@ -125,7 +125,7 @@ def _brokers(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, A
 
 
 def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
-    """Return the users with their mechanisms, and a variable in place of each password."""
+    """Return users with their mechanisms, and a reference to a variable as password."""
     variables = _variables(users)
     return {
         without_references(name): {
@@ -138,7 +138,7 @@ def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
 
 
 def _variables(names: Iterable[str]) -> dict[str, str]:
-    """Return a variable for each user, none twice."""
+    """Return a variable name of its own for each user."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(names):
@@ -153,7 +153,7 @@ def _variables(names: Iterable[str]) -> dict[str, str]:
 
 
 def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
-    """Return the quotas as a document, sorted by entity; whole limits as integers."""
+    """Return quotas sorted by entity; limits without a fraction as integers."""
     return [
         {
             **{
@@ -170,18 +170,18 @@ def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]
 
 
 def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
-    """Return rules, the operations of one user on one resource in an entry."""
+    """Return ACLs as entries: rules that differ only in their operation share one."""
     written = [rule for rule in in_order(rules) if _is_host(rule.entry.host)]
     return [_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
 
 
 def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
-    """Return what rules of one entry share: all but the operation."""
+    """Return what the rules of one entry share: everything but the operation."""
     return rule.pattern, rule.entry.principal, rule.entry.host, rule.entry.permission
 
 
 def _entry(rules: list[AclBinding]) -> dict[str, Any]:
-    """Return one entry for ACLs that differ only in their operation."""
+    """Return the entry for ACLs that differ only in their operation."""
     pattern, entry = rules[0]
     fields: dict[str, Any] = {cli_name(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:

@@ -1,6 +1,6 @@
-"""Variables of the environment in texts of files.
+"""References to environment variables in the texts of files.
 
-| text | is |
+| text | replaced by |
 |---|---|
 | `${NAME}` | the variable; an error if it is not set |
 | `${NAME:-text}` | the variable, or the text if it is not set or empty |
@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
 class BadReference(EngineError):
-    """A reference to a variable cannot be replaced."""
+    """A reference is malformed, or its variable is not set."""
 
     def __init__(self, text: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{text}: {reason}")
@@ -38,18 +38,18 @@ def has_reference(text: str) -> bool:
 
 
 def variable_of(text: str) -> str | None:
-    """Return the variable that a whole text is a reference to, without a default; else None."""
+    """Return the variable if the whole text is a reference without default, else None."""
     match = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
     return None if match is None else match[1]
 
 
 def without_references(text: str) -> str:
-    """Return the text of a file that is read as exactly this text."""
+    """Return a text escaped so that it is read from a file as exactly this text."""
     return text.replace("${", "$${")
 
 
 def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
-    """Return the text for one reference; raises BadReference if malformed or without a value."""
+    """Return the replacement of a reference; raises BadReference."""
     if match[0] == "$${":
         return "${"
     name = _NAME.fullmatch(match[1]) if match[0].endswith("}") else None

@@ -1,7 +1,7 @@
 """YAML as nodes that know their position, so that every error names file and line.
 
-Scalars stay the texts that were written: `0.50` and `1e3` are settings, not numbers. Keys that are
-there twice are refused; `<<` merges mappings, as everywhere in YAML.
+Scalars are kept as they are written: `0.50` and `1e3` are texts of settings, not numbers. Duplicate
+keys are refused; `<<` merges mappings, as usual in YAML.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BadStateFile(EngineError):
 
 
 class YamlValue:
-    """A node of a file; `where` is its `file:line`."""
+    """A node of a file; `where` is its position as `file:line`."""
 
     def __init__(self, node: Node, path: str, environment: Mapping[str, str]) -> None:
         self._node: Any = node
@@ -46,11 +46,11 @@ class YamlValue:
 
     @property
     def where(self) -> str:
-        """Return file and line."""
+        """Return the position as `file:line`."""
         return f"{self._path}:{self._node.start_mark.line + 1}"
 
     def fault(self, reason: str, hint: str | None = None) -> BadStateFile:
-        """Return the error of this place."""
+        """Return an error at this position, to be raised by the caller."""
         return BadStateFile(self.where, reason, hint)
 
     @property
@@ -83,7 +83,7 @@ class YamlValue:
         return {self._key(key): self._child(value) for key, value in self._node.value}
 
     def _refuse_duplicates(self) -> None:
-        """Raise a fault for a key that occurs twice in a mapping."""
+        """Raise BadStateFile for a key that occurs twice in the mapping."""
         seen: dict[str, YamlValue] = {}
         for key, _ in self._node.value:
             here = self._child(key)
@@ -95,18 +95,18 @@ class YamlValue:
             seen[text] = here
 
     def _flatten(self) -> None:
-        """Merge the mappings of `<<` into the mapping; its explicit keys win."""
+        """Merge the mappings of `<<` into this one, whose own keys have precedence."""
         from yaml.constructor import ConstructorError, SafeConstructor
 
         try:
             SafeConstructor().flatten_mapping(self._node)
         except ConstructorError as error:
             raise self.fault(f"<<: {error.problem}") from error
-        # An anchor may be read several times.
+        # A node with an anchor may be read several times.
         setattr(self._node, _FLAT, True)
 
     def _key(self, key: Any) -> str:
-        """Return a mapping's key as text; raises the fault of a key that is a list or mapping."""
+        """Return a key as text; raises BadStateFile if it is a list or a mapping."""
         if key.id != "scalar":
             raise self._child(key).fault("a key is a text")
         return self._child(key).text("a key")
@@ -120,13 +120,13 @@ class YamlValue:
         return [self._child(child) for child in self._node.value]
 
     def written(self, what: str) -> str:
-        """Return a scalar as it was written, with its references; raises BadStateFile."""
+        """Return a scalar as it is written, references included; raises BadStateFile."""
         if self._node.id != "scalar" or self.is_null:
             raise self.fault(f"{what} is a text or a number")
         return str(self._node.value)
 
     def text(self, what: str) -> str:
-        """Return a scalar with its references replaced; raises BadStateFile."""
+        """Return a scalar after replacing its references; raises BadStateFile."""
         try:
             text = with_variables(self.written(what), self._environment)
         except BadReference as error:
@@ -134,9 +134,9 @@ class YamlValue:
         return self._of_utf8(text)
 
     def _of_utf8(self, text: str) -> str:
-        """Return a text whose surrogates are characters, as JSON writes those beyond U+FFFF.
+        """Return a text whose surrogate pairs, as in JSON, are joined to characters.
 
-        Raises BadStateFile where one has no other half: it has no form in UTF-8.
+        Raises BadStateFile for a lone surrogate, which has no form in UTF-8.
         """
         if text.isascii():
             return text
@@ -148,7 +148,7 @@ class YamlValue:
     def int32(self, what: str, *, lowest: int = 1) -> int:
         """Return a scalar as a number from `lowest` to 2^31 − 1; raises BadStateFile.
 
-        `what` names the field in the error's text.
+        `what` is the name of the field in the message.
         """
         text = self.text(what).strip()
         is_number = re.fullmatch(r"[0-9]{1,100}", text) is not None
@@ -158,14 +158,17 @@ class YamlValue:
         return int(text)
 
     def variable(self, name: str) -> str | None:
-        """Return a variable of the environment, None if it is not set; raises BadStateFile."""
+        """Return an environment variable, None if it is not set.
+
+        Errors: BadStateFile for bad UTF-8.
+        """
         value = self._environment.get(name)
         if value is not None and not is_utf8(value):
             raise self.fault(f"the variable {name} has bytes that are no UTF-8")
         return value
 
     def plain(self) -> object:
-        """Return the value as texts, lists and mappings of these, true and false as booleans."""
+        """Return the node as plain Python objects: None, texts, booleans, lists and dicts."""
         if self.is_null:
             return None
         if self.is_list:
@@ -178,10 +181,10 @@ class YamlValue:
         return {"true": True, "false": False}.get(text.lower(), text)
 
     def refuse_rings(self) -> None:
-        """Raise BadStateFile for an alias inside the node that it refers to."""
+        """Raise BadStateFile for an alias inside the very node that it refers to."""
         open_nodes: set[int] = set()
         ended: set[int] = set()
-        # Each node is pushed twice: to be begun, and, after its children, to be ended.
+        # Each node is pushed twice: once to enter it, and once to leave it after its children.
         left = [(self._node, False)]
         while left:
             node, is_end = left.pop()
@@ -196,12 +199,12 @@ class YamlValue:
                 left += [(child, False) for child in _children(node)]
 
     def _child(self, node: Any) -> YamlValue:
-        """Return a node of the same file, so that its faults name the file too."""
+        """Return another node of the same file."""
         return YamlValue(node, self._path, self._environment)
 
 
 def _children(node: Any) -> list[Any]:
-    """Return the nodes in a mapping, keys and values, or in a list."""
+    """Return the nodes directly in a mapping (keys and values) or in a list."""
     if node.id == "mapping":
         return [part for pair in node.value for part in pair]
     return list(node.value)
@@ -210,11 +213,11 @@ def _children(node: Any) -> list[Any]:
 def yaml_documents(
     content: bytes, path: str, environment: Mapping[str, str]
 ) -> Sequence[YamlValue]:
-    """Return the documents of a file that are not empty; raises BadStateFile."""
+    """Return the documents of a file, without empty ones; raises BadStateFile."""
     import yaml
 
     if path.endswith(_JSON):
-        # JSON may be indented by tabs, YAML not; within its texts tabs are escaped.
+        # JSON may be indented by tabs, YAML may not; within JSON texts tabs are escaped.
         content = content.replace(b"\t", b" ")
     try:
         nodes = list(yaml.compose_all(content, Loader=yaml.SafeLoader))

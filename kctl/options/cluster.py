@@ -1,4 +1,4 @@
-"""Options that commands share which talk to a cluster."""
+"""Options of the commands that connect to a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kctl.connect import ClusterOptions
 Bootstrap = Annotated[
     str | None,
     typer.Option(
-        "-b", "--bootstrap-server", metavar="HOST:PORT", help="Where the cluster is: HOST:PORT,…"
+        "-b", "--bootstrap-server", metavar="HOST:PORT", help="Addresses of brokers: HOST:PORT,…"
     ),
 ]
 CommandConfig = Annotated[
@@ -25,16 +25,16 @@ CommandConfig = Annotated[
 ]
 Context = Annotated[
     str | None,
-    typer.Option("--context", metavar="NAME", help="Cluster kept by `kctl context`."),
+    typer.Option("--context", metavar="NAME", help="A cluster saved by `kctl context`."),
 ]
 Timeout = Annotated[
     float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as client.id=me."),
+    typer.Option("-X", metavar="KEY=VALUE", help="A client setting, such as client.id=me."),
 ]
-#: The names of `kctl.render.FORMATS`, in words; a test keeps them equal.
+#: The names of `kctl.render.FORMATS`; a test compares them.
 FORMATS_HELP = "table, wide, json, ndjson, yaml, csv, name, markdown, html or tsv."
 Output = Annotated[
     str,
@@ -48,11 +48,11 @@ Output = Annotated[
 Documentation = Annotated[
     bool,
     typer.Option(
-        "--doc", "--documentation", help="With what each setting does, where brokers document it."
+        "--doc", "--documentation", help="Also show what each setting does, if brokers document it."
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")
+    bool, typer.Option("--dry-run", help="Let the cluster validate the change, but change nothing.")
 ]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 
@@ -60,30 +60,30 @@ TIMEOUT_S = 30.0
 
 
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that select the cluster, as its first parameter.
+    """Add the options that select the cluster to a command, which gets them as its first argument.
 
     They precede the last option of the command, which is `-o` if it has one. A parameter whose type
-    is a NamedTuple of options, for instance `MoveOptions`, becomes these options, after all others.
-    A command with client settings of its own declares `-X` itself.
+    is a NamedTuple of options, for instance `MoveOptions`, is expanded into these options, after
+    all others. A command that uses the client settings itself declares `-X` itself.
     """
     return _OnCluster(command)
 
 
 class _OnCluster:
-    """A command on a cluster; its options are only made if Typer asks for them."""
+    """A command on a cluster; its options are built when Typer first asks for them."""
 
     def __init__(self, command: Callable[..., int]) -> None:
-        """`command` is the function of the command, and returns its exit code."""
+        """`command` is the function of the command, which returns the exit code."""
         self._command = command
         self.__name__ = command.__name__
         self.__doc__ = command.__doc__
         self.__module__ = command.__module__
-        # `get_type_hints` resolves annotations in the names of its module.
+        # `get_type_hints` resolves annotations with the names of the command's module.
         self.__wrapped__ = command
 
     @cached_property
     def _options(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-        """Return the command's options, read once and only when needed."""
+        """Return the command's own parameters and its sets of options; cached."""
         return _options_of(self._command)
 
     @cached_property
@@ -118,7 +118,7 @@ class _OnCluster:
         client_settings: list[str] | None = None,
         **others: Any,
     ) -> int:
-        """Run the command with the values of its options."""
+        """Run the command with the values of its options; return its exit code."""
         _, sets = self._options
         for name, kind in sets.items():
             others[name] = kind(**{field: others.pop(field) for field in kind._fields})
@@ -127,7 +127,7 @@ class _OnCluster:
 
 
 def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> ClusterOptions:
-    """Return the options of a cluster with client settings that override its file.
+    """Return the options of a cluster with client settings, which override those of its file.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
@@ -139,8 +139,8 @@ def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> Cluste
 
 
 def _is_settings(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter is the option -X, settings of the client."""
-    # Typer keeps the first word of an annotated option where a default would stand.
+    """Return True if a parameter is the option -X."""
+    # In annotations Typer stores the first option name as `default`.
     options = getattr(parameter.annotation, "__metadata__", ())
     return any(option.default == "-X" for option in options)
 
@@ -148,7 +148,10 @@ def _is_settings(parameter: inspect.Parameter) -> bool:
 def _options_of(
     command: Callable[..., int],
 ) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-    """Return the parameters after the first, with option sets expanded at the end, and the sets."""
+    """Return all parameters but the first, and the types of option sets by parameter.
+
+    Option sets are expanded at the end of the parameters.
+    """
     hints = get_type_hints(command, include_extras=True)
     _, *parameters = inspect.signature(command).parameters.values()
     sets = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_field_defaults")}
@@ -164,12 +167,12 @@ def _options_of(
 
 
 def one_command() -> typer.Typer:
-    """Return the Typer application of a noun that is a command itself."""
+    """Return the Typer application of a noun without subcommands."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def noun(help_text: str) -> typer.Typer:
-    """Return the Typer application of a noun."""
+    """Return the Typer application of a noun with subcommands."""
     return typer.Typer(
         add_completion=False,
         rich_markup_mode=None,

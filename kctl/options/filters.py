@@ -1,4 +1,4 @@
-"""Options that select records by their content: those of `consume` and `dump-log`."""
+"""Options that select records by their content, for `consume` and `dump-log`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ Key = Annotated[
     str | None, typer.Option("--key", metavar="TEXT", help="Only records with exactly this key.")
 ]
 KeyRegex = Annotated[
-    str | None, typer.Option("--key-regex", metavar="REGEX", help="Only keys that match.")
+    str | None, typer.Option("--key-regex", metavar="REGEX", help="Only records whose key matches.")
 ]
 ValueRegex = Annotated[
-    str | None, typer.Option("--value-regex", metavar="REGEX", help="Only values that match.")
+    str | None,
+    typer.Option("--value-regex", metavar="REGEX", help="Only records whose value matches."),
 ]
 HeaderName = Annotated[
     str | None, typer.Option("--header", metavar="HEADER", help="Only records with this header.")
@@ -23,6 +24,6 @@ JsonPath = Annotated[
     typer.Option(
         "--json-path",
         metavar="PATH[=VALUE]",
-        help="Only JSON values where this JSONPath leads somewhere.",
+        help="Only records whose JSON value has something at this JSONPath.",
     ),
 ]

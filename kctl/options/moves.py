@@ -1,4 +1,4 @@
-"""Options of commands that move replicas: rate, number at a time, and confirmations."""
+"""Options of commands that move replicas: throttles, moves at a time, confirmation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Throttle = Annotated[
     typer.Option(
         "--throttle",
         metavar="BYTES|auto|none",
-        help="What a broker sends and takes in each second for moves: 50MB, auto or none.",
+        help="Bytes per second that each broker sends and receives for moves: 50MB, auto or none.",
     ),
 ]
 LatencyTopic = Annotated[
@@ -21,33 +21,39 @@ LatencyTopic = Annotated[
     typer.Option(
         "--latency-topic",
         metavar="TOPIC",
-        help="With --throttle auto: write records there, and be slower when they take longer.",
+        help="With --throttle auto: slow down when records written to this topic take longer.",
     ),
 ]
 MovesPerBroker = Annotated[
     int,
     typer.Option(
-        "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
+        "--moves-per-broker",
+        min=1,
+        metavar="N",
+        help="Moves at a time to each broker, and from it.",
     ),
 ]
 PlanOnly = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Show what would be done; exit code 5 if there is anything to do."
+    ),
 ]
 LogDirsThrottle = Annotated[
     str | None,
     typer.Option(
         "--log-dirs-throttle",
         metavar="BYTES",
-        help="What a broker copies each second between its directories.",
+        help="Bytes per second that a broker copies between its log directories.",
     ),
 ]
 NoElection = Annotated[
-    bool, typer.Option("--no-election", help="Leave leaders where the moves leave them.")
+    bool, typer.Option("--no-election", help="Do not elect preferred leaders after the moves.")
 ]
 NoPause = Annotated[
     bool,
     typer.Option(
-        "--no-pause", help="Begin moves even if partitions fall under min.insync.replicas."
+        "--no-pause", help="Start moves even if partitions are below min.insync.replicas."
     ),
 ]
 
@@ -55,13 +61,13 @@ IgnoreFreeSpace = Annotated[
     bool,
     typer.Option(
         "--ignore-free-space",
-        help="Go on though disks may become full by the estimate, which is shown.",
+        help="Continue even if disks may become full by the estimate, which is shown.",
     ),
 ]
 
 
 class MoveOptions(NamedTuple):
-    """Options for moves."""
+    """The options of commands that move replicas of topics."""
 
     throttle: Throttle = None
     log_dirs_throttle: LogDirsThrottle = None
@@ -76,7 +82,7 @@ class MoveOptions(NamedTuple):
 
 
 class JobOptions(NamedTuple):
-    """Options for the moves of a whole job."""
+    """The options of commands that move replicas as part of a larger job."""
 
     throttle: Throttle = None
     latency_topic: LatencyTopic = None
@@ -88,5 +94,5 @@ class JobOptions(NamedTuple):
 
     @property
     def moves(self) -> MoveOptions:
-        """Return these options; those that the command lacks have their defaults."""
+        """Return these as MoveOptions, with defaults for the options that are missing here."""
         return MoveOptions(**self._asdict())

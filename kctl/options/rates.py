@@ -1,4 +1,4 @@
-"""The options of commands that sample how fast partitions are written to, and the sampling."""
+"""Options of the commands that sample the write rates of partitions, and the sampling itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-# Commands import this module for their options, also if they do not sample.
+# Imported late: commands import this module for its options, also if they do not sample.
 if TYPE_CHECKING:
     from engine.client.blocking import KafkaClient
     from engine.client.rates import PartitionRate
@@ -20,7 +20,7 @@ RateWindow = Annotated[
         "--rate-window",
         min=0.1,
         metavar="SECONDS",
-        help="How long rates are sampled; 10 if not given.",
+        help="How long to sample rates; 10 by default.",
     ),
 ]
 
@@ -28,7 +28,7 @@ RateWindow = Annotated[
 def sampled(
     client: KafkaClient, topics: Iterable[str] | None, window_s: float | None
 ) -> tuple[dict[TopicPartition, PartitionRate], int]:
-    """Return the rates of topics (None: all), and how many errors were reported."""
+    """Return the write rates of topics (None: all), and the number of errors, which are printed."""
     from engine.client.rates import sample_rates
     from kctl.console import report_error
 

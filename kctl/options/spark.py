@@ -1,4 +1,4 @@
-"""Options of the commands that query log directories by Spark or in this process."""
+"""Options of the commands that query log directories, on Spark or in this process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PartitionsOption = Annotated[
     str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
 ]
 ControlOption = Annotated[
-    bool, typer.Option("--include-control", help="Transaction markers are records too.")
+    bool, typer.Option("--include-control", help="Include transaction markers as records.")
 ]
 IsolationOption = Annotated[
     str,
@@ -38,7 +38,7 @@ EngineOption = Annotated[
         " --remote, --conf.",
     ),
 ]
-#: Without one, `local[*]` on Spark; commands with an engine of their own run there.
+#: Without one Spark runs as `local[*]`; commands with `--engine` may run without Spark.
 MasterOption = Annotated[
     str | None,
     typer.Option(
@@ -51,9 +51,7 @@ RemoteOption = Annotated[
 ]
 ConfOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--conf", metavar="KEY=VALUE", help="A setting of Spark's; can be given several times."
-    ),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
 ]
 ValuesOption = Annotated[str | None, typer.Option(metavar="WAY", help=VALUES_HELP)]
 KeysOption = Annotated[str | None, typer.Option(metavar="WAY", help=KEYS_HELP)]

@@ -1,4 +1,4 @@
-"""Options of commands that compare a cluster with files of declared state."""
+"""Options of the commands that compare a cluster with files of declared state."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ StateFiles = Annotated[
         "-f",
         "--file",
         metavar="FILE|DIR",
-        help="YAML or JSON, or a folder of such files; - is stdin; may be repeated.",
+        help="YAML or JSON file, or a folder of such files; - is stdin; may be repeated.",
     ),
 ]
 Prune = Annotated[
     bool,
     typer.Option(
         "--prune",
-        help="Also what the cluster has of a declared kind and no file declares: delete it, unset "
+        help="Also delete resources of the declared kinds that no file declares, and unset such "
         "settings.",
     ),
 ]

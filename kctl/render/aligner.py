@@ -1,11 +1,11 @@
-"""tabulate for markup, without the imports that most tables do not need, and widths of texts.
+"""tabulate for markup, without the imports that most tables do not need; widths of texts.
 
 | tabulate imports | for | here |
 |---|---|---|
-| wcwidth | characters that are not one column wide | once a text is not ASCII |
-| importlib.metadata | its own version | never; the version is not used |
+| wcwidth | characters that are not one column wide | imported for the first text beyond ASCII |
+| importlib.metadata | its own version | never imported; the version is not used |
 
-Both cost more time than all else that a short table takes.
+Both take longer to import than a short table takes otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WIDTHS = "wcwidth"
 
 
 def tabulated(cells: Sequence[Sequence[str]], headings: Sequence[str], **options: Any) -> str:
-    """Return a table in one of tabulate's formats."""
+    """Return a table as tabulate makes it; `options` are those of tabulate."""
     tabulate = _tabulate()
     is_ascii = all(text.isascii() for line in (headings, *cells) for text in line)
     if not is_ascii and tabulate.wcwidth is None:
@@ -37,7 +37,7 @@ def tabulated(cells: Sequence[Sequence[str]], headings: Sequence[str], **options
 
 
 def width_of(text: str) -> int:
-    """Return how many columns of a terminal a text without control characters takes."""
+    """Return the number of terminal columns that a text without control characters takes."""
     if text.isascii():
         return len(text)
     from wcwidth import wcswidth
@@ -46,13 +46,13 @@ def width_of(text: str) -> int:
 
 
 def _tabulate() -> Any:
-    """Import tabulate with replaced modules, or normally if that fails."""
+    """Import tabulate with stand-ins for modules, or normally if that fails."""
     if "tabulate" not in sys.modules:
         try:
             with _stand_ins():
                 import tabulate
         except ImportError:
-            # A release of tabulate that needs more of the modules than their replacements have.
+            # This release of tabulate needs more of the modules than the stand-ins have.
             pass
     import tabulate
 
@@ -61,7 +61,7 @@ def _tabulate() -> Any:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Replace wcwidth and importlib.metadata during an import of tabulate."""
+    """Replace wcwidth and importlib.metadata while tabulate is imported."""
     metadata = ModuleType(_METADATA)
     vars(metadata).update(version=lambda _name: "unknown", PackageNotFoundError=ImportError)
     stand_ins = {_WIDTHS: None, _METADATA: metadata}

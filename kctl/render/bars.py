@@ -1,4 +1,4 @@
-"""Bars of text, for tables and charts of one line."""
+"""Bars and sparklines of block characters."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeGuard
 
-#: From that of 0 on.
+#: Heights from 0 on.
 HEIGHTS: Final = "▁▂▃▄▅▆▇█"
-#: For terminals that have no blocks.
+#: For terminals without block characters.
 ASCII_HEIGHTS: Final = "_.:-=+*#"
 
 
 def bar(part: int, whole: int, largest: int, cells: int) -> str:
-    """Return a bar as long as `whole` is by `largest`, its first `part` filled.
+    """Return a bar whose length is `whole` in proportion to `largest`; `part` of it is filled.
 
-    `cells` is the longest one; every value above 0 has a cell.
+    The longest bar has `cells` characters; every value above 0 has at least one.
     """
     from rich.bar import FULL_BLOCK
 
@@ -27,9 +27,9 @@ def bar(part: int, whole: int, largest: int, cells: int) -> str:
 
 
 def sparkline(values: Sequence[float | None], heights: str = HEIGHTS) -> str:
-    """Return a chart of one line, a character a value, from 0 to the largest.
+    """Return a chart of one line: a character for each value, scaled from 0 to the largest.
 
-    0 and less are the lowest height, more is higher; what is not known or not finite is a gap.
+    0 and negative values have the lowest height; unknown and non-finite values are blank.
     """
     known = [value for value in values if is_known(value)]
     most = max(known, default=0)
@@ -40,10 +40,10 @@ def sparkline(values: Sequence[float | None], heights: str = HEIGHTS) -> str:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Return whether a value is a finite number."""
+    """Return True if a value is a finite number."""
     return value is not None and math.isfinite(value)
 
 
 def _height(value: float, most: float, highest: int) -> int:
-    """Return a bar's height from 0 to `highest`, at least 1 for a value above 0."""
+    """Return the height of a value from 0 to `highest`; at least 1 if it is above 0."""
     return max(1, round(highest * (value / most))) if value > 0 else 0

@@ -1,13 +1,13 @@
-"""Many rows at once, given as columns: the same text as row by row, at a fraction of the cost.
+"""Many rows at once, given as columns: the same text as row by row, but much faster.
 
 ```
 shared    the values that all rows have in common, as in a row
-varying   key -> one value a row: Texts, Numbers, or any other sequence
+varying   key -> a sequence with one value per row: Texts, Numbers or any other
 ```
 
-Each varying column is converted as a whole, and the text between two columns is made once, with
-the shared values. Then all rows are one `join`. `RowWriter.write_run` prints the result,
-and writes row by row where a format needs the rows themselves.
+Each varying column is converted as a whole; the constant text between two columns is built once and
+contains the shared values. All rows are then joined once. `RowWriter.write_run` prints the result,
+and writes row by row in the formats that this module does not have.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _CSV_QUOTED: Final = '",\r\n'
 
 
 class Texts(list[str | None]):
-    """A column of texts and nulls alone, so that no value needs a check of its type."""
+    """A column of only texts and nulls, whose values need no check of their type."""
 
 
 class Numbers(list[int]):
-    """A column of whole numbers, none of them null."""
+    """A column of only whole numbers."""
 
 
 class _Layout:
-    """The constant text of the columns: `before` each of them, and `tail` for after the last."""
+    """The varying columns, the constant text before each, and the text after the last (`tail`)."""
 
     def __init__(self) -> None:
         self.before: list[str] = []
@@ -42,13 +42,13 @@ class _Layout:
         self.tail += text
 
     def add_column(self, column: Sequence[str]) -> None:
-        """Append a varying column, after the shared text that precedes it."""
+        """Append a varying column, after the constant text added so far."""
         self.before.append(self.tail)
         self.columns.append(column)
         self.tail = ""
 
     def joined(self, count: int, between: str) -> str:
-        """Return all rows with a text between them."""
+        """Return the text of `count` rows, with `between` between each two."""
         if not self.columns:
             return between.join([self.tail] * count)
         width = 2 * len(self.columns)
@@ -69,7 +69,7 @@ def json_rows(
     *,
     between: str,
 ) -> str:
-    """Return the rows as JSON objects with these keys in order; a key without a value is null."""
+    """Return rows as JSON objects with these keys in order; a missing value is null."""
     from json import dumps
 
     layout = _Layout()
@@ -85,22 +85,22 @@ def json_rows(
 
 
 def _count(varying: Mapping[str, Sequence[Any]]) -> int:
-    """Return how many rows there are: each column has one value a row."""
+    """Return the number of rows, which is the length of each varying column."""
     return len(next(iter(varying.values())))
 
 
 def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
-    """Add a column of JSON texts; numbers and texts are encoded in bulk."""
+    """Add a column as JSON texts; numbers and texts are encoded in bulk."""
     if isinstance(values, Numbers):
         layout.add_column(list(map(str, values)))
         return
-    # Quotes as `dumps` does, in C where there is C.
+    # Quotes as `dumps` does, in C if available.
     from json import encoder
 
     quoted: Callable[[Any], str] = encoder.encode_basestring
     if not isinstance(values, Texts):
         encode = encoder.JSONEncoder(ensure_ascii=False).encode
-        # Most records have no headers.
+        # Most records have no headers: the empty list is encoded once.
         layout.add_column([_EMPTY_LIST if value == [] else encode(value) for value in values])
     elif None in values:
         layout.add_column([_NULL if text is None else quoted(text) for text in values])
@@ -121,9 +121,9 @@ def csv_rows(
     varying: Mapping[str, Sequence[object]],
     cell: Callable[[object], object],
 ) -> str:
-    """Return the rows as lines of CSV; `cell` converts a value to its text.
+    """Return rows as lines of CSV without a final newline; `cell` converts a value to text.
 
-    The last line has no end. There are two keys or more: a lone empty cell would need quotes.
+    There must be two keys or more: the empty cell of a single column would need quotes.
     """
     layout = _Layout()
     for number, key in enumerate(keys):
@@ -136,7 +136,7 @@ def csv_rows(
 
 
 def _csv_column(values: Sequence[object], cell: Callable[[object], object]) -> Sequence[str]:
-    """Return a column as CSV; texts without quotes and separators stay as they are."""
+    """Return a column as CSV fields; texts are quoted only if any of them needs it."""
     if isinstance(values, Numbers):
         return list(map(str, values))
     if not isinstance(values, Texts):
@@ -156,7 +156,7 @@ def _csv_quoted() -> Any:
 
 
 def _csv_text(value: Any) -> str:
-    """Return a CSV field, empty for None, with quotes if it needs them."""
+    """Return a value as a CSV field: empty for None, quoted if necessary."""
     text = "" if value is None else str(value)
     return _quoted(text) if _csv_quoted().search(text) else text
 

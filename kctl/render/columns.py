@@ -1,4 +1,4 @@
-"""The columns of rows."""
+"""The definition of columns of rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """One column: its key in rows, its heading, and its display.
+    """A column: its key in rows, its heading, and how its values are shown.
 
-    `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
-    `beneath` is printed below its row. The column that `is_name`, else the first, is the name of a
-    row. A number of bytes that `is_size` is printed in tables with a unit, a time in ms
-    that `is_time` as a date.
-
-    `kind` is the type of the JSON values; without one they are integers where they are aligned
-    right or sizes, else strings.
+    `wide` columns are not in plain tables; `right` aligns to the right; the text of a `beneath`
+    column is printed below its row in tables. The name of a row is the column with `is_name`, else
+    the first. In tables a number of bytes (`is_size`) has a unit, and a time in ms (`is_time`) is a
+    date. `kind` is the type of the JSON values; by default integer for columns that are `right`, a
+    size or a time, else string.
 
     | kind | values |
     |---|---|
@@ -25,7 +23,7 @@ class Column(NamedTuple):
     | K[] | a list of K |
     | K{} | an object whose values are K |
 
-    `is_optional` are those that rows have on request only.
+    Columns that are `is_optional` are in rows only if they are requested.
     """
 
     key: str

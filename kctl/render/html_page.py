@@ -1,6 +1,6 @@
-"""The common parts of HTML pages: self-contained, readable in light and in dark mode.
+"""The common head of HTML pages: self-contained, in light and in dark mode.
 
-No script, no font, no connection; a phone shows them at its own width.
+The pages load no script and no font, and fit the width of a phone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 
 
 def page_head(title: str, style: str = "") -> str:
-    """Return a page up to its heading; `style` is added to the style of all pages."""
+    """Return the start of a page, up to its heading; `style` is appended to the common style."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

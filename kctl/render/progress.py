@@ -1,4 +1,4 @@
-"""A progress bar on stderr: on a terminal only, and gone when the work is done."""
+"""A progress bar on stderr, on a terminal only; it is removed at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows the progress of long work; silent where stderr is no terminal."""
+    """Shows the progress of long work; does nothing where stderr is not a terminal."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -34,24 +34,24 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing and leave no line."""
+        """Stop drawing and remove the bar."""
         self.stop()
 
     def stop(self) -> None:
-        """Stop drawing before the end; later updates draw no bar."""
+        """Stop drawing and remove the bar; later updates have no effect."""
         if self._drawn is not None:
             progress, _ = self._drawn
             progress.stop()
             self._drawn = None
 
     def show(self, text: str) -> None:
-        """Show the current step."""
+        """Show a text, such as the current step, in place of the title."""
         if self._drawn is not None:
             progress, task = self._drawn
             progress.update(task, description=text)
 
     def update(self, done: int, of: int, text: str | None = None) -> None:
-        """Show the number of completed pieces, after its title or another text."""
+        """Show that `done` of `of` pieces are done, with the title or another text."""
         if self._drawn is not None:
             progress, task = self._drawn
             shown = self._title if text is None else text

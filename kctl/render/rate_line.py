@@ -1,4 +1,4 @@
-"""The progress of records, as one line on stderr: on a terminal only, and only of long work.
+"""The progress of records as one line on stderr, on a terminal only and only for long work.
 
 ```
 1,234,000 records, 118.2 MB, 410,000 records/s, 61 %, 12 s left
@@ -14,7 +14,7 @@ from kctl.render.status_line import StatusLine, share_and_left
 
 
 class RateLine:
-    """Shows a count that grows; a total of bytes or records gives a share and the time left."""
+    """Shows count and rate; with a total of bytes or records also share and remaining time."""
 
     def __init__(
         self,
@@ -24,17 +24,17 @@ class RateLine:
         total_count: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """Without a total only count and rate are shown; `stream` is stderr by default."""
+        """`stream` is stderr by default."""
         self._line = StatusLine(clock, stream)
         self._total_bytes = total_bytes
         self._total_count = total_count
 
     def update(self, count: int, done_bytes: int) -> None:
-        """Show the number of records by now, and of the bytes of the work that are done."""
+        """Show the number of records and of bytes that are done so far."""
         self._line.show(lambda lasting_s: self._text(count, done_bytes, lasting_s))
 
     def clear(self) -> None:
-        """Clear the line, before another text is printed or when the work is done."""
+        """Remove the line, before other output and at the end."""
         self._line.clear()
 
     def _text(self, count: int, done_bytes: int, lasting_s: float) -> str:

@@ -1,4 +1,4 @@
-"""Writers of rows, one per output format."""
+"""Writers of rows in each output format."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from kctl.render.table import StreamedTable
 
 Row = Mapping[str, object]
-#: A row that a command is still filling: it reads back its values by the same keys.
+#: A row that its command can change and read.
 OutputRow: TypeAlias = dict[str, Any]
 
-#: Rows of a streamed table that are measured before its columns have their widths.
+#: Number of first rows of a streamed table that decide its widths.
 STREAMED_ROWS_HELD_MAX: Final = 100
 
-#: Those for people.
+#: Formats for people.
 TABLES = ("table", "wide")
 #: Tables for tickets and reports.
 MARKUPS = ("markdown", "html", "tsv")
 FORMATS = (*TABLES, "json", "yaml", "csv", "ndjson", "name", *MARKUPS)
-#: Those whose rows can be made by the column.
+#: Formats whose rows can be written as columns (see `bulk.py`).
 _BULK = ("json", "ndjson", "csv")
 
 
 class UnknownFormat(EngineError):
-    """An output format that does not exist was requested."""
+    """The requested output format does not exist."""
 
     exit_code = exits.USAGE
 
@@ -41,17 +41,17 @@ class UnknownFormat(EngineError):
 
 
 def check_format(name: str, allowed: Sequence[str] = FORMATS) -> str:
-    """Return the format; raises UnknownFormat when it is not allowed."""
+    """Return the name of a format; raises UnknownFormat if it is not in `allowed`."""
     if name not in allowed:
         raise UnknownFormat(name, allowed)
     return name
 
 
 class RowWriter:
-    """Writes rows one at a time; `close()` completes the document.
+    """Writes rows one at a time; `close` completes the document.
 
-    Rows are written as they come but for tables, whose columns are as wide as their widest cell.
-    With `is_stream` tables come too: their columns are as wide as the rows were that came first.
+    Each row is written at once, except in tables, whose column widths depend on all rows. With
+    `is_stream` tables are written at once, too: the first rows decide their widths.
     """
 
     def __init__(
@@ -62,53 +62,53 @@ class RowWriter:
         *,
         is_stream: bool = False,
     ) -> None:
-        """`output` is the name of a format; `stream` is stdout by default."""
+        """`output` is the name of a format; `stream` is stdout by default. Raises UnknownFormat."""
         self._columns = columns
-        #: The column whose values are names, for the format that shows only these.
+        #: The column with the names of rows, for the format `name`.
         self._name = next((column for column in columns if column.is_name), columns[0])
         self._output = check_format(output)
         self._stream = stream or sys.stdout
-        #: Rows of a table that are not written yet, because its widths are unknown.
+        #: Buffered rows of a table whose widths are not known yet.
         self._held: list[Row] = []
-        #: The table, once its widths are known. None before, and for other formats.
+        #: The streamed table, None before its widths are known and for other formats.
         self._table: StreamedTable | None = None
         self._is_streamed = is_stream and output in TABLES
         self._count = 0
 
     @property
     def count(self) -> int:
-        """Return how many rows were written."""
+        """Return the number of rows written so far."""
         return self._count
 
     def write(self, row: Row) -> None:
-        """Write one row: a value for each column's key."""
+        """Write a row, which has a value for the key of each column."""
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
             self._write_held()
 
     def use_columns(self, columns: Sequence[Column]) -> None:
-        """Change the columns of the following rows: those of json and ndjson can differ."""
+        """Use other columns for the following rows, which json and ndjson allow."""
         self._columns = columns
 
     def flush(self) -> None:
-        """Flush the rows that were written."""
+        """Flush the rows written so far."""
         if self._is_streamed and self._held:
             self._write_held()
         self._stream.flush()
 
     def _write_held(self) -> None:
-        """Write the rows that a streamed table has buffered."""
+        """Write the buffered rows of a streamed table."""
         from kctl.render.table import StreamedTable
 
         if self._table is None:
             self._table = StreamedTable(self._shown(), self._held, self._stream)
-        # Forgotten before they are written: after an error none comes again.
+        # Cleared before writing, so that no row is written again after an error.
         rows, self._held = self._held, []
         self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Write many rows as columns: shared values, and one value a row for each other key."""
+        """Write many rows at once: shared values, and a column of values for each other key."""
         count = len(next(iter(varying.values())))
         if not count:
             return
@@ -120,7 +120,7 @@ class RowWriter:
             self.write({**shared, **{key: values[number] for key, values in varying.items()}})
 
     def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Write rows that differ in some columns alone, as one text."""
+        """Write the rows of a run as one text."""
         from kctl.render.bulk import csv_rows, json_rows
 
         keys = [column.key for column in self._columns]
@@ -137,9 +137,9 @@ class RowWriter:
             self._stream.write(json_rows(keys, shared, varying, between=",\n "))
 
     def close(self, *, failures: int = 0) -> None:
-        """Write the buffered rows and end the document.
+        """Write the buffered rows and complete the document.
 
-        Without rows, after reported failures, a table is left out.
+        A table without rows is left out if failures were reported.
         """
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
@@ -155,11 +155,11 @@ class RowWriter:
             self._close_table()
 
     def _plain(self, row: Row) -> OutputRow:
-        """Return a row with all columns in their order, None for those it does not have."""
+        """Return a row with exactly the keys of the columns, in order; missing values are None."""
         return {column.key: row.get(column.key) for column in self._columns}
 
     def _write_json(self, row: Row) -> None:
-        """Write an item of the JSON array, which the first row opens."""
+        """Write a row as an item of the JSON array; the first row opens the array."""
         self._stream.write(",\n " if self._count else "[\n ")
         self._stream.write(_json(self._plain(row)))
 
@@ -167,23 +167,23 @@ class RowWriter:
         self._stream.write(_json(self._plain(row)) + "\n")
 
     def _write_yaml(self, row: Row) -> None:
-        """Write a row as a list of one item of YAML."""
+        """Write a row as a YAML list of one item."""
         import yaml
 
-        # Written by C where there is C. Lists of one row, joined, are one list.
+        # Written in C if available. Lists of one row, concatenated, are one list.
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
         yaml.dump(
             [self._plain(row)], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True
         )
 
     def _write_name(self, row: Row) -> None:
-        """Write the name of a row for other commands to read; rows without one are left out."""
+        """Write the name of a row on a line; nothing for a row without a name."""
         name = row[self._name.key]
         if name is not None:
             self._stream.write(f"{name}\n")
 
     def _write_csv(self, row: Row) -> None:
-        """Write a line of CSV, before the first row the names of all columns."""
+        """Write a row as a line of CSV, after the heading line if it is the first row."""
         if not self._count:
             self._csv_line([column.key for column in self._columns])
         self._csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
@@ -193,17 +193,17 @@ class RowWriter:
         import csv
         import io
 
-        # The writer quotes the characters of its line end, and a lone CR must be quoted, too.
+        # csv quotes the characters of its line end; with CR in it a lone CR is quoted, too.
         line = io.StringIO(newline="")
         csv.writer(line, lineterminator="\r\n").writerow(cells)
         self._stream.write(line.getvalue()[:-2] + "\n")
 
     def _shown(self) -> list[Column]:
-        """Return the columns of a table; some are shown by -o wide alone."""
+        """Return the columns that a table has in this format."""
         return [c for c in self._columns if self._output == "wide" or not c.wide]
 
     def _close_table(self) -> None:
-        """Write the rows that are held, as a new table or as more of a streamed one."""
+        """Write the buffered rows, as a whole table or as the rest of a streamed one."""
         from kctl.render.table import write_table
 
         if self._table is not None:
@@ -220,7 +220,7 @@ def write_rows(
     *,
     failures: int = 0,
 ) -> int:
-    """Write all rows in one format; returns their number."""
+    """Write rows in a format; return their number."""
     writer = RowWriter(columns, output, stream)
     count = 0
     for row in rows:
@@ -233,7 +233,7 @@ def write_rows(
 def write_object(
     columns: Sequence[Column], row: Row, output: str, stream: TextIO | None = None
 ) -> None:
-    """Write one object: an object in JSON and YAML, a row in the other formats."""
+    """Write a single object: an object in JSON and YAML, a row in the other formats."""
     stream = stream or sys.stdout
     plain = {column.key: row.get(column.key) for column in columns}
     if output == "json":
@@ -247,7 +247,7 @@ def write_object(
 
 
 def _json(value: object, indent: int | None = None) -> str:
-    """Return JSON that strict parsers read: numbers that are none are texts, as Protobuf's."""
+    """Return strictly valid JSON: NaN and infinities become texts, as in Protobuf's JSON."""
     import json
 
     try:
@@ -257,7 +257,7 @@ def _json(value: object, indent: int | None = None) -> str:
 
 
 def _finite(value: object) -> object:
-    """Return a value with NaN and infinities as text, which JSON lacks."""
+    """Return a value in which NaN and infinities are replaced by texts, at any depth."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -268,7 +268,7 @@ def _finite(value: object) -> object:
 
 
 def _csv_cell(value: object) -> Any:
-    """Return a value as CSV has it: lists and dicts as JSON, true and false in lower case."""
+    """Return a value for a CSV cell: lists and dicts as JSON, booleans in lower case."""
     if isinstance(value, list | dict):
         return _json(value)
     if isinstance(value, bool):

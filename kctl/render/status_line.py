@@ -1,4 +1,4 @@
-"""A status line on stderr for long work: on a terminal only, cleared before any other text."""
+"""A status line on stderr for long work, on a terminal only; cleared before other output."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import TextIO
 
 from engine.host.ports import Clock
 
-#: Work that is over sooner needs no line.
+#: Shorter work shows no line.
 _SHOWN_FROM_MS = 2_000
-#: Often enough to show that the work continues.
+#: Time between two updates.
 _EVERY_MS = 250
 _CLEARED = "\r\x1b[K"
 
 
 class StatusLine:
-    """Written over itself a few times a second; silent unless stderr is a terminal."""
+    """A line that is overwritten a few times a second; does nothing if stderr is no terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
-        """`stream` is stderr by default; nothing is shown during the first moments."""
+        """`stream` is stderr by default. Nothing is shown before `_SHOWN_FROM_MS`."""
         self._clock = clock
         self._stream = stream if stream is not None else sys.stderr
-        #: Whether the line is on the screen, and has to be cleared before other output.
+        #: True while the line is on the screen and has to be cleared before other output.
         self._is_shown = False
         self._began_ms = clock.monotonic_ms()
-        #: When the line may be written next (monotonic).
+        #: Monotonic time of the next update.
         self._next_ms = self._began_ms + _SHOWN_FROM_MS
-        # A closed stderr is None, and no terminal.
+        # A closed stderr is None.
         self._is_watched = self._stream is not None and self._stream.isatty()
 
     def show(self, text: Callable[[float], str]) -> None:
-        """Show a text if it is time for one; it is made of the seconds that the work lasts."""
+        """Show a text if an update is due; `text` makes it from the elapsed seconds."""
         if not self._is_watched:
             return
         now_ms = self._clock.monotonic_ms()
@@ -43,7 +43,7 @@ class StatusLine:
         self._stream.flush()
 
     def clear(self) -> None:
-        """Clear the line, before another text is printed or when the work is done."""
+        """Remove the line, before other output and at the end."""
         if self._is_shown:
             self._is_shown = False
             self._stream.write(_CLEARED)
@@ -51,7 +51,7 @@ class StatusLine:
 
 
 def share_and_left(done: int, total: int | None, lasting_s: float) -> list[str]:
-    """Return the share done and the estimated time left; none where that is not known."""
+    """Return the share done and the estimated time left as texts; none if they are unknown."""
     if not total or not 0 < done <= total:
         return []
     left_s = lasting_s * (total - done) / done

@@ -1,13 +1,13 @@
-"""Tables for people: rich on a terminal, aligned by spaces elsewhere, and as markup for tickets.
+"""Tables: by rich on a terminal, aligned with spaces elsewhere, and as markup for tickets.
 
 | format | how |
 |---|---|
 | table, wide | aligned columns; on a terminal by rich, with bold headings |
-| markdown | a table as GitHub shows it, by tabulate |
+| markdown | a table in GitHub's syntax, by tabulate |
 | html | one `<table>`, by tabulate |
-| tsv | cells with a tab between them, headings first, by tabulate |
+| tsv | cells separated by tabs, headings first, by tabulate |
 
-Wide characters count as wide as they are shown. Control characters are escaped in every cell.
+Wide characters count with the columns they take. Control characters are escaped in every cell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kctl.render.aligner import tabulated, width_of
 from kctl.render.columns import Column
 from kctl.render.visible import visible_cell
 
-# Longer lines are hard to read, however wide the terminal is.
+# Longer lines are hard to read, on wide terminals too.
 _TEXT_COLUMNS = 100
 _TEXT_INDENT = 4
 _MARKUPS = {"markdown": "pipe", "html": "html", "tsv": "tsv"}
@@ -32,7 +32,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def cell_text(value: object) -> str:
-    """Return a value as the text of a table cell, in one line."""
+    """Return a value as the text of a table cell, on one line."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -45,7 +45,7 @@ def cell_text(value: object) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Return a number of bytes as people read it, to three digits: `1.46 MiB`."""
+    """Return a number of bytes with a unit, to three digits: `1.46 MiB`."""
     size, unit = float(size_bytes), 0
     while abs(size) >= _UNIT - 0.5 and unit < len(_UNITS) - 1:
         size /= _UNIT
@@ -57,12 +57,12 @@ def size_text(size_bytes: int) -> str:
 
 
 def _cells(columns: Sequence[Column], row: Mapping[str, object]) -> list[str]:
-    """Return the cells of a row for people."""
+    """Return the cells of a row: values as text, sizes with units, times as dates."""
     return [_cell(column, row.get(column.key)) for column in columns]
 
 
 def _cell(column: Column, value: Any) -> str:
-    """Return a value as text, sizes with units, times as text."""
+    """Return a value as the text of a cell in its column."""
     if value is not None and column.is_size:
         return size_text(value)
     if value is not None and column.is_time:
@@ -75,7 +75,7 @@ def _cell(column: Column, value: Any) -> str:
 def write_table(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
-    """Write a table; colours and borders only on a terminal without NO_COLOR."""
+    """Write a table; by rich only on a terminal, without NO_COLOR and `beneath` columns."""
     is_plain = not stream.isatty() or os.environ.get("NO_COLOR") or any(c.beneath for c in columns)
     if is_plain or not _write_rich(columns, rows, stream):
         _write_aligned(columns, rows, stream)
@@ -87,10 +87,10 @@ def write_markup(
     """Write a table as markdown, html or tsv."""
     cells = [_cells(columns, row) for row in rows]
     if output == "tsv":
-        # For programs too, which read bytes as they are.
+        # For programs, too: sizes are plain numbers of bytes.
         cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
     if output == "markdown":
-        # A bar would begin another cell.
+        # `|` separates cells.
         cells = [[text.replace("|", "\\|") for text in line] for line in cells]
     text = tabulated(
         cells,
@@ -109,7 +109,10 @@ def _alignment(columns: Sequence[Column]) -> list[str]:
 def _write_rich(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> bool:
-    """Write a table by rich; False, and nothing, where a terminal is narrower than headings."""
+    """Write a table by rich and return True.
+
+    False, with nothing written, if headings do not fit.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -134,10 +137,10 @@ def _write_rich(
 def fitted_widths(
     headings: Sequence[str], widest: Sequence[int], available: int
 ) -> list[int] | None:
-    """Return the widths of columns within `available`, None if not even headings fit.
+    """Return column widths that fit into `available`, None if not even the headings fit.
 
-    Each column is as wide as its widest cell if possible, and never narrower than the longest word
-    of its heading; the widest columns shrink first.
+    A column is at most as wide as its widest cell, and never narrower than the longest word of its
+    heading; the widest columns shrink first.
     """
     least = [max(map(width_of, heading.split()), default=0) for heading in headings]
     if sum(least) > available:
@@ -153,14 +156,14 @@ def fitted_widths(
 
 
 def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[int]:
-    """Return widths at one level, but no column below its least or above its widest."""
+    """Return `level` as the width of each column, limited to the range from least to widest."""
     return [max(low, min(high, level)) for low, high in zip(least, widest, strict=True)]
 
 
 def _write_aligned(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
-    """Write a table aligned by spaces; columns `beneath` follow below their row."""
+    """Write a table aligned with spaces; texts of `beneath` columns are below their rows."""
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
     cells = [_cells(columns, row) for row in rows]
@@ -171,7 +174,7 @@ def _write_aligned(
 
 
 def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return the line of headings and a line for each row."""
+    """Return the heading line, then a line for each row."""
     lines = [[column.heading for column in columns], *cells]
     aligned = []
     for place, column in enumerate(columns):
@@ -179,7 +182,7 @@ def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[
         widths = [width_of(text) for text in texts]
         width = max(widths)
         rooms = [" " * (width - each) for each in widths]
-        # Headings alone stand from the left.
+        # Without rows, headings are aligned to the left.
         if column.right and cells:
             aligned.append([room + text for room, text in zip(rooms, texts, strict=True)])
         else:
@@ -188,7 +191,7 @@ def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[
 
 
 def _write_beneath(columns: Sequence[Column], row: Mapping[str, object], stream: TextIO) -> None:
-    """Write the texts below a row, in lines that the terminal can hold."""
+    """Write the texts below a row, wrapped to the terminal's width."""
     import shutil
     import textwrap
 
@@ -209,15 +212,15 @@ def _write_beneath(columns: Sequence[Column], row: Mapping[str, object], stream:
 
 
 class StreamedTable:
-    """A table printed row by row, with columns as wide as the first rows need.
+    """A table that is written row by row; the first rows decide the widths of its columns.
 
-    A longer cell later pushes the rest of its line to the right.
+    A longer cell in a later row shifts the rest of its line to the right.
     """
 
     def __init__(
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
     ) -> None:
-        """Find the widths and write the headings; the rows are measured, not written."""
+        """Measure the first rows without writing them, and write the headings."""
         self._columns = columns
         self._stream = stream
         self._widths = [len(column.heading) for column in columns]
@@ -227,12 +230,12 @@ class StreamedTable:
         self._write_line([column.heading for column in columns])
 
     def write(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write rows."""
+        """Write rows; the first ones have to be passed again."""
         for row in rows:
             self._write_line(_cells(self._columns, row))
 
     def _write_line(self, cells: Sequence[str]) -> None:
-        """Write a line in the widths of the first rows; longer cells shift the others."""
+        """Write a line of cells in the widths of the columns."""
         parts = []
         for text, width, column in zip(cells, self._widths, self._columns, strict=True):
             room = " " * (width - width_of(text))

@@ -1,13 +1,13 @@
-r"""Control characters made visible: the contents of a record must not steer a terminal.
+r"""Escapes control characters, so that the content of records cannot control a terminal.
 
 | in | becomes |
 |---|---|
 | a control character of ASCII, Latin-1 | `\xNN`, `\n`, `\r`, `\t` |
-| bytes that are no UTF-8 | `\xNN` each |
+| a byte that is not UTF-8 | `\xNN` |
 | anything else | itself |
 
-Tables have these everywhere. A text that goes byte for byte to a file or a pipe has them only on a
-terminal, where lines and tabs stay as they are.
+Tables are always escaped. A text that is written byte for byte is escaped only on a terminal, where
+newlines and tabs are kept.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible_cell(text: str) -> str:
-    """Return the text of a table's cell, which is one line."""
+    """Return a text escaped for a table cell, on one line."""
     return _controls("").sub(_escape, text)
 
 
 def visible_lines(raw: bytes) -> bytes:
-    """Return bytes as a terminal may receive them; newlines and tabs stay."""
+    """Return bytes escaped for a terminal; newlines and tabs are kept."""
     text = raw.decode("utf-8", "backslashreplace")
     return _controls("\n\t").sub(_escape, text).encode()
 
 
 class VisibleStream:
-    """Passes bytes on to a terminal as `visible_lines` converts them, however they are split."""
+    """Passes bytes on, escaped by `visible_lines`, however they are split into blocks."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
-        """`write` gets the converted bytes."""
+        """`write` gets the escaped bytes."""
         self._write = write
         self._partial_line = b""
 
     def write(self, block: Buffer) -> None:
-        """Pass on the complete lines."""
+        """Pass on the complete lines; the rest waits for its newline."""
         lines, end, partial_line = (self._partial_line + bytes(block)).rpartition(b"\n")
         self._write(visible_lines(lines + end))
         self._partial_line = partial_line
 
     def close(self) -> None:
-        """Pass on the last line, which has no end."""
+        """Pass on the last line without a newline."""
         self._write(visible_lines(self._partial_line))
         self._partial_line = b""
 
 
 @cache
 def _controls(kept: str) -> re.Pattern[str]:
-    """Return a pattern of control characters of ASCII and Latin-1 but those that are kept."""
+    """Return a pattern for the control characters of ASCII and Latin-1, without those in `kept`."""
     signs = (chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)))
     return re.compile("[" + "".join(re.escape(sign) for sign in signs if sign not in kept) + "]")
 
 
 def _escape(match: re.Match[str]) -> str:
-    """Return a control character's visible escape: its letter, or the code in hex."""
+    """Return the escape of a control character: its letter, else its code in hex."""
     sign = match[0]
     return _NAMED.get(sign) or f"\\x{ord(sign):02x}"

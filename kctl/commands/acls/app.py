@@ -35,9 +35,9 @@ def list_(
     resources: ResourceOptions,
     output: Output = "table",
 ) -> int:
-    """List access rules; without options all.
+    """List the access rules that match the options; without options every rule.
 
-    --pattern match lists every rule that is about a name: literal ones, * and prefixes.
+    --pattern match lists every rule that applies to a name: literal rules, * and prefixes.
     """
     from kctl.commands.acls.listing import list_rules
 
@@ -55,11 +55,11 @@ def create(
     resources: ResourceOptions,
     allow: Annotated[
         list[str] | None,
-        typer.Option("--allow", metavar="USER", help="Allow it to this user; may be repeated."),
+        typer.Option("--allow", metavar="USER", help="User to allow; may be repeated."),
     ] = None,
     deny: Annotated[
         list[str] | None,
-        typer.Option("--deny", metavar="USER", help="Deny it to this user; may be repeated."),
+        typer.Option("--deny", metavar="USER", help="User to deny; may be repeated."),
     ] = None,
     operation: Operations = None,
     job: JobName = None,
@@ -69,9 +69,9 @@ def create(
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
-    """Create access rules: every user, host, operation and resource with each other.
+    """Create an access rule for each combination of user, host, operation and resource.
 
-    With --for only what the job needs. Rules that are there stay, so it may be run again.
+    With --for: only the rules that the job needs. Existing rules are kept: it may be run again.
     """
     from kctl.commands.acls.creating import create_rules
     from kctl.commands.acls.wanted_rules import RulesRequest
@@ -119,7 +119,7 @@ def delete(
 def check(
     cluster: ClusterOptions,
     resources: ResourceOptions,
-    principal: Annotated[str, typer.Argument(metavar="USER", help="alice is User:alice.")],
+    principal: Annotated[str, typer.Argument(metavar="USER", help="alice means User:alice.")],
     operation: Annotated[
         str | None, typer.Argument(metavar="OPERATION", help="read, write, describe, …")
     ] = None,
@@ -128,32 +128,34 @@ def check(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="From there; else from every address."),
+        typer.Option("--host", metavar="ADDRESS", help="Client address; default: every address."),
     ] = None,
     pattern: Annotated[
         str | None,
         typer.Option(
-            "--pattern", metavar="TYPE", help="With prefixed: all names that begin with the given."
+            "--pattern", metavar="TYPE", help="prefixed: every name that begins with RESOURCE's."
         ),
     ] = None,
     job: JobName = None,
     inputs: Inputs = None,
     super_user: Annotated[
         list[str] | None,
-        typer.Option("--super-user", metavar="USER", help="One of super.users; may be repeated."),
+        typer.Option(
+            "--super-user", metavar="USER", help="Treat as one of super.users; may be repeated."
+        ),
     ] = None,
     allow_everyone: Annotated[
         bool | None,
         typer.Option(
-            "--allow-everyone/--deny-everyone", help="What allow.everyone.if.no.acl.found is."
+            "--allow-everyone/--deny-everyone", help="Value of allow.everyone.if.no.acl.found."
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show whether a user may do something, and the rule that decides; exit code 4 if not.
+    """Show whether a user may perform an operation, and the deciding rule; exit code 4 if denied.
 
-    With --for: each rule that a job needs, and the commands that make those that are missing. Both
-    settings of the authorizer are asked of a broker; Kafka's show that they are set, not to what.
+    With --for: each rule that a job needs, and the commands that create the missing rules. The two
+    settings of the authorizer are read from a broker; Kafka's brokers hide their values.
     """
     from kctl.commands.acls.checking import CheckRequest, check_rules
     from kctl.commands.acls.wanted_rules import RulesRequest
@@ -169,9 +171,9 @@ def check(
 @on_cluster
 def apply(
     cluster: ClusterOptions,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="YAML, or JSON.")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help="YAML or JSON.")],
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete all rules that the file does not have.")
+        bool, typer.Option("--prune", help="Delete the cluster's rules that the file lacks.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the difference; exit code 5 if there is one.")
@@ -179,10 +181,10 @@ def apply(
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Create the access rules of a file that are missing, and show the difference.
+    """Create the access rules of a file that the cluster lacks, and show the difference.
 
     The file is a list under acls: entries with allow or deny, operations or for, topic, group, …,
-    hosts and pattern, as the options of create; or what `kctl acls list -o yaml` prints.
+    hosts and pattern, like the options of create; or the output of `kctl acls list -o yaml`.
     """
     from kctl.commands.acls.creating import ApplyRequest, apply_file
 

@@ -1,4 +1,4 @@
-"""Implementation of `kctl acls check`: whether a user may do something, and by which rule."""
+"""Implementation of `kctl acls check`: whether a user may do something, and which rule decides."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class CheckRequest(NamedTuple):
 
 
 class AccessCheck(NamedTuple):
-    """An operation on a resource, from a host; `*` is every host that no rule names."""
+    """An operation on a resource, from a host; `*` stands for every host without a rule."""
 
     host: str
     needed: NeededRule
 
 
 def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print a row for each decision; exit code 4 if not all is allowed."""
+    """Print a row for each decision; return exit code 4 if an operation is not allowed."""
     check_format(request.output)
     principal = principal_of(request.user)
     host = None if request.host is None else host_of(request.host)
@@ -115,12 +115,15 @@ def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _needed(request: CheckRequest) -> list[NeededRule]:
-    """Return the requested permissions; raises RulesNotClear, UnreadableArgument."""
+    """Return the permissions to check, of `--for` or of OPERATION and RESOURCE.
+
+    Errors: RulesNotClear, UnreadableArgument.
+    """
     if request.job.job is not None:
         if request.operation is not None:
             raise RulesNotClear("--for says what is done: leave out OPERATION and RESOURCE")
         return [
-            need._replace(resource=_every(need.resource)) for need in rules_for_job(request.job)
+            need._replace(resource=_as_prefix(need.resource)) for need in rules_for_job(request.job)
         ]
     if request.operation is None or request.resource is None:
         raise RulesNotClear(
@@ -131,12 +134,13 @@ def _needed(request: CheckRequest) -> list[NeededRule]:
         raise RulesNotClear("names of topics, groups and ids go with --for")
     resource = resource_of(request.resource, pattern_type_of(request.job.pattern))
     return [
-        NeededRule(_every(resource), operation) for operation in operations_of([request.operation])
+        NeededRule(_as_prefix(resource), operation)
+        for operation in operations_of([request.operation])
     ]
 
 
-def _every(resource: AclPattern) -> AclPattern:
-    """Return the resource `*` as the prefix "", which every name begins with."""
+def _as_prefix(resource: AclPattern) -> AclPattern:
+    """Return the resource `*` as the empty prefix, which every name matches; others unchanged."""
     if resource.name == WILDCARD_NAME:
         return AclPattern(resource.kind, "", PatternType.PREFIXED)
     return resource
@@ -148,7 +152,10 @@ def _access_checks(
     wanted: Sequence[NeededRule],
     host: str | None,
 ) -> list[AccessCheck]:
-    """Return a check for the given host, else for each host that ACLs name and for any other."""
+    """Return a check per permission and host.
+
+    `host` None stands for `*` and each host that an ACL of the principal and resource names.
+    """
     checks = []
     for needed in wanted:
         named = hosts_named(rules, (principal, WILDCARD_PRINCIPAL), needed.resource)
@@ -158,7 +165,7 @@ def _access_checks(
 
 
 def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
-    """Return the authorizer's settings: those given, else those that a broker shows."""
+    """Return the authorizer's settings: the values of the options, else those a broker returns."""
     shown = _shown_settings(client)
     allows: bool | None = False
     if _ALLOW_EVERYONE in shown:
@@ -177,7 +184,7 @@ def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
 
 
 def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
-    """Return the settings that a broker has, None for values that it hides."""
+    """Read the authorizer's settings from one broker; None for a value that the broker hides."""
     hidden: dict[str, str | None] = {_ALLOW_EVERYONE: None, _SUPER_USERS: None}
     brokers = client.brokers_view().brokers
     resource = Resource(ConfigResourceType.BROKER, str(min(brokers)))
@@ -191,7 +198,7 @@ def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
 
 
 def _row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow:
-    """Return one decision as a row: the requested permission, the result and its reason."""
+    """Return the output row of a decision: the requested permission, the result and its reason."""
     resource = check.needed.resource
     row = rule_row(rule_that_allows(principal, check.host, check.needed.operation, resource))
     del row["permission"]
@@ -205,7 +212,7 @@ def _row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow
 
 
 def _why(check: AccessCheck, decision: AclDecision) -> str:
-    """Return the reason of a decision: the rule that made it, or why no rule did."""
+    """Return the reason of a decision as text: the deciding rule, or why no rule decided."""
     if decision.rule is not None:
         return rule_text(decision.rule)
     operation = cli_name(check.needed.operation)
@@ -225,7 +232,7 @@ def _why(check: AccessCheck, decision: AclDecision) -> str:
 def _propose(
     principal: str, refused: Sequence[AccessCheck], decisions: dict[AccessCheck, AclDecision]
 ) -> None:
-    """Print the command that adds the missing rules, unless a rule denies."""
+    """Print the commands that create missing rules, not for checks that a DENY rule refuses."""
     missing = [
         rule_that_allows(principal, check.host, check.needed.operation, check.needed.resource)
         for check in refused

@@ -1,4 +1,4 @@
-"""Implementation of `kctl acls create` and `apply`: rules that shall exist."""
+"""Implementation of `kctl acls create` and `apply`: create the wanted rules that are missing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ApplyRequest(NamedTuple):
 
 
 class RulesDifference(NamedTuple):
-    """The differences between a cluster's rules and the wanted ones."""
+    """The wanted rules that are missing or present, and the cluster's rules that are not wanted."""
 
     missing: list[AclBinding]
     present: list[AclBinding]
@@ -48,7 +48,7 @@ class RulesDifference(NamedTuple):
 
 
 def difference(wanted: list[AclBinding], existing: list[AclBinding]) -> RulesDifference:
-    """Return the missing, existing and surplus ACLs, each in order."""
+    """Return the missing, present and surplus ACLs, each sorted."""
     wanted_rules, existing_rules = set(wanted), set(existing)
     return RulesDifference(
         in_order(wanted_rules - existing_rules),
@@ -60,7 +60,7 @@ def difference(wanted: list[AclBinding], existing: list[AclBinding]) -> RulesDif
 def create_rules(
     options: ClusterOptions, request: RulesRequest, *, dry_run: bool, output: str
 ) -> int:
-    """Create the missing rules, and print a row for each; returns the exit code."""
+    """Create the missing rules and print a row for each wanted rule; returns the exit code."""
     check_format(output)
     wanted = wanted_rules(request._replace(hosts=list(map(host_of, request.hosts))))
     with connect(options) as client:
@@ -71,10 +71,10 @@ def create_rules(
 
 
 def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
-    """Make a cluster's ACLs those of a file, and print a row for each; returns the exit code.
+    """Create a file's missing ACLs and, if requested, delete surplus ones; returns the exit code.
 
-    ACLs are created before others are deleted, so that no client lacks both in between; if one
-    cannot be created, none is deleted.
+    Prints a row for each rule. ACLs are created before any is deleted, so that no client loses
+    access in between; if one cannot be created, none is deleted.
     """
     check_format(request.output)
     wanted = rules_in(read_input(request.path), request.path)
@@ -101,7 +101,7 @@ def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
 
 
 def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
-    """Note rules of the cluster that the file lacks and that stay, or that nothing differs."""
+    """Print the number of surplus rules that are kept, or that nothing differs."""
     if diff.surplus and not request.prune:
         count = counted(len(diff.surplus), "rule")
         notify(f"note: {count} of the cluster not in {request.path}; --prune deletes them")
@@ -112,7 +112,7 @@ def _report_rest(diff: RulesDifference, request: ApplyRequest) -> None:
 def _created_rows(
     client: KafkaClient, rules: list[AclBinding], *, dry_run: bool
 ) -> tuple[list[OutputRow], int]:
-    """Create ACLs; return the rows of those that exist then, and the number of failures."""
+    """Create ACLs unless `dry_run`; return rows of the created ones and the number of failures."""
     if dry_run or not rules:
         return _rows(rules, "would be created"), 0
     rows: list[OutputRow] = []

@@ -1,4 +1,4 @@
-"""Implementation of `kctl acls list` and `delete`: rules by filters."""
+"""Implementation of `kctl acls list` and `delete`: rules that match filters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EVERY_RULE: Final = AclFilter(
     EntryFilter(None, None, AclOperation.ANY, AclPermission.ANY),
 )
 _PROMPT_RULES_MAX: Final = 3
-#: The types that filters have: MATCH means all patterns that a name is in.
+#: Pattern types of filters; MATCH selects every pattern that applies to a name.
 _FILTER_TYPES: Final = (
     PatternType.ANY,
     PatternType.MATCH,
@@ -55,7 +55,7 @@ _FILTER_TYPES: Final = (
 def list_rules(
     options: ClusterOptions, filters: FilterOptions, resources: ResourceOptions, output: str
 ) -> int:
-    """Print a row for each rule that options mean; returns the exit code."""
+    """Print a row for each rule that matches the options; returns the exit code."""
     check_format(output)
     wanted = filters_of(filters, resources)
     with connect(options) as client:
@@ -73,7 +73,7 @@ def delete_rules(
     yes: bool,
     output: str,
 ) -> int:
-    """Delete the rules that options mean, after they were shown; returns the exit code."""
+    """Show the rules that match the options, ask, and delete them; returns the exit code."""
     check_format(output)
     if is_all == _is_limited(filters, resources):
         raise RulesNotClear("which rules? Give options that say it, or --all for every one")
@@ -106,12 +106,15 @@ def deleted_rows(client: KafkaClient, rules: list[AclBinding]) -> tuple[list[Out
 
 
 def described(client: KafkaClient, filters: list[AclFilter]) -> list[AclBinding]:
-    """Return the rules that any of the filters means, in order; raises ApiError."""
+    """Return the rules that match any of the filters, sorted; raises ApiError."""
     return in_order(rule for one in filters for rule in describe_acls(client, one))
 
 
 def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFilter]:
-    """Return the filters of options; raises UnreadableArgument, RulesNotClear."""
+    """Return one filter for each combination of resource, principal, host and operation.
+
+    Errors: UnreadableArgument, RulesNotClear.
+    """
     principals: list[str | None] = [principal_of(text) for text in filters.principal or ()]
     hosts: list[str | None] = list(filters.host or ())
     entries = [
@@ -128,7 +131,7 @@ def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFi
 
 
 def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
-    """Return the filters of resources, one for all resources if none is named."""
+    """Return a filter for each named resource; a single one for every resource if none is named."""
     pattern_type = PatternType.ANY
     if filters.pattern is not None:
         pattern_type = member_of(PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES)
@@ -140,25 +143,25 @@ def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[Patter
 
 
 def _permission_of(text: str | None) -> AclPermission:
-    """Return the permission of a filter, ANY without a text; raises UnreadableArgument."""
+    """Return the permission of a filter, ANY for None; raises UnreadableArgument."""
     if text is None:
         return AclPermission.ANY
     return member_of(AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY))
 
 
 def _is_limited(filters: FilterOptions, resources: ResourceOptions) -> bool:
-    """Return whether any option limits which rules are meant: without one all are."""
+    """Return True if any option restricts the selection of rules."""
     return any((*filters, *resources))
 
 
 def exactly(rule: AclBinding) -> AclFilter:
-    """Return the filter that means one rule."""
+    """Return the filter that matches only this rule."""
     pattern: AclPattern = rule.pattern
     return AclFilter(PatternFilter(*pattern), EntryFilter(*rule.entry))
 
 
 def few_rules(rules: list[AclBinding]) -> str:
-    """Return rules for a prompt: all if they are few."""
+    """Return the number of rules and the text of the first few, for a prompt."""
     named = "; ".join(map(rule_text, rules[:_PROMPT_RULES_MAX]))
     more = "; …" if len(rules) > _PROMPT_RULES_MAX else ""
     return f"{counted(len(rules), 'rule')} ({named}{more})"

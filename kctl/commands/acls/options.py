@@ -11,12 +11,12 @@ Pattern = Annotated[
     typer.Option(
         "--pattern",
         metavar="TYPE",
-        help="How names are compared: literal or prefixed; to filter also match or any.",
+        help="How names match: literal or prefixed; for filters also match or any.",
     ),
 ]
 Hosts = Annotated[
     list[str] | None,
-    typer.Option("--host", metavar="ADDRESS", help="From this address; may be repeated."),
+    typer.Option("--host", metavar="ADDRESS", help="Client address; may be repeated."),
 ]
 Operations = Annotated[
     list[str] | None,
@@ -25,7 +25,7 @@ Operations = Annotated[
 JobName = Annotated[
     str | None,
     typer.Option(
-        "--for", metavar="JOB", help="For a consumer, producer, transactional or streams."
+        "--for", metavar="JOB", help="Rules for a consumer, producer, transactional or streams."
     ),
 ]
 Inputs = Annotated[
@@ -33,7 +33,7 @@ Inputs = Annotated[
     typer.Option(
         "--input",
         metavar="TOPIC",
-        help="A topic that is read, with --for transactional or streams; may be repeated.",
+        help="Topic that --for transactional or streams reads; may be repeated.",
     ),
 ]
 
@@ -42,12 +42,14 @@ class ResourceOptions(NamedTuple):
     """The resources that options name."""
 
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", metavar="NAME", help="A topic; * is every one.")
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="A topic; * means every topic."),
     ] = None
     group: Annotated[
-        list[str] | None, typer.Option("--group", metavar="ID", help="A group; * is every one.")
+        list[str] | None,
+        typer.Option("--group", metavar="ID", help="A group; * means every group."),
     ] = None
-    cluster: Annotated[bool, typer.Option("--cluster", help="The cluster.")] = False
+    cluster: Annotated[bool, typer.Option("--cluster", help="The cluster resource.")] = False
     transactional_id: Annotated[
         list[str] | None,
         typer.Option("--transactional-id", metavar="ID", help="A transactional id."),
@@ -58,7 +60,7 @@ class ResourceOptions(NamedTuple):
     ] = None
     user: Annotated[
         list[str] | None,
-        typer.Option("--user", metavar="USER", help="A user whose tokens are meant."),
+        typer.Option("--user", metavar="USER", help="Owner of delegation tokens."),
     ] = None
 
 
@@ -67,7 +69,9 @@ class FilterOptions(NamedTuple):
 
     principal: Annotated[
         list[str] | None,
-        typer.Option("--principal", metavar="USER", help="Of this user: alice is User:alice."),
+        typer.Option(
+            "--principal", metavar="USER", help="Rules of this user; alice means User:alice."
+        ),
     ] = None
     operation: Operations = None
     permission: Annotated[

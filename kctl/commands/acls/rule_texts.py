@@ -44,12 +44,15 @@ W = TypeVar("W", AclOperation, AclResource, PatternType, AclPermission)
 
 
 def cli_name(member: W) -> str:
-    """Return a member as commands write it: `describe-configs`."""
+    """Return a member's name as commands write it: DESCRIBE_CONFIGS as `describe-configs`."""
     return member.name.lower().replace("_", "-")
 
 
 def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
-    """Return the member of a name in any spelling; raises UnreadableArgument."""
+    """Return the member of `allowed` with this name, in any case, with or without `-` and `_`.
+
+    `what` names the argument in the error. Errors: UnreadableArgument.
+    """
     members = list(allowed)
     wanted = text.strip().lower().replace("_", "").replace("-", "")
     for member in members:
@@ -59,7 +62,7 @@ def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
 
 
 def operations_of(texts: Iterable[str]) -> list[AclOperation]:
-    """Return operations by their names, which may be separated by commas, without duplicates.
+    """Return the operations that texts name, one or several by commas each, without duplicates.
 
     Errors: UnreadableArgument.
     """
@@ -70,7 +73,7 @@ def operations_of(texts: Iterable[str]) -> list[AclOperation]:
 
 
 def principal_of(text: str) -> str:
-    """Return the principal of `alice` or `User:alice`; raises UnreadableArgument."""
+    """Return `User:alice` for `alice`, `TYPE:NAME` unchanged; raises UnreadableArgument."""
     kind, colon, name = text.strip().partition(":")
     if not is_utf8(text) or not kind or (colon and not name):
         raise UnreadableArgument("a principal", text, "USER, or TYPE:NAME as in User:alice")
@@ -78,9 +81,10 @@ def principal_of(text: str) -> str:
 
 
 def host_of(text: str) -> str:
-    """Return an address as brokers compare it, `::1` in full; raises UnreadableArgument.
+    """Return an IP address as brokers write it, `::1` in full, and `*` as is.
 
-    Rules with other texts apply to no client: brokers resolve no names.
+    Brokers resolve no host names: a rule for one applies to no client, and is refused here.
+    Errors: UnreadableArgument.
     """
     from ipaddress import ip_address
 
@@ -94,7 +98,7 @@ def host_of(text: str) -> str:
 
 
 def pattern_type_of(text: str | None) -> PatternType:
-    """Return the type of a pattern, LITERAL for None; raises UnreadableArgument."""
+    """Return LITERAL or PREFIXED by its name, LITERAL for None; raises UnreadableArgument."""
     if text is None:
         return PatternType.LITERAL
     return member_of(
@@ -125,7 +129,7 @@ def resource_text(pattern: AclPattern) -> str:
 
 
 def rule_text(rule: AclBinding) -> str:
-    """Return a rule as a sentence."""
+    """Return a rule as a phrase: `allow User:alice to read topic:orders`."""
     pattern, entry = rule
     where = "" if entry.host == WILDCARD_HOST else f" from {entry.host}"
     return (
@@ -149,12 +153,12 @@ def rule_row(rule: AclBinding) -> OutputRow:
 
 
 def in_order(rules: Iterable[AclBinding]) -> list[AclBinding]:
-    """Return rules as they are listed: by resource, then by principal; none twice."""
+    """Return the distinct rules, sorted by resource, then by principal."""
     return sorted(set(rules))
 
 
 def create_command(rules: Sequence[AclBinding]) -> str:
-    """Return the command that makes rules of one principal that allow."""
+    """Return the `kctl acls create` commands that add these ALLOW rules of one principal."""
     import shlex
 
     principal = rules[0].entry.principal
@@ -180,7 +184,7 @@ def create_command(rules: Sequence[AclBinding]) -> str:
 def rule_that_allows(
     principal: str, host: str, operation: AclOperation, resource: AclPattern
 ) -> AclBinding:
-    """Return the rule that allows an operation on a resource, or on every name of a prefix."""
+    """Return the rule that allows an operation on a resource; the empty prefix becomes `*`."""
     if resource.pattern_type is PatternType.PREFIXED and not resource.name:
         resource = AclPattern(resource.kind, WILDCARD_NAME, PatternType.LITERAL)
     return AclBinding(resource, AccessEntry(principal, host, operation, AclPermission.ALLOW))

@@ -13,7 +13,7 @@ acls:
     pattern: prefixed
 ```
 
-The output of `kctl acls list -o yaml` or `-o json` is such a file, too.
+The output of `kctl acls list -o yaml` or `-o json` has this format, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BadRulesFile(EngineError):
 
 
 def rules_in(content: bytes, path: str) -> list[AclBinding]:
-    """Return the rules of a file; raises BadRulesFile."""
+    """Parse the content of a rules file; `path` is its name in errors. Raises BadRulesFile."""
     import yaml
 
     try:
@@ -70,12 +70,12 @@ def rules_in(content: bytes, path: str) -> list[AclBinding]:
 
 
 def entry_rules(entry: object) -> list[AclBinding]:
-    """Return the rules of one entry; raises RulesNotClear, UnreadableArgument."""
+    """Return the rules of one entry of a file; raises RulesNotClear, UnreadableArgument."""
     return wanted_rules(_request(entry))
 
 
 def _request(entry: object) -> RulesRequest:
-    """Return the request of an entry; raises RulesNotClear, UnreadableArgument."""
+    """Parse one entry of a file into a request; raises RulesNotClear, UnreadableArgument."""
     if not isinstance(entry, dict):
         raise RulesNotClear("expected a mapping such as {allow: alice, for: producer, topic: t}")
     is_listed = "principal" in entry
@@ -95,7 +95,7 @@ def _request(entry: object) -> RulesRequest:
         allow=_texts(entry, "allow"),
         deny=_texts(entry, "deny"),
         operations=_texts(entry, "operations"),
-        # A listed rule stays as it is, also one that applies to nobody.
+        # A listed rule is kept unchanged, even if it applies to no client.
         hosts=hosts if is_listed else list(map(host_of, hosts)),
         resources=ResourceOptions(cluster=cluster, **named),
         pattern=_text(entry, "pattern"),
@@ -105,7 +105,7 @@ def _request(entry: object) -> RulesRequest:
 
 
 def _as_written(row: Mapping[object, object]) -> dict[object, object]:
-    """Return a row of `kctl acls list` as an entry; raises RulesNotClear."""
+    """Convert a row of `kctl acls list` to an entry of a file; raises RulesNotClear."""
     if set(row) != _LISTED_KEYS:
         raise RulesNotClear(f"a listed rule has {', '.join(sorted(_LISTED_KEYS))}")
     permission = row["permission"]
@@ -124,7 +124,10 @@ def _as_written(row: Mapping[object, object]) -> dict[object, object]:
 
 
 def _texts(entry: Mapping[object, object], key: str) -> list[str]:
-    """Return a list of texts, empty if the key is missing; raises RulesNotClear for all else."""
+    """Return a text or list of texts as a list, empty if the key is missing.
+
+    Errors: RulesNotClear for a value of another type.
+    """
     value = entry.get(key)
     if value is None:
         return []
@@ -136,7 +139,7 @@ def _texts(entry: Mapping[object, object], key: str) -> list[str]:
 
 
 def _text(entry: Mapping[object, object], key: str) -> str | None:
-    """Return a text, None if the key is missing; raises RulesNotClear for all else."""
+    """Return a text, None if the key is missing; raises RulesNotClear for another type."""
     value = entry.get(key)
     if value is not None and not isinstance(value, str):
         raise RulesNotClear(f"{key} is a text")

@@ -1,4 +1,4 @@
-"""From options, or an entry of a file, to the access rules that they mean.
+"""Convert options, or an entry of a file, to the access rules that they define.
 
 | | rules |
 |---|---|
@@ -43,7 +43,7 @@ _NAMED: Final = (
     ("delegation_token", AclResource.DELEGATION_TOKEN),
     ("user", AclResource.USER),
 )
-#: The options that a job needs, and those that it may have besides.
+#: Required and optional resource options by job.
 _OF_JOB: Final[Mapping[Job, tuple[Sequence[str], Sequence[str]]]] = {
     Job.CONSUMER: (("topic",), ("group",)),
     Job.PRODUCER: (("topic",), ()),
@@ -103,7 +103,7 @@ def wanted_rules(request: RulesRequest) -> list[AclBinding]:
 
 
 def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
-    """Return the rules of `--for`; raises RulesNotClear if operations are named as well."""
+    """Return the rules of `--for`; raises RulesNotClear with `--deny` or `--operation`."""
     if request.deny or request.operations:
         raise RulesNotClear("--for says what is allowed: leave out --deny and --operation")
     return [
@@ -115,7 +115,10 @@ def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
 
 
 def rules_for_job(request: RulesRequest) -> list[NeededRule]:
-    """Return the rules that a job needs; raises RulesNotClear, UnreadableArgument."""
+    """Return the permissions that a job needs on its resources.
+
+    Errors: RulesNotClear if a resource is missing or does not fit the job, UnreadableArgument.
+    """
     job = _job_of(request.job or "")
     given: dict[str, Any] = {**request.resources._asdict(), "input": request.inputs}
     needs, may_have = _OF_JOB[job]
@@ -159,7 +162,7 @@ def _option(name: str) -> str:
 
 
 def named_resources(options: ResourceOptions, pattern_type: PatternType) -> list[AclPattern]:
-    """Return the resources that options name, none twice; raises UnreadableArgument."""
+    """Return the distinct resources that options name; raises UnreadableArgument."""
     given = options._asdict()
     found = [
         AclPattern(kind, _check_name(name), pattern_type)
@@ -174,14 +177,14 @@ def named_resources(options: ResourceOptions, pattern_type: PatternType) -> list
 
 
 def _check_name(name: str) -> str:
-    """Return a name that can be sent; raises UnreadableArgument for an empty one or no UTF-8."""
+    """Return the name; raises UnreadableArgument if it is empty or not encodable as UTF-8."""
     if not name or not is_utf8(name):
         raise UnreadableArgument("a name", name, "a text of UTF-8 that is not empty")
     return name
 
 
 def _check_operations(resource: AclPattern, operations: Sequence[AclOperation]) -> None:
-    """Raise RulesNotClear for an operation that a resource does not have."""
+    """Raise RulesNotClear for an operation that the resource's type does not support."""
     kind = resource.kind
     supported = (*SUPPORTED_OPERATIONS[kind], *SUPPORTED_SINCE_FOUR.get(kind, ()))
     for operation in operations:
@@ -194,12 +197,12 @@ def _check_operations(resource: AclPattern, operations: Sequence[AclOperation]) 
 
 
 def _principals(request: RulesRequest) -> list[tuple[str, AclPermission]]:
-    """Return the principals of --allow and --deny with their permissions, none twice."""
+    """Return the distinct principals of --allow and --deny with their permissions."""
     found = [(principal_of(name), AclPermission.ALLOW) for name in request.allow]
     found += [(principal_of(name), AclPermission.DENY) for name in request.deny]
     return list(dict.fromkeys(found))
 
 
 def _hosts(request: RulesRequest) -> list[str]:
-    """Return the hosts of the rules, without any the wildcard for all."""
+    """Return the distinct hosts of the rules; `*` alone if none is given."""
     return list(dict.fromkeys(map(_check_name, request.hosts))) or [WILDCARD_HOST]

@@ -27,13 +27,17 @@ def apply(
     allow_delete: Annotated[
         bool,
         typer.Option(
-            "--allow-delete", help="With --prune: topics, users, access rules, quotas go, for good."
+            "--allow-delete",
+            help="With --prune: allow the deletion of topics, users, access rules and quotas.",
         ),
     ] = False,
     max_deletions: Annotated[
         int,
         typer.Option(
-            "--max-deletions", min=0, metavar="N", help="Do nothing if more would be deleted."
+            "--max-deletions",
+            min=0,
+            metavar="N",
+            help="Refuse all steps if more than N would be deleted.",
         ),
     ] = 10,
     schema: Annotated[
@@ -42,9 +46,9 @@ def apply(
 ) -> int:
     """Change a cluster to the state that files declare: topics, users, ACLs, quotas, brokers.
 
-    Shows the steps in their order and asks. What is not declared stays, unless --prune. A step that
-    fails is told and the others go on; run again, the same command does what is left. Replicas
-    move by a plan and a journal, as by `kctl reassign`.
+    Shows the steps in order and asks for confirmation. Resources that are not declared are kept,
+    unless --prune. If a step fails, the error is printed and the remaining steps continue; the same
+    command, run again, does the rest. Replicas move by a plan and a journal, as in `kctl reassign`.
     """
     from kctl.commands.apply.applying import ApplyStateRequest, apply_state, print_state_schema
 

@@ -55,7 +55,7 @@ _PENDING: Final = "pending"
 
 
 class DeletionNotAllowed(EngineError):
-    """A deletion is needed, and was not allowed."""
+    """The plan deletes resources, but --allow-delete is not given."""
 
     exit_code = exits.USAGE
     hint = "add --allow-delete, or leave --prune out"
@@ -66,7 +66,7 @@ class DeletionNotAllowed(EngineError):
 
 
 class TooManyDeletions(EngineError):
-    """The plan deletes more than the limit allows."""
+    """The plan deletes more resources than --max-deletions allows."""
 
     exit_code = exits.USAGE
 
@@ -99,7 +99,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
     """Carry out the steps to a declared state and print a row for each; returns the exit code."""
     moves = request.moves
     check_format(moves.output)
-    # Options of moves are checked whether there are moves or not.
+    # Check the options of moves even if no replica moves.
     settings_of(moves)
     declared = read_declared(options, request.files)
     with connect(options) as client:
@@ -123,7 +123,7 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 
 
 def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
-    """Refuse all steps before the first is performed, if one is known to be impossible.
+    """Validate all steps before the first is performed; raise if any is not allowed or impossible.
 
     Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of impossible moves.
     """
@@ -148,7 +148,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
     try:
         check_moves(client, operations, request.moves)
     except ReassignmentInProgress as error:
-        # Others need not wait for it, and it may be over when it is their turn.
+        # Other steps continue; the cause may have ended when a later step runs.
         notify(f"warning: replicas cannot be moved now: {error}")
 
 
@@ -170,7 +170,7 @@ def _lock_outs(client: KafkaClient, steps: Sequence[StateStep]) -> list[OwnLogin
 
 
 class _Refused(EngineError):
-    """The cluster refuses a step."""
+    """The cluster refuses a step in validation."""
 
     def __init__(self, step: StateStep, error: EngineError) -> None:
         super().__init__(f"{step.kind.value}: {name_of(step)}: {error}")
@@ -178,7 +178,7 @@ class _Refused(EngineError):
 
 
 def _with_hint(step: StateStep, error: EngineError) -> EngineError:
-    """Add a hint with similar settings to the error of a step that changes settings."""
+    """Add a hint with similarly named settings to the error of a step that changes settings."""
     operation = step.operation
     if isinstance(operation, CreateTopic):
         resource = Resource(ConfigResourceType.TOPIC, "TOPIC")
@@ -195,7 +195,7 @@ def _resource(operation: ChangeSettings) -> Resource:
 
 
 def _changes(settings: dict[str, str | None]) -> list[ConfigChange]:
-    """Return the settings that have a value, to compare their names with known ones."""
+    """Return the settings that have a value as changes, whose names `with_hint` compares."""
     return [ConfigChange(ConfigOp.SET, name, value) for name, value in settings.items() if value]
 
 
@@ -203,7 +203,7 @@ def _changes(settings: dict[str, str | None]) -> list[ConfigChange]:
 
 
 def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOptions) -> int:
-    """Carry out steps and print a row for each, also if interrupted; returns the exit code."""
+    """Perform the steps and print a row for each, even if interrupted; returns the exit code."""
     run = StepRun(steps, lambda group: _errors_of(client, group, moves))
     try:
         run.run()
@@ -216,7 +216,7 @@ def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOpt
 
 
 def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptions) -> Errors:
-    """Carry out steps of one kind, and report the error of each."""
+    """Perform steps of one kind; print and return the error of each, None for success."""
     operations = [s.operation for s in group if isinstance(s.operation, MoveReplicas)]
     errors: Errors
     try:
@@ -231,7 +231,7 @@ def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptio
 
 
 def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
-    """Wait until brokers report the steps on topics; note settings that no broker knows."""
+    """Wait until brokers report changed topics; print a note for settings that no broker knows."""
     operations = [step.operation for step in steps]
     await_created(client, [one.topic for one in operations if isinstance(one, CreateTopic)])
     await_partitions(
@@ -246,7 +246,7 @@ def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
 
 
 def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
-    """Print the result of each step; return the exit code, a problem if a step is not done."""
+    """Print the result of each step; return the exit code, PROBLEM if a step is not done."""
     rows = [
         {
             **step_row(number, step),

@@ -1,4 +1,4 @@
-"""Moves of replicas that a declared state requires: one plan and journal for each cluster."""
+"""Replica moves that a declared state requires: one plan and one journal per cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kctl.render.table import size_text
 
 
 class NotMoved(EngineError):
-    """The replicas of a topic are not as they are declared, though its moves have ended."""
+    """The replicas of a topic differ from the declared ones after its moves have ended."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -50,7 +50,7 @@ class PlannedMoves(NamedTuple):
 def plan_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> PlannedMoves:
-    """Return the changes from the cluster's present replicas to the declared ones.
+    """Read the cluster and return the changes from its current replicas to the declared ones.
 
     Errors: ReassignmentInProgress, PlanRefused, those of requests.
     """
@@ -82,7 +82,10 @@ def plan_moves(
 def check_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> None:
-    """Print the bytes to copy. Errors: those of `plan_moves`, PlanRefused of a preflight."""
+    """Plan the moves and print the bytes to copy, without moving.
+
+    Errors: those of `plan_moves`, PlanRefused if the preflight fails.
+    """
     planned = plan_moves(client, operations, moves)
     copies = sum(len(change.added) for change in planned.changes)
     size = size_text(sum(change.bytes_moved for change in planned.changes))
@@ -102,9 +105,10 @@ def check_moves(
 def move(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> list[EngineError | None]:
-    """Move replicas by a journal and wait; return an error for each topic that is not as declared.
+    """Move replicas with a journal and wait; return NotMoved for each topic that differs still.
 
-    Errors: those of `plan_moves` and of executions.
+    None stands for a topic whose replicas are as declared. Errors: those of `plan_moves` and of
+    executions.
     """
     planned = plan_moves(client, operations, moves)
     if planned.changes:
@@ -126,7 +130,7 @@ def move(
 
 
 def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
-    """Return True if a topic has the wanted replicas; partitions beyond the placement are free."""
+    """Return True if a topic has the wanted replicas; surplus partitions are ignored."""
     if topic is None:
         return False
     if wanted.placement:

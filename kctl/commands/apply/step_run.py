@@ -1,12 +1,12 @@
-"""The run of steps in their order: which steps are performed after a failure.
+"""Perform steps in order; decide which ones are still performed after a failure.
 
 | after a step has failed | |
 |---|---|
-| steps of other resources | are carried out |
-| later steps of the same topic | are skipped: they build on it |
+| steps of other resources | are performed |
+| later steps of the same topic | are skipped: they depend on it |
 | deletions | are skipped: the replacement of a deleted resource may be missing |
-| any step, where no broker has answered | is skipped: it would wait as long, and fail as well |
-| any step, where one broker has not taken settings of its own | is carried out |
+| any step, if no broker responded | is skipped: it would time out as well |
+| any step, if one broker did not accept its own settings | is performed |
 """
 
 from __future__ import annotations
@@ -44,34 +44,34 @@ class StepResult(NamedTuple):
 
 
 class StepRun:
-    """Carries out steps by `perform`, which returns the error of each step of a group.
+    """Performs steps by `perform`, which returns the error of each step of a group.
 
-    An error that `perform` raises is that of the whole group.
+    An error that `perform` raises counts for each step of the group.
     """
 
     def __init__(
         self, steps: Sequence[StateStep], perform: Callable[[Sequence[StateStep]], Errors]
     ) -> None:
-        """Begin with no step carried out."""
+        """Create a run in which no step is performed yet."""
         self._steps = steps
         self._perform = perform
-        #: Results by the steps' positions; others were skipped.
+        #: Results by position of the step; a step without a result was skipped.
         self._results: dict[int, StepResult] = {}
-        #: Topics whose step failed: later steps of theirs are skipped.
+        #: Topics with a failed step: their later steps are skipped.
         self._failed_topics: set[str] = set()
-        #: Whether any step failed: no step that deletes follows then.
+        #: Whether any step failed: deletions are skipped from then on.
         self._has_failures = False
         #: Whether the cluster did not respond to a step: all further steps are skipped.
         self.is_out_of_reach = False
 
     @property
     def results(self) -> list[StepResult]:
-        """Return the result of each step; a step that was not begun is skipped."""
+        """Return the result of each step; SKIPPED for a step that was not started."""
         skipped = StepResult(SKIPPED)
         return [self._results.get(number, skipped) for number in range(len(self._steps))]
 
     def run(self) -> None:
-        """Perform all steps. Raises KeyboardInterrupt, with the results so far."""
+        """Perform all steps; KeyboardInterrupt is raised on, with the results up to it recorded."""
         number = 0
         for group in step_groups(self._steps):
             wanted = [(number + at, step) for at, step in enumerate(group) if self._may_run(step)]
@@ -80,13 +80,16 @@ class StepRun:
                 self._run_group(wanted)
 
     def _may_run(self, step: StateStep) -> bool:
-        """Return False out of reach, for deletions after a failure, for topics that have failed."""
+        """Return True if a step may be performed after the failures up to now.
+
+        False if the cluster is out of reach, for deletions after any failure, for failed topics.
+        """
         if self.is_out_of_reach or (step.deletes and self._has_failures):
             return False
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
 
     def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
-        """Perform a group of steps and record each result; an error of the request fails all."""
+        """Perform a group of steps and record the results; a raised error fails each step."""
         steps = [step for _, step in wanted]
         try:
             errors = self._perform(steps)
@@ -101,18 +104,18 @@ class StepRun:
                 self._fail(number, step, error)
 
     def _fail(self, number: int, step: StateStep, error: EngineError) -> None:
-        """Note a failed step: later steps of its topic are not performed."""
+        """Record a failed step, which may exclude later steps."""
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
         is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE
-        # An unreachable broker with settings of its own is one of many.
+        # If one broker refuses its own settings, the other brokers may still respond.
         self.is_out_of_reach |= is_silence and not _is_of_one_broker(step)
         if step.kind is ResourceKind.TOPICS:
             self._failed_topics.add(step.name)
 
 
 def _is_of_one_broker(step: StateStep) -> bool:
-    """Return True if a step changes settings of a single broker, which serves them itself."""
+    """Return True if a step changes settings of a single broker, which must handle the request."""
     operation = step.operation
     return (
         isinstance(operation, ChangeSettings)

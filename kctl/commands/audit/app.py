@@ -1,4 +1,4 @@
-"""`kctl audit`: requests that authorizers allowed and denied, by brokers' logs."""
+"""`kctl audit`: requests that authorizers allowed and denied, read from brokers' logs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ def audit(
         list[str] | None,
         typer.Argument(
             metavar="[LOG]...",
-            help="Logs of any brokers, also of gzip; else those of the embedded cluster. - is "
-            "stdin.",
+            help="Brokers' logs, plain or gzip, - for stdin; default: the embedded cluster's.",
         ),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DIR", help="Where the embedded cluster's files are."),
+        typer.Option("--data", metavar="DIR", help="Directory of the embedded cluster."),
     ] = None,
     principal: Annotated[
         list[str] | None,
@@ -34,33 +33,37 @@ def audit(
     ] = None,
     operation: Annotated[
         list[str] | None,
-        typer.Option("--operation", metavar="NAME", help="As read or create-tokens; may repeat."),
+        typer.Option(
+            "--operation", metavar="NAME", help="Such as read or create-tokens; may be repeated."
+        ),
     ] = None,
     resource: Annotated[
         list[str] | None,
         typer.Option(
-            "--resource", metavar="KIND[:NAME]", help="As topic or topic:orders; may repeat."
+            "--resource",
+            metavar="KIND[:NAME]",
+            help="Such as topic or topic:orders; may be repeated.",
         ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="From then on: -1h, 2026-01-31T12:00Z."),
+        typer.Option(
+            "--since", metavar="TIME", help="Inclusive, such as -1h or 2026-01-31T12:00Z."
+        ),
     ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="TIME", help="Before then.")
-    ] = None,
-    denied: Annotated[bool, typer.Option("--denied", help="Only what was denied.")] = False,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Exclusive.")] = None,
+    denied: Annotated[bool, typer.Option("--denied", help="Show denials only.")] = False,
     utc: Annotated[
-        bool, typer.Option("--utc", help="Times in the logs are UTC; else of this machine's zone.")
+        bool, typer.Option("--utc", help="Read log times as UTC; default: local time.")
     ] = False,
     summary: Annotated[
-        bool, typer.Option("--summary", help="How often each was tried, the most frequent first.")
+        bool, typer.Option("--summary", help="Count equal attempts, the most frequent first.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show who tried what, by the lines that authorizers write into brokers' logs.
+    """Show which users tried which operations, from the lines authorizers write to brokers' logs.
 
-    Brokers log denials; what was allowed, too, where kafka.authorizer.logger is at DEBUG.
+    Brokers log denials; also allowed operations if kafka.authorizer.logger is at DEBUG.
     """
     from kctl.commands.audit.decisions import AuditFilter, AuditRequest, show_audit
 

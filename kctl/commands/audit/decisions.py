@@ -1,4 +1,4 @@
-"""Implementation of `kctl audit`: decisions of authorizers, read from logs, chosen and counted."""
+"""Implementation of `kctl audit`: read authorizers' decisions from logs, filter and count them."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class DamagedLog(EngineError):
 
 
 class AuditFilter(NamedTuple):
-    """The conditions on decisions to show; without any all are shown."""
+    """Conditions on the decisions to show; an empty or None one matches every decision."""
 
     principals: frozenset[str]
     operations: frozenset[AclOperation]
-    #: A kind, and a name or None for any.
+    #: Resource type, and name or None for any name.
     resources: frozenset[tuple[AclResource, str | None]]
     since_ms: int | None
     until_ms: int | None
@@ -94,7 +94,7 @@ class AuditFilter(NamedTuple):
         *,
         is_denied_alone: bool,
     ) -> AuditFilter:
-        """Return the filter of words; raises UnreadableArgument, UnreadableTime."""
+        """Parse the options; raises UnreadableArgument, UnreadableTime."""
         return cls(
             frozenset(one if ":" in one else user_principal(one) for one in principals or ()),
             frozenset(_operation(one) for one in operations or ()),
@@ -105,7 +105,7 @@ class AuditFilter(NamedTuple):
         )
 
     def wants(self, line: AuditLine) -> bool:
-        """Return True if a decision matches the filters; one without a time is in no time range."""
+        """Return True if a decision matches; one without a time is outside any time range."""
         if self.is_denied_alone and line.is_allowed:
             return False
         if self.principals and line.principal not in self.principals:
@@ -133,7 +133,7 @@ class AuditRequest(NamedTuple):
 
 
 def show_audit(request: AuditRequest) -> int:
-    """Print decisions by time, or their counts; returns the exit code."""
+    """Print decisions sorted by time, or their counts; returns the exit code."""
     check_format(request.output)
     zone = UTC if request.is_utc else None
     found = [
@@ -144,14 +144,14 @@ def show_audit(request: AuditRequest) -> int:
     ]
     if request.has_summary:
         return end_with(SUMMARY_COLUMNS, _summary(found), request.output)
-    # Those without a time stay where they were among those of their log.
+    # Sort only if every line has a time: a line without one keeps its place in its log.
     if all(decision.time_ms is not None for decision in found):
         found.sort(key=lambda decision: decision.time_ms or 0)
     return end_with(COLUMNS, map(_row, found), request.output)
 
 
 def _embedded_logs(data: str | None) -> list[str]:
-    """Return the logs of an embedded cluster's processes; raises NoEmbeddedLog."""
+    """Return the paths of the existing logs of an embedded cluster; raises NoEmbeddedLog."""
     files = RealFiles()
     directory = DataDirectory(files, cluster_path(os.environ, data))
     plan = directory.plan()
@@ -163,7 +163,7 @@ def _embedded_logs(data: str | None) -> list[str]:
 
 
 def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a log of any size, also of one compressed by gzip.
+    """Yield the lines of a log, plain or compressed by gzip, without reading it into memory.
 
     Errors: FileMissing, FileRefused, DamagedLog.
     """
@@ -175,7 +175,7 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
-    """Yield the lines of a log, which may be gzip; raises DamagedLog if it cannot be unpacked."""
+    """Yield the lines of a stream, decompressed if it is gzip; raises DamagedLog if that fails."""
     buffered = stream if isinstance(stream, BufferedReader) else None
     if buffered is None or not buffered.peek(len(_GZIP)).startswith(_GZIP):
         yield from (line.decode(errors="replace") for line in stream)
@@ -239,12 +239,12 @@ def _result(line: AuditLine) -> str:
 
 
 def _resource_text(line: AuditLine) -> str:
-    """Return a resource as the log has it, such as `Topic:orders`."""
+    """Return a resource as the log writes it, such as `Topic:orders`."""
     return f"{line.resource_type}:{line.resource_name}"
 
 
 def _operation(text: str) -> AclOperation:
-    """Return the operation of a name; raises UnreadableArgument."""
+    """Parse the name of an operation; raises UnreadableArgument."""
     operation = from_name(AclOperation, text.strip().replace("-", "_"))
     if operation is AclOperation.UNKNOWN:
         raise UnreadableArgument("an operation", text, "a name such as read or create-tokens")
@@ -252,7 +252,7 @@ def _operation(text: str) -> AclOperation:
 
 
 def _resource(text: str) -> tuple[AclResource, str | None]:
-    """Return kind and name of `KIND[:NAME]`, None without a name; raises UnreadableArgument."""
+    """Parse `KIND[:NAME]`; the name is None if it is not given. Raises UnreadableArgument."""
     kind_text, colon, name = text.strip().partition(":")
     kind = from_name(AclResource, kind_text.replace("-", "_"))
     if kind is AclResource.UNKNOWN:

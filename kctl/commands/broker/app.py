@@ -1,4 +1,4 @@
-"""`kctl broker`: one broker in this process, as Kafka's own start script would run it."""
+"""`kctl broker`: one broker in this process, configured like Kafka's kafka-server-start.sh."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ app = noun("One broker, run from a server.properties.")
 
 @app.callback()
 def _broker() -> None:
-    """Have subcommands, though there is but one."""
+    """Make Typer keep the subcommand `run`, though it is the only one."""
 
 
 @app.command("run", epilog="Example: kctl broker run --config server.properties")
@@ -24,13 +24,13 @@ def run_(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Takes precedence over the file; may be repeated."
+            "--set", metavar="KEY=VALUE", help="Setting that overrides the file; may be repeated."
         ),
     ] = None,
 ) -> int:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    Its metadata is in the ZooKeeper that zookeeper.connect names, else in its first log directory.
+    Its metadata is in the ZooKeeper of zookeeper.connect; without that, in its first log directory.
     """
     from kctl.commands.broker.running import run_broker
 

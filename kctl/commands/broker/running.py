@@ -20,10 +20,10 @@ from kctl.zookeeper_login import JVM_OPTIONS
 
 
 def run_broker(path: str, changes: list[str]) -> int:
-    """Run one broker from a properties file until a signal.
+    """Run one broker from a properties file until a signal; returns the exit code.
 
-    Its metadata is in the ZooKeeper that `zookeeper.connect` names, or else next to its logs. As in
-    Kafka, KAFKA_OPTS may have the login for ZooKeeper; the file and `--set` override it.
+    Its metadata is in the ZooKeeper of `zookeeper.connect`, else in its first log directory. As in
+    Kafka, KAFKA_OPTS may hold the login for ZooKeeper; the file and `--set` override it.
     """
     files = RealFiles()
     static = system_properties(os.environ.get(JVM_OPTIONS, ""))

@@ -19,7 +19,7 @@ app = noun(
 )
 
 _Ids = Annotated[
-    list[int] | None, typer.Argument(metavar="ID...", help="Brokers; all without any.")
+    list[int] | None, typer.Argument(metavar="ID...", help="Broker ids; default: all brokers.")
 ]
 
 
@@ -29,9 +29,9 @@ def list_(
     cluster: ClusterOptions,
     output: Output = "table",
 ) -> int:
-    """List the live brokers, and which of them is the controller.
+    """List the live brokers, and mark the controller.
 
-    A KRaft cluster names any broker as its controller.
+    A KRaft cluster names an arbitrary broker as its controller.
     """
     from kctl.commands.brokers.listing import list_brokers
 
@@ -45,10 +45,10 @@ def describe(
     ids: _Ids = None,
     output: Output = "table",
 ) -> int:
-    """Show brokers: replicas and leaders on them, bytes, disk left, settings that differ.
+    """Show brokers: replicas, leaders, bytes, free disk space, settings that are not defaults.
 
-    Settings, log directories and the version they speak with each other (none since 4.0) are in
-    wide, json, ndjson, yaml and csv.
+    Settings, log directories and the inter.broker.protocol.version (none since 4.0) are in wide,
+    json, ndjson, yaml and csv.
     """
     from kctl.commands.brokers.listing import describe_brokers
 
@@ -64,7 +64,7 @@ def shutdown(
         typer.Option(
             "--data",
             metavar="DIR",
-            help="The embedded cluster's directory, if not the default one.",
+            help="Directory of the embedded cluster, if not the default.",
         ),
     ] = None,
     timeout: Annotated[
@@ -72,12 +72,11 @@ def shutdown(
         typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time."),
     ] = 60.0,
 ) -> int:
-    """Stop a broker of an embedded cluster: its leaders move first, then its process or part ends.
+    """Stop a broker of an embedded cluster: its leaders move first, then the broker ends.
 
-    `kctl cluster restart BROKER` starts it again, and so does a start of the cluster. Kafka's
-    protocol can take the leaders from a broker and not end it, and would keep them off it until it
-    restarts. So any other broker is stopped where it runs: by its service, or SIGTERM, which moves
-    its leaders as well.
+    `kctl cluster restart BROKER` or a start of the cluster starts it again. Other brokers cannot be
+    stopped by Kafka's protocol, which can only move the leaders away: stop them where they run, by
+    their service or SIGTERM; both move the leaders first.
     """
     from kctl.commands.cluster.brokers import request_change
 
@@ -89,11 +88,13 @@ def shutdown(
 def drain(
     cluster: ClusterOptions,
     moves: JobOptions,
-    broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker to be emptied.")],
+    broker: Annotated[
+        int, typer.Argument(metavar="BROKER", help="Broker to move all replicas off.")
+    ],
 ) -> int:
     """Move every replica off a broker, wait, and check that it is empty.
 
-    Ended early, the same command goes on where it was.
+    After an interruption the same command continues.
     """
     from engine.planner import planner
     from kctl.commands.reassign.jobs import JobRequest, run_job
@@ -112,12 +113,12 @@ def drain(
 def replace(
     cluster: ClusterOptions,
     moves: JobOptions,
-    old: Annotated[int, typer.Argument(metavar="OLD", help="The broker that goes, dead or alive.")],
-    new: Annotated[int, typer.Argument(metavar="NEW", help="The broker that takes its place.")],
+    old: Annotated[int, typer.Argument(metavar="OLD", help="Broker to replace, alive or not.")],
+    new: Annotated[int, typer.Argument(metavar="NEW", help="Broker that takes its replicas.")],
 ) -> int:
-    """Give every replica of one broker to another, in its place among the replicas, and wait.
+    """Move every replica of one broker to another, at its position in the replica list, and wait.
 
-    Ended early, the same command goes on where it was.
+    After an interruption the same command continues.
     """
     from engine.planner import planner
     from kctl.commands.reassign.jobs import JobRequest, run_job
@@ -141,11 +142,11 @@ def log_dirs(
         typer.Option("--topic", metavar="NAME", help="Count only this topic; may be repeated."),
     ] = None,
     replicas: Annotated[
-        bool, typer.Option("--replicas", help="A row for each replica, not each directory.")
+        bool, typer.Option("--replicas", help="Print a row per replica, not per directory.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show the log directories of brokers: replicas, bytes, disk size and what is left of it."""
+    """Show the log directories of brokers: replicas, bytes, disk size and free space."""
     from kctl.commands.brokers.listing import LogDirsRequest, list_log_dirs
 
     request = LogDirsRequest(ids=ids or [], topics=topics, replicas=replicas, output=output)
@@ -159,7 +160,7 @@ def api_versions(
     ids: _Ids = None,
     output: Output = "table",
 ) -> int:
-    """Show the APIs and versions that brokers offer, and the version that kctl would use."""
+    """Show the APIs and versions that brokers support, and the version that kctl uses."""
     from kctl.commands.brokers.listing import list_api_versions
 
     options = cluster
@@ -176,16 +177,16 @@ def metrics(
         typer.Option(
             "--match",
             metavar="PATTERN",
-            help="Only where NAME or NAME:ATTRIBUTE matches, with * and ?, or contains this.",
+            help="Show metrics whose NAME or NAME:ATTRIBUTE matches (* and ?) or contains it.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show metrics of embedded brokers by the names that those of Kafka have in JMX.
+    """Show metrics of embedded brokers under the names that Kafka's metrics have in JMX.
 
-    Partitions, leaders, ISR, logs, directories, the controller, groups and parked requests; counts
-    and rates of topics' traffic, requests, errors and changes of ISR; times and sizes of requests,
-    times of syncs and of the controller's events. Brokers of Kafka have theirs in JMX alone.
+    Partitions, leaders, ISR, logs, directories, the controller, groups and delayed requests; counts
+    and rates of topics' traffic, requests, errors and ISR changes; times and sizes of requests,
+    times of flushes and of the controller's events. Kafka's brokers offer theirs by JMX only.
     """
     from kctl.commands.brokers.metrics import MetricsRequest, show_metrics
 

@@ -173,7 +173,7 @@ def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry]
 
 
 class _Counts:
-    """Replicas, leaders and laggards on each broker."""
+    """Counts of replicas, leaders and out-of-sync replicas on each broker."""
 
     def __init__(self, view: ClusterView) -> None:
         partitions = [p for topic in view.topics.values() for p in topic.partitions]
@@ -182,7 +182,7 @@ class _Counts:
         self._lagging = Counter(b for p in partitions for b in set(p.replicas) - set(p.isr))
 
     def row(self, broker_id: int) -> dict[str, int]:
-        """Return how many replicas of a broker lead, follow, and are not in sync."""
+        """Return the numbers of a broker's replicas: all, leading, following, out of sync."""
         return {
             "replicas": self._replicas[broker_id],
             "leaders": self._leaders[broker_id],
@@ -243,7 +243,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
 
 
 def _print_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
-    """Return which log directories a broker cannot use; returns how many."""
+    """Report the log directories that a broker cannot use; return their number."""
     failed = [(log_dir.path, log_dir.error) for log_dir in dirs if log_dir.error is not None]
     for path, error in failed:
         report_error(error, f"broker {broker_id}: {path}")

@@ -1,4 +1,4 @@
-"""`kctl certs`: keys and certificates for rehearsals."""
+"""`kctl certs`: keys and certificates for test clusters."""
 
 from __future__ import annotations
 
@@ -12,41 +12,45 @@ app = noun("Keys and certificates for rehearsals.")
 _DAYS_MAX = 3650
 
 
-# A callback keeps `new` a command of its own.
+# With a callback Typer keeps the subcommand `new`, though it is the only one.
 @app.callback()
 def certs() -> None:
-    """Keys and certificates for rehearsals."""
+    """Keys and certificates for test clusters."""
 
 
 @app.command(
     "new", epilog="Example: kctl certs new ./tls --broker broker --host kafka1 --client billing"
 )
 def new(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Made if it is not there.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="Target directory, created if missing.")
+    ],
     broker: Annotated[
         list[str] | None,
-        typer.Option("--broker", metavar="NAME", help="A broker's certificate; may be repeated."),
+        typer.Option("--broker", metavar="NAME", help="Name of a broker; may be repeated."),
     ] = None,
     client: Annotated[
         list[str] | None,
-        typer.Option("--client", metavar="NAME", help="A client's certificate; may be repeated."),
+        typer.Option("--client", metavar="NAME", help="Name of a client; may be repeated."),
     ] = None,
     host: Annotated[
         list[str] | None,
         typer.Option(
-            "--host", metavar="NAME", help="A host of the brokers, besides localhost; repeatable."
+            "--host",
+            metavar="NAME",
+            help="Host of brokers in addition to localhost; may be repeated.",
         ),
     ] = None,
     days: Annotated[
         int,
-        typer.Option("--days", min=1, max=_DAYS_MAX, metavar="N", help="How long they count."),
+        typer.Option("--days", min=1, max=_DAYS_MAX, metavar="N", help="Validity in days."),
     ] = 365,
     output: Output = "table",
 ) -> int:
-    """Make an authority, and certificates of it for brokers and clients, as PEM files for Kafka.
+    """Create a certificate authority, and certificates for brokers and clients, as PEM files.
 
-    DIR/ca.pem is a truststore, DIR/NAME.pem a keystore (key and chain), both of type PEM. Keys are
-    for you alone. No file is overwritten; an authority that is in DIR is used again.
+    DIR/ca.pem is a truststore, DIR/NAME.pem a keystore (key and chain), both of type PEM for Kafka.
+    Only you may read the keys. No file is overwritten; an authority that exists in DIR is reused.
     """
     from kctl.commands.certs.issuing import CertificatesRequest, new_certificates
 

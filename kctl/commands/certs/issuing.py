@@ -1,4 +1,4 @@
-"""Implementation of `kctl certs new`: keys and certificates in the files that Kafka reads.
+"""Implementation of `kctl certs new`: keys and certificates in PEM files that Kafka reads.
 
 | file | holds | mode |
 |---|---|---|
@@ -45,19 +45,19 @@ CERTIFICATE_COLUMNS: Final = (
 )
 AUTHORITY_KEY: Final = "ca.key"
 AUTHORITY: Final = "ca.pem"
-#: Where a cluster of this machine is reached.
+#: Host names and addresses of a cluster on this machine.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY_NAME: Final = "kctl rehearsal CA"
 _AUTHORITY_FILE: Final = "ca"
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: Labels with dots between them; the first may be a wildcard (RFC 6125).
+#: Labels separated by dots; the first may be a wildcard (RFC 6125).
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST_NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 _HOST_CHARACTERS_MAX: Final = 253
 
 
 class FilesExist(EngineError):
-    """Files exist that would be overwritten, or half an authority."""
+    """Files would be overwritten, or only one of the authority's two files exists."""
 
     exit_code = exits.USAGE
 
@@ -88,9 +88,9 @@ def new_certificates(request: CertificatesRequest) -> int:
 def write_certificates(
     request: CertificatesRequest, files: Files, *, now_ms: int
 ) -> list[OutputRow]:
-    """Write certificates and return their rows; raises FilesExist, UnreadableArgument.
+    """Write the requested certificates and return a row for each file.
 
-    Errors: also those of `engine.host.certificates` and `create_file`.
+    Errors: FilesExist, UnreadableArgument, those of `engine.host.certificates` and `create_file`.
     """
     names = list(dict.fromkeys((*request.brokers, *request.clients)))
     if set(request.brokers) & set(request.clients):
@@ -121,7 +121,7 @@ def write_certificates(
 def _authority(
     folder: str, files: Files, validity: Validity
 ) -> tuple[IssuedCertificate, list[OutputRow]]:
-    """Return the authority of a folder, created if it does not exist.
+    """Read the authority of a folder, or create it; return it and the rows of its files.
 
     Errors: FilesExist; those of `read_authority`.
     """
@@ -146,7 +146,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise for an invalid name of a file or of a certificate, before anything is written.
+    """Raise unless the name is valid for a file and for a certificate.
 
     Errors: UnreadableArgument, BadCertificateName.
     """
@@ -157,7 +157,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_host(host: str) -> None:
-    """Raise UnreadableArgument for an invalid address or host name, which no client could use."""
+    """Raise UnreadableArgument unless `host` is an IP address or a valid host name."""
     try:
         ip_address(host)
     except ValueError:
@@ -167,7 +167,7 @@ def _check_host(host: str) -> None:
 
 
 def _row(path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int) -> OutputRow:
-    """Return the row of a file that was written; the expiry is in ms since 1970."""
+    """Return the output row of a written file; `expires_ms` is in ms since 1970."""
     return {
         "file": path,
         "kind": kind,

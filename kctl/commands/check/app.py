@@ -22,31 +22,34 @@ app = one_command()
 def check(
     cluster: ClusterOptions,
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics without any.")
+        list[str] | None, typer.Argument(metavar="TOPIC...", help="Topics to check; default: all.")
     ] = None,
     ignored: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="FINDING", help="Leave a kind out; may be repeated."),
+        typer.Option(
+            "--ignore", metavar="FINDING", help="Kind of finding to ignore; may be repeated."
+        ),
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Notices count as problems, too.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Count notices as problems.")] = False,
     wait: Annotated[
         bool,
         typer.Option(
-            "--wait", help="Check again until nothing is wrong, or --timeout; not for moves to end."
+            "--wait",
+            help="Repeat until no problem is left or --timeout ends; ignores running moves.",
         ),
     ] = False,
     moves: Annotated[
         bool,
-        typer.Option("--moves", help="Moves count as problems: with --wait, until none is left."),
+        typer.Option(
+            "--moves", help="Count moves as problems; --wait then waits for their end, too."
+        ),
     ] = False,
     idle_transaction: Annotated[
         str,
         typer.Option(
             "--idle-transaction",
             metavar="DURATION",
-            help="For how long the producer of an open transaction may write nothing.",
+            help="Report an open transaction if its producer has not written for this long.",
         ),
     ] = "15m",
     group_lag: Annotated[
@@ -56,7 +59,7 @@ def check(
             min=1,
             max=INT64_MAX,
             metavar="RECORDS",
-            help="From how many unread records on a group without members is told.",
+            help="Report a group without members from this lag on.",
         ),
     ] = 1,
     zookeeper: Annotated[
@@ -65,12 +68,12 @@ def check(
             "-z",
             "--zookeeper",
             metavar="HOST:PORT",
-            help="To show since when in-sync sets are as they are.",
+            help="ZooKeeper, to show the time of the last ISR change.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show what is wrong with a cluster, the worst first; exit code 4 beyond notices.
+    """Show the problems of a cluster, the worst first; exit code 4 beyond notices.
 
     Critical: offline, silent-leader, under-min-isr, no-controller, store, unreachable, log-dir,
     hanging-transaction.
@@ -79,11 +82,11 @@ def check(
 
     Notice: not-preferred, move, throttle, idle-group.
 
-    The verdict comes within --timeout: all brokers are asked at the same time, and one that answers
-    nothing for half of it is unreachable; what could not be asked is a finding.
+    The result comes within --timeout: all brokers are queried in parallel; a broker that does not
+    respond for half of it is unreachable, and a check that could not be made is a finding.
 
-    The metadata store knows since when a set is as it is: that of an embedded cluster is found by
-    its brokers, any other is named by --zookeeper.
+    The metadata store holds the time of the last ISR change: the store of an embedded cluster is
+    found through its brokers, another is given by --zookeeper.
     """
     from kctl.commands.check.verdict import CheckRequest, check_cluster
 

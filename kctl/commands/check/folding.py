@@ -1,4 +1,4 @@
-"""Findings of one cause as one row: a broker that is gone is one row."""
+"""Fold findings with the same cause into one row, such as those of an unavailable broker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.client.findings import HealthFinding
 from kctl.arguments import counted
 from kctl.render.rows import OutputRow
 
-#: Maximum number of findings of one cause that are shown each.
+#: Findings of one cause up to this number are shown in separate rows.
 _APART_MAX: Final = 5
 _NAMED: Final = 3
 
@@ -22,7 +22,10 @@ class FindingRow(NamedTuple):
 
 
 def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
-    """Return rows in their order; more than _APART_MAX of one cause become one, at the first."""
+    """Return the rows in order; more than _APART_MAX rows of one cause become a single row.
+
+    It is at the position of the first of them.
+    """
     groups: dict[tuple[object, ...], list[FindingRow]] = {}
     for number, one in enumerate(rows):
         finding = one.finding
@@ -35,7 +38,7 @@ def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
 
 
 def _row_of(group: Sequence[FindingRow]) -> OutputRow:
-    """Return one row for findings of one cause: first names, their number, earliest time."""
+    """Return one row for findings of one cause: first subjects, their number, the earliest time."""
     first = group[0]
     named = ", ".join(one.finding.subject for one in group[:_NAMED])
     times = [since for one in group if (since := one.row["since"]) is not None]

@@ -1,4 +1,4 @@
-"""Implementation of `kctl check`: collect facts, derive findings, print rows; repeat on --wait."""
+"""Implementation of `kctl check`: collect facts, derive findings, print rows."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ FINDING_COLUMNS = (
 )
 #: Pause between two checks of --wait.
 _PERIOD_S = 0.5
-#: How long one check may take while waiting: a silent broker must not use up all the time.
+#: Time-out of one check of --wait: an unresponsive broker must not use up the complete time.
 _CHECK_S = 10.0
-#: Of the time of a check so much is kept for the metadata store, and for the end of the process.
+#: Share of a check's time that is reserved for the metadata store and the exit of the process.
 _STORE_SHARE = 0.25
 _END_SHARE = 0.05
-#: Findings that a move causes, and that end with it.
+#: Kinds of findings that a move causes and that disappear when it ends.
 _OF_MOVES = ("move", "throttle")
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class CheckRequest(NamedTuple):
-    """The options of `kctl check`; `topics` is None for all."""
+    """The options of `kctl check`; `topics` None means every topic."""
 
     topics: list[str] | None
     ignored: list[str]
@@ -78,14 +78,17 @@ class CheckRequest(NamedTuple):
     group_lag: int
 
     def thresholds(self) -> ReaderThresholds:
-        """Return the limits above which an observation is a finding; raises UnreadableArgument."""
+        """Return the limits above which a lag or a transaction is a finding.
+
+        Errors: UnreadableArgument.
+        """
         return ReaderThresholds(
             duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
         )
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: findings, the times of in-sync sets, the owners of moves."""
+    """The result of a check: findings, times of the last ISR changes, owners of moves."""
 
     findings: Sequence[HealthFinding]
     since: Mapping[str, str]
@@ -93,7 +96,7 @@ class CheckResult(NamedTuple):
 
 
 def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print the findings; the exit code is 4 if one is more severe than a notice."""
+    """Print the findings; return exit code 4 if one counts as a problem."""
     check_format(request.output)
     for kind in request.ignored:
         if kind not in KINDS:
@@ -111,7 +114,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check until no problem is waited for, or the time is up; returns the last result."""
+    """Check periodically until no awaited problem is left or time is up; return the last result."""
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
@@ -128,19 +131,19 @@ def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 
 
 def _is_late(deadline_s: float) -> bool:
-    """Return whether the time left is too short for a pause and another check."""
+    """Return True if the remaining time is too short for a pause and another check."""
     return time.monotonic() + 2 * _PERIOD_S > deadline_s
 
 
 def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
-    """Return whose moves are, by the journals of this machine."""
+    """Return the owner of each partition's move, as far as journals of this machine contain it."""
     from kctl.commands.reassign.files import known_journals
 
     return known_journals().moves(cluster_id)
 
 
 def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the findings that make the exit code 4."""
+    """Return the findings that cause exit code 4."""
     return [
         one
         for one in result.findings
@@ -149,7 +152,10 @@ def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]
 
 
 def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the problems to wait for; a move and its throttles only if the options name them."""
+    """Return the problems that --wait waits for.
+
+    Without --moves, findings that a running move causes are left out.
+    """
     problems = _problems(result, request)
     if request.moves or not any(one.kind == "move" for one in result.findings):
         return problems
@@ -157,7 +163,7 @@ def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
 
 
 def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Return the findings that are collected within the time-out."""
+    """Collect facts within the time-out, and return the findings."""
     began_s = time.monotonic()
     with connect(options) as client:
         gathering_s = options.timeout_s * (1 - _STORE_SHARE)
@@ -178,7 +184,7 @@ def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 def _of_readers(
     client: KafkaClient, facts: ClusterFacts, request: CheckRequest, end_s: float
 ) -> list[HealthFinding]:
-    """Return the findings on blocked readers; they have half of the time that is left."""
+    """Return the findings on blocked readers, collected in half of the time until `end_s`."""
     left_ms = max(round((end_s - time.monotonic()) * 1000), 0)
     deadline_ms = client.clock.monotonic_ms() + left_ms // 2
     thresholds = request.thresholds()
@@ -189,16 +195,16 @@ def _of_readers(
 def _of_store(
     client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
 ) -> tuple[dict[str, str], list[HealthFinding]]:
-    """Return the times of in-sync sets, and the findings on the metadata store.
+    """Return the times of the last ISR changes, and the findings on the metadata store.
 
-    The store is read if the findings contain an in-sync set or a failed request, and
-    always if it is named; until `end_s`, by the monotonic clock.
+    The store is read if a finding concerns an ISR or a failed request, and always if an option
+    names it. The read ends by `end_s` of the monotonic clock.
     """
     partitions = [one.partition for one in found if one.partition is not None]
     is_in_doubt = any(one.kind in ("unasked", "no-controller", "unreachable") for one in found)
     if not (partitions or is_in_doubt or request.zookeeper):
         return {}, []
-    # It imports kazoo, and the import must not use up the store's time.
+    # Import kazoo before the time of the store's requests starts.
     import engine.znode.kazoo_reader  # noqa: F401
 
     nodes = StateNodes.of(client, request.zookeeper, max(end_s - time.monotonic(), 0.001))
@@ -218,7 +224,7 @@ def _of_store(
 
 
 def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object]:
-    """Return the row of a finding; `since` is when its ISR was last changed, if it has one."""
+    """Return the output row of a finding; `since` is the time of the last ISR change."""
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,
@@ -249,7 +255,7 @@ def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object
 
 
 def _owner_text(owner: KnownMove | None) -> str:
-    """Return in words whose a reassignment is, by the journals of this machine."""
+    """Return the owner of a reassignment as text; None means that no local journal has it."""
     if owner is None:
         return "somebody else's: no journal of this machine has it"
     if owner.process is None:

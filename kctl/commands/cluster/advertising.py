@@ -1,4 +1,4 @@
-"""`kctl cluster start --advertise HOST`: a listener on all addresses, named for clients."""
+"""`kctl cluster start --advertise HOST`: listen on all addresses and advertise the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LISTENERS = ("listeners", "advertised.listeners")
 
 
 class AdvertisedTwice(EngineError):
-    """--advertise is given where listeners are set otherwise."""
+    """--advertise is given together with a setting of listeners."""
 
     exit_code = exits.USAGE
     hint = "give the host in advertised.listeners, by --set or in the file of --config"
@@ -27,7 +27,7 @@ class AdvertisedTwice(EngineError):
 
 
 class PortOfListeners(EngineError):
-    """--port is given, and the listeners that are set have others."""
+    """--port differs from the ports of the configured listeners."""
 
     exit_code = exits.USAGE
     hint = (
@@ -42,7 +42,7 @@ class PortOfListeners(EngineError):
 
 
 def check_port(plan: ClusterPlan, port: int | None) -> None:
-    """Raise PortOfListeners if a port is given that the plan's own listeners do not have."""
+    """Raise PortOfListeners if `port` is given and no configured listener of the plan has it."""
     listeners = plan.settings.get("listeners", "")
     if port and listeners and str(port) not in _PORTS.findall(listeners):
         raise PortOfListeners(port, listeners)
@@ -51,9 +51,10 @@ def check_port(plan: ClusterPlan, port: int | None) -> None:
 def advertised_settings(
     host: str, port: int | None, kept: ClusterPlan | None, settings: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings by which the first broker advertises a host, at its own port.
+    """Return the settings with which the first broker advertises `host` with its port.
 
-    `settings` are the other given settings. Errors: AdvertisedTwice, UnreadableArgument.
+    `kept` is the stored plan, None for a new cluster; `settings` are the other settings of this
+    start. Errors: AdvertisedTwice, UnreadableArgument.
     """
     if not _HOST.fullmatch(host):
         raise UnreadableArgument("a host", host, "a name or an address, as kafka or [::1]")
@@ -63,7 +64,7 @@ def advertised_settings(
     plan = kept or ClusterPlan()
     port = plan.port if port is None else port
     named = {**plan.settings, **settings}.get("inter.broker.listener.name", "PLAINTEXT")
-    # All addresses of IPv4 are none of IPv6, and a machine may have IPv4 alone.
+    # 0.0.0.0 does not listen on IPv6, and :: fails on a machine with IPv4 only.
     everywhere = "[::]" if host.startswith("[") else "0.0.0.0"
     addresses = (f"{named}://{everywhere}:{port}", f"{named}://{host}:{port}")
     return dict(zip(_LISTENERS, addresses, strict=True))

@@ -1,8 +1,8 @@
-"""`kctl cluster`: a cluster on this machine, for rehearsals and for work without one.
+"""`kctl cluster`: a cluster on this machine, for rehearsals and development.
 
-A plain `start` is read here, without importing Typer: that is a fifth of the time until clients can
-connect. All else, with every error, is left to `cluster_app.py`, and a test holds the two to the
-same meaning.
+A plain `start` is parsed here, without importing Typer: the import takes a fifth of the time until
+clients can connect. Every other command, and every error, is left to `typer_app.py`; a test
+compares the two parsers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kctl.commands.cluster.start_arguments import read_start
 
 
 def run(args: list[str]) -> int:
-    """Run one of the noun's commands; returns the exit code."""
+    """Run one command of `kctl cluster`; returns the exit code."""
     requested = read_start(args[1:]) if args[:1] == ["start"] else None
     if requested is None:
         from kctl.__main__ import run_typer
@@ -29,7 +29,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return the Typer application at the first access."""
+    """Import and return the Typer application on the first access of `app`."""
     if name == "app":
         from kctl.commands.cluster.typer_app import app
 

@@ -1,4 +1,4 @@
-"""Implementation of the `kctl cluster` commands on one broker, and of `kctl brokers shutdown`."""
+"""Implementation of `kctl cluster` commands on a single broker, and of `kctl brokers shutdown`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
 
 
 def request_change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
-    """Have the cluster's process restart, stop, add or remove a broker; return the exit code.
+    """Make the cluster's process restart, stop, add or remove a broker; return the exit code.
 
     `action` is the value of an `Action`; `broker_id` is None for a broker to add.
     """
@@ -55,13 +55,13 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
 
 
 def _address(directory: DataDirectory, broker_id: int) -> str | None:
-    """Return a broker's address, None if the cluster or the broker does not run."""
+    """Return a broker's address, None if the cluster or the broker is not running."""
     running = directory.running()
     return None if running is None else running.brokers.get(str(broker_id))
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Prompt for confirmation, and remove a broker that holds no replicas; return the exit code."""
+    """Ask for confirmation, and remove a broker without replicas; return the exit code."""
     directory, plan = _cluster(data)
     check_broker(directory, plan, broker_id)
     confirm(
@@ -73,7 +73,7 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
 
 
 def signal_broker(what: str, broker_id: int, data: str | None) -> int:
-    """Kill, pause or resume the process of a broker; return the exit code."""
+    """Kill, pause or resume a broker's process; return the exit code."""
     directory, plan = _cluster(data)
     if what == "kill":
         pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"

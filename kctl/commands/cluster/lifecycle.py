@@ -1,4 +1,4 @@
-"""Implementation of `kctl cluster`."""
+"""Implementation of `kctl cluster start`, `stop`, `list`, `logs` and `destroy`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _FOLLOW_PAUSE_S = 0.2
 
 
 class NoLogOfBroker(EngineError):
-    """The log of a broker is requested that had no process of its own."""
+    """The requested broker never ran as a separate process, so that it has no log file."""
 
     def __init__(self, path: str, broker_id: int) -> None:
         super().__init__(f"broker {broker_id} of the cluster in {path} has no log of its own")
@@ -80,7 +80,7 @@ class NoLogOfBroker(EngineError):
 
 
 class UnauthenticatedListener(EngineError):
-    """A cluster without authentication would listen for other machines."""
+    """A cluster without authentication would accept connections of other machines."""
 
     exit_code = exits.USAGE
     hint = (
@@ -95,7 +95,7 @@ class UnauthenticatedListener(EngineError):
 
 
 class StartRequest(NamedTuple):
-    """The options of `start`; None where the kept plan, or the default, counts."""
+    """The options of `start`; None means the value of the stored plan, else the default."""
 
     data: str | None
     brokers: int | None
@@ -122,7 +122,7 @@ def _directory(data: str | None) -> DataDirectory:
 
 
 def start_cluster(request: StartRequest) -> int:
-    """Start a cluster here or as a process of its own."""
+    """Start a cluster in this process (`foreground`) or a new one; return the exit code."""
     check_format(request.output)
     data, files = _directory(request.data), RealFiles()
     plan = _plan(data, request)
@@ -131,7 +131,7 @@ def start_cluster(request: StartRequest) -> int:
     check_start(data, files, plan)
     with ExitStack() as turn:
         turn.enter_context(daemon.turn(data, files, RealClock(), request.timeout_s, _pause))
-        # Another start may have made it while this one waited.
+        # Another `start` may have created the cluster while this one waited.
         plan = _plan(data, request)
         if request.from_logs:
             from kctl.commands.cluster.served_logs import make_served
@@ -156,7 +156,7 @@ def start_cluster(request: StartRequest) -> int:
 
 
 def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
-    """Create the administrator of a cluster that was started with --secure, and its context."""
+    """Create the administrator and the context of a cluster started with --secure."""
     from kctl.commands.cluster.securing import complete_securing
 
     status = daemon.status_of(data)
@@ -166,7 +166,7 @@ def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
 
 
 def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
-    """Run a cluster until a signal; the turn ends once it has started."""
+    """Run a cluster in this process until a signal; release `turn` once it has started."""
     from engine.cluster.run import log_to_stderr, run_cluster
 
     def ready() -> None:
@@ -178,7 +178,7 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
 
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
-    """Return the plan to start with: the stored one, with the options of this command over it."""
+    """Return the plan to start with: the stored plan, overridden by this command's options."""
     given = set()
     plan = ClusterPlan(settings=settings_to_start(data, request))
     if request.insecure:
@@ -211,14 +211,14 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
 
 
 def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, str]:
-    """Return the settings; --set overrides --secure, and --secure overrides a file."""
+    """Return the settings of this start: --set overrides --secure, which overrides --config."""
     given = settings_of(request.settings)
     if request.secure:
         from kctl.commands.cluster.securing import SecureInForeground, secure_settings
 
         if request.foreground:
             raise SecureInForeground
-        # An address of IPv6 is in brackets for a listener, and in a certificate without them.
+        # Listeners have an IPv6 address in brackets, certificates without them.
         advertised = request.advertise and request.advertise.strip("[]")
         given = {**secure_settings(data, RealFiles(), advertised), **given}
     if request.config is not None:
@@ -234,7 +234,7 @@ def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, s
 
 
 def _warn_of_secrets(arguments: list[str]) -> None:
-    """Warn of secrets given by `--set`, which every process of the machine can see."""
+    """Print a warning for each secret given by `--set`: other processes can read arguments."""
     for name in filter(is_secret, settings_of(arguments)):
         notify(
             f"warning: {name} is a secret, and ps shows what is given by --set: use --config FILE"
@@ -242,7 +242,7 @@ def _warn_of_secrets(arguments: list[str]) -> None:
 
 
 def _check_open(plan: ClusterPlan) -> None:
-    """Raise UnauthenticatedListener, or warn of open listeners where they are allowed."""
+    """Raise UnauthenticatedListener for open listeners; with --insecure print a warning only."""
     found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise UnauthenticatedListener(found)
@@ -251,7 +251,7 @@ def _check_open(plan: ClusterPlan) -> None:
 
 
 def _racks(text: str) -> tuple[str, ...]:
-    """Return the racks of a list; "" removes them."""
+    """Parse a list of racks separated by commas; "" gives none. Raises UnreadableArgument."""
     racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
     if not all(racks):
         raise UnreadableArgument("a list of racks", text, "names with commas between")
@@ -259,7 +259,7 @@ def _racks(text: str) -> tuple[str, ...]:
 
 
 def _check(plan: ClusterPlan) -> None:
-    """Check a plan before a process is started for it; raises the first error."""
+    """Validate a plan before a process is started; raises ConfigError for the first error."""
     try:
         unknown = check_plan(plan)
     except ConfigError as error:
@@ -273,7 +273,7 @@ def _check(plan: ClusterPlan) -> None:
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:
-    """Stop a cluster, if it runs."""
+    """Stop a cluster if it is running; returns the exit code."""
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterInDirectory(directory.path)
@@ -289,7 +289,7 @@ def _pause(duration_ms: int) -> None:
 
 
 def list_clusters(output: str) -> int:
-    """Print a row for each known data directory that has a cluster."""
+    """Print a row for each known data directory that contains a cluster."""
     check_format(output)
     rows = []
     for path in known_clusters(RealFiles(), os.environ):
@@ -304,7 +304,7 @@ def list_clusters(output: str) -> int:
 
 
 def status_row(status: ClusterStatus) -> OutputRow:
-    """Return a status as an output row, without the controller."""
+    """Return a cluster's status as an output row, without the controller."""
     brokers = [
         {
             **broker._asdict(),
@@ -319,7 +319,7 @@ def status_row(status: ClusterStatus) -> OutputRow:
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
-    """Print the cluster of this process without a test of its lock, which would release it."""
+    """Print the cluster of this process, without testing its lock, since that would release it."""
     _show(daemon.status_as(data, ClusterState.RUNNING), output)
     sys.stdout.flush()
 
@@ -332,7 +332,10 @@ def _show(status: ClusterStatus, output: str) -> int:
 def print_logs(
     data: str | None, line_count: int | None, *, follow: bool, broker_id: int | None = None
 ) -> int:
-    """Print the log of a cluster's process, or of a broker's, or the last lines."""
+    """Print the log of the cluster's process or of a broker's, or its last lines.
+
+    `line_count` None prints the complete log.
+    """
     directory = _directory(data)
     path = directory.log_path if broker_id is None else directory.broker_log_path(broker_id)
     try:
@@ -357,7 +360,7 @@ def print_logs(
 
 
 def _start_of_last_lines(file: File, line_count: int) -> int:
-    """Return the position at which the last lines of a file start."""
+    """Return the position in bytes at which the last `line_count` lines of a file start."""
     end = file.size_bytes()
     tail = b""
     while end > 0 and tail.count(b"\n") <= line_count:
@@ -370,7 +373,7 @@ def _start_of_last_lines(file: File, line_count: int) -> int:
 
 
 def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Stop a cluster and remove its data."""
+    """Stop a cluster and delete its data, after confirmation."""
     directory, files = _directory(data), RealFiles()
     state = directory.state()
     if state is ClusterState.ABSENT:
@@ -394,7 +397,7 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
 
 
 def _forget_secured(directory: DataDirectory) -> None:
-    """Remove the keys, passwords and the context of a cluster that was started with --secure."""
+    """Delete the keys, passwords and context of a cluster started with --secure."""
     if os.path.exists(directory.security_path):
         from kctl.commands.cluster.securing import forget_secured
 
@@ -402,7 +405,7 @@ def _forget_secured(directory: DataDirectory) -> None:
 
 
 def _named(directory: DataDirectory) -> str:
-    """Return the cluster of a directory: its id and its addresses, as far as known."""
+    """Return the id and addresses of a directory's cluster as text, as far as known."""
     status = daemon.status_of(directory)
     cluster_id = daemon.cluster_id_of(directory, RealFiles())
     where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value

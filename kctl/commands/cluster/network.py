@@ -25,7 +25,7 @@ _IN_MS = {"ms": 1, "s": 1000}
 
 
 def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
-    """Separate groups of places from each other, in place of an earlier partition."""
+    """Partition groups of brokers and the store from each other; replaces an earlier partition."""
     directory, plan = _cluster(data)
     parted = [_group(plan, group) for group in groups]
     _check_groups(parted)
@@ -43,7 +43,7 @@ def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
 def slow(
     place: str, delay: str | None, loss: str | None, data: str | None, timeout_s: float
 ) -> int:
-    """Delay and drop frames that one place sends and receives."""
+    """Delay and drop frames that a broker or the store sends and receives."""
     directory, plan = _cluster(data)
     of = _place(plan, place)
     if delay is None and loss is None:
@@ -63,7 +63,7 @@ def slow(
 
 
 def heal(data: str | None, timeout_s: float) -> int:
-    """Remove all faults."""
+    """Remove all faults from the network between brokers."""
     directory, plan = _cluster(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")
@@ -86,19 +86,19 @@ def _change(
     *,
     timeout_s: float,
 ) -> LinkFaults:
-    """Change the faults of links while no other command does, and return the new ones."""
+    """Change the link faults under the lock of such changes, and return the new faults."""
     lock_path = directory.network_lock_path
     with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path):
         return change_faults(directory, plan, change, RealClock(), timeout_s, _pause)
 
 
 def _group(plan: ClusterPlan, text: str) -> list[str]:
-    """Return the places in a list of brokers and the store; raises UnreadableArgument."""
+    """Parse a list of brokers and `store` separated by commas; raises UnreadableArgument."""
     return [_place(plan, place.strip()) for place in text.split(",")]
 
 
 def _place(plan: ClusterPlan, place: str) -> str:
-    """Return a broker's id or the store, as places are named."""
+    """Return the normalized broker id, or `store`; raises UnreadableArgument for other texts."""
     ids = plan.broker_ids()
     if place == STORE:
         return place
@@ -109,7 +109,7 @@ def _place(plan: ClusterPlan, place: str) -> str:
 
 
 def _check_groups(groups: list[list[str]]) -> None:
-    """Raise UnreadableArgument for less than two groups, or a broker in several."""
+    """Raise UnreadableArgument for fewer than two groups, or a broker in several groups."""
     if len(groups) < 2:
         raise UnreadableArgument("a partition", ",".join(groups[0]), "two groups or more")
     seen: set[str] = set()
@@ -120,7 +120,7 @@ def _check_groups(groups: list[list[str]]) -> None:
 
 
 def _delay_ms(text: str) -> int:
-    """Return a delay like 50ms or 1.5s in ms; raises UnreadableArgument."""
+    """Parse a delay such as 50ms or 1.5s into ms; raises UnreadableArgument."""
     expected = f"whole milliseconds up to {LINK_DELAY_MS_MAX // 1000}s, such as 50ms or 1.5s"
     match = _DELAY.fullmatch(text)
     if match is None:
@@ -132,7 +132,7 @@ def _delay_ms(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    """Return a percentage like 1% as a share of 0 to 1; raises UnreadableArgument."""
+    """Parse a percentage such as 1% into a share from 0 to 1; raises UnreadableArgument."""
     match = _LOSS.fullmatch(text)
     if match is None or float(match[1]) > 100:
         raise UnreadableArgument(
@@ -142,12 +142,12 @@ def _share(text: str) -> float:
 
 
 def _named(group: frozenset[str]) -> str:
-    """Return the places of a group as text, brokers in order of their ids."""
+    """Return the members of a group as text, sorted by broker id."""
     return ",".join(sorted(group, key=place_order))
 
 
 def _outside(plan: ClusterPlan, faults: LinkFaults) -> list[str]:
-    """Return the places of no group."""
+    """Return the brokers, and `store`, that are in no group of the partition."""
     inside = {place for group in faults.groups for place in group}
     places = [*map(str, plan.broker_ids()), STORE]
     return [place for place in places if place not in inside]

@@ -1,15 +1,16 @@
-"""Gives the nodes of a metadata store that was open to its brokers alone.
+"""Set ACLs on the nodes of a metadata store that were open to every client.
 
-| node | everybody else |
+| node | other clients |
 |---|---|
-| `/` | reads, and makes and removes nothing in it: neither does anybody remove `/controller` |
-| others of Kafka's | what `zookeeper.set.acl` lets them |
+| `/` | may read it, but not create or delete children: nor delete `/controller` |
+| Kafka's other nodes | have what `zookeeper.set.acl` grants |
 
-A node is changed before its children are listed, so that nobody else adds one later; the root last:
-where it is protected, so is all below it.
+A node is changed before its children are listed, so that no other client adds a child later. The
+root is changed last: if it is protected, then every node below it is.
 
 Source: kafka.admin.ZkSecurityMigrator.
-Differs: the root is protected too; Kafka leaves it open, and nodes in it without children with it.
+
+Differs: the root is protected too; Kafka leaves it open, and its children that have no children.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _OPEN: Final = list(OPEN_ACL)
 
 
 def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -> None:
-    """Set ACLs on the nodes of a store that are open, as the user in a cluster's settings.
+    """Set ACLs on the open nodes of a store, logged in as the user of a cluster's settings.
 
-    Errors: ConfigError, those of the store.
+    Does nothing if the settings have no login. Errors: ConfigError, those of the store.
     """
-    # It imports kazoo, which a cluster without such a store does not need.
+    # The import loads kazoo, which a cluster without a protected store does not need.
     from engine.znode.kazoo_shell import ZnodeShellSession
 
     login = client_login(settings, read_input)
@@ -59,7 +60,7 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
 
 
 def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> list[str]:
-    """Restrict a node to its owner, except the root, and return the paths of its children."""
+    """Restrict a node to its owner, unless it is the root, and return its children's paths."""
     from engine.znode.kazoo_reader import child_path
     from engine.znode.node_acl import NodeRefused
 
@@ -69,7 +70,7 @@ def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str,
             _protect(session, path, owner)
         names, _ = session.child_names(path, watches=False)
     except NoNode:
-        # Brokers and clients use the nodes meanwhile.
+        # Brokers and clients may delete the node at the same time.
         return []
     except NodeRefused as error:
         if error.code != NoAuth.code:
@@ -80,6 +81,6 @@ def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str,
 
 
 def _protect(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> None:
-    """Protect a node that is open; raises NoNode."""
+    """Restrict a node to its owner if it is open to every client; raises NoNode."""
     if session.acl(path)[0] == _OPEN:
         session.set_acl(path, protected_acl(path, owner), ANY_VERSION)

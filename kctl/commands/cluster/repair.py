@@ -67,7 +67,7 @@ def _pause(duration_ms: int) -> None:
 
 
 def _prompt(data: DataDirectory, found: Repair) -> str:
-    """Return the question before a repair: what is written, and for which cluster."""
+    """Return the confirmation question of a repair: which files are written for which cluster."""
     if found.found is None:
         return f"Write a new plan of the cluster in {data.path}"
     cluster_id = found.found.cluster_ids[0] if found.found.cluster_ids else "unknown"
@@ -76,7 +76,7 @@ def _prompt(data: DataDirectory, found: Repair) -> str:
 
 
 def _rows(found: Repair, result: str) -> list[dict[str, object]]:
-    """Return a row for each repaired file, then one for each recovered topic."""
+    """Return a row for each repaired file, then for each recovered topic."""
     rows: list[dict[str, object]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}
         for path, reason in found.reasons.items()

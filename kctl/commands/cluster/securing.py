@@ -1,17 +1,18 @@
-"""`kctl cluster start --secure`: a cluster with TLS, SCRAM and access rules, and its administrator.
+"""`kctl cluster start --secure`: TLS, SCRAM, access rules and an administrator for a cluster.
 
 | file of `security/` in the data directory | holds |
 |---|---|
 | `ca.key`, `ca.pem`, `broker.pem` | an authority, and the certificate of all brokers |
 | `broker.properties` | the brokers as a client: PLAIN, for requests to each other |
 | `admin.properties` | the administrator as a client: SCRAM-SHA-512; the context names it |
-| `store.jaas` | the brokers as users of the metadata store, which knows nobody else |
+| `store.jaas` | the brokers as the only users of the metadata store |
 
-Existing files are used again: passwords and keys change only if the files are removed. The one
-listener takes SCRAM-SHA-512 from users, and PLAIN from the brokers alone; both are super users,
-all others may do nothing that no rule allows. The administrator's credential is created by the
-brokers' user once the cluster runs, since no other user can; nodes that were there before the
-cluster was secured become the brokers' then. A login to the store that the cluster had stays.
+Existing files are reused: passwords and keys change only if the files are removed. The single
+listener accepts SCRAM-SHA-512 from users, and PLAIN from brokers only. Both the brokers' user and
+the administrator are super users; other users need ALLOW rules. The brokers' user creates the
+administrator's credential once the cluster runs, since no other user can. Nodes that existed
+before the cluster was secured are then restricted to the brokers. If the cluster already had a
+login to the store, it is kept.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ _LISTENER: Final = "SECURE"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 _DIGEST: Final = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-#: As long as the largest bound of certificates: a rehearsal does not end with them.
+#: The longest validity that `kctl certs` allows: certificates outlive a rehearsal.
 _DAYS: Final = 3650
 _PASSWORD: Final = re.compile(r'password="([A-Za-z0-9]+)"')
 _LOGIN_PAUSE_S: Final = 0.05
 
 
 class SecureInForeground(EngineError):
-    """A foreground cluster is to be secured: another process has to create its administrator."""
+    """--secure with --foreground: another process would have to create the administrator."""
 
     exit_code = exits.USAGE
     hint = "start it once without --foreground; its settings are kept for later starts"
@@ -68,7 +69,7 @@ class SecureInForeground(EngineError):
 
 
 class ContextTaken(EngineError):
-    """A context has the name of a secured cluster's context, and is of another cluster."""
+    """The name of the secured cluster's context belongs to a context of another cluster."""
 
     exit_code = exits.USAGE
 
@@ -79,53 +80,53 @@ class ContextTaken(EngineError):
 
 
 class SecuredFiles(NamedTuple):
-    """The files of a secured cluster."""
+    """Paths of the files of a secured cluster."""
 
     folder: str
 
     @property
     def admin_properties(self) -> str:
-        """Return the properties of the administrator as a client."""
+        """Return the path of the administrator's client properties."""
         return f"{os.path.dirname(self.folder)}/{ADMIN_PROPERTIES}"
 
     @property
     def broker_properties(self) -> str:
-        """Return the properties of the brokers as a client."""
+        """Return the path of the brokers' client properties."""
         return f"{self.folder}/{_BROKER}.properties"
 
     @property
     def store_login(self) -> str:
-        """Return the JAAS file of the metadata store and its users."""
+        """Return the path of the JAAS file for the metadata store and its users."""
         return f"{self.folder}/store.jaas"
 
     @property
     def keystore(self) -> str:
-        """Return the key and chain of the brokers."""
+        """Return the path of the brokers' key and certificate chain."""
         return f"{os.path.dirname(self.folder)}/{BROKER_KEYSTORE}"
 
     @property
     def truststore(self) -> str:
-        """Return the certificate of the authority."""
+        """Return the path of the authority's certificate."""
         return f"{self.folder}/{AUTHORITY}"
 
     def all_paths(self) -> list[str]:
-        """Return all files."""
+        """Return the paths of all files."""
         certificates = [f"{self.folder}/ca.key", self.truststore, self.keystore]
         return [*certificates, self.broker_properties, self.admin_properties, self.store_login]
 
 
 def secured_files(data: DataDirectory) -> SecuredFiles:
-    """Return the paths of a data directory's security files, which may not exist."""
+    """Return the paths of a data directory's security files; the files may not exist."""
     return SecuredFiles(data.security_path)
 
 
 def secure_settings(
     data: DataDirectory, files: Files, advertised: str | None = None
 ) -> dict[str, str]:
-    """Return the settings of a secured cluster; missing files are created.
+    """Create the missing security files, and return the settings of a secured cluster.
 
-    A new certificate is for this machine, and for the advertised host. Errors: ContextTaken, and
-    those of creating certificates and files.
+    A new certificate is valid for this machine, and for `advertised` unless it is None. Errors:
+    ContextTaken, and those of creating certificates and files.
     """
     secured = secured_files(data)
     check_context(data)
@@ -151,7 +152,7 @@ def secure_settings(
 
 
 def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str]:
-    """Return the settings that protect the store's nodes; none where the cluster has a login."""
+    """Return the settings that protect the store; empty if the cluster has another login."""
     plan = data.plan()
     stored = secured.store_login if plan is None else plan.settings.get(JAAS_FILE)
     if stored not in (None, secured.store_login):
@@ -162,7 +163,7 @@ def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str
 def _make_files(
     secured: SecuredFiles, files: Files, entropy: Entropy, hosts: Sequence[str]
 ) -> None:
-    """Create the missing certificates and properties files of the broker and administrator."""
+    """Create the missing certificates, properties and JAAS files of brokers and administrator."""
     files.make_dir(secured.folder)
     os.chmod(secured.folder, 0o700)
     if not files.exists(secured.keystore):
@@ -192,7 +193,7 @@ def _make_files(
 
 
 def _password_in(files: Files, path: str) -> str:
-    """Return the password in a properties file; raises BadSecuredFile without one."""
+    """Return the password in a properties file; raises BadSecuredFile if it has none."""
     found = _PASSWORD.search(_properties(files, path).get("sasl.jaas.config", ""))
     if found is None:
         raise BadSecuredFile(path)
@@ -200,7 +201,7 @@ def _password_in(files: Files, path: str) -> str:
 
 
 class BadSecuredFile(EngineError):
-    """A file of a secured cluster has no password."""
+    """A properties file of a secured cluster has no password."""
 
     hint = "remove it: the next `kctl cluster start --secure` makes another"
 
@@ -219,10 +220,10 @@ def _properties(files: Files, path: str) -> Mapping[str, str]:
 def complete_securing(
     data: DataDirectory, servers: str, running: Sequence[str], timeout_s: float
 ) -> None:
-    """Create the administrator of a running cluster, if needed, and store its context.
+    """Create the administrator of a running cluster if it is missing, and store its context.
 
-    `servers` are the addresses of all brokers, `running` those of running ones: returns once the
-    administrator can log in at each of these. Errors: those of a client.
+    `servers` are the addresses of all brokers, `running` those of running brokers. Returns once the
+    administrator can log in at each running broker. Errors: those of a client.
     """
     files, secured = RealFiles(), secured_files(data)
     _protect(data, secured, timeout_s)
@@ -241,7 +242,7 @@ def complete_securing(
 
 
 def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
-    """Restrict the store's nodes to the brokers, if its login is that of the secured files."""
+    """Restrict the store's nodes to the brokers if the cluster logs in with `store.jaas`."""
     plan, running = data.plan(), data.running()
     if plan is None or running is None or running.znode_address is None:
         return
@@ -252,7 +253,7 @@ def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> No
 
 
 def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
-    """Return a client of the cluster that logs in with the properties of a file."""
+    """Return a client of the cluster that logs in with a properties file."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import real_host
 
@@ -268,7 +269,7 @@ def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaCli
 
 
 def _await_login(files: Files, path: str, address: str, deadline: float) -> None:
-    """Log in at a broker, again until it has read the credential or the time is over."""
+    """Log in at a broker, retrying until it knows the credential; raises after `deadline`."""
     while True:
         try:
             with _client(files, path, address, max(deadline - time.monotonic(), 1)) as client:
@@ -280,18 +281,21 @@ def _await_login(files: Files, path: str, address: str, deadline: float) -> None
         time.sleep(_LOGIN_PAUSE_S)
 
 
-# -- its context
+# -- the administrator's context
 
 
 def context_name(data: DataDirectory) -> str:
-    """Return the name of a secured cluster's context: `embedded`, or that of its directory."""
+    """Return a secured cluster's context name: `embedded`, or the name of its directory."""
     if data.path == cluster_path(os.environ, None):
         return EMBEDDED
     return os.path.basename(data.path) or EMBEDDED
 
 
 def check_context(data: DataDirectory) -> None:
-    """Raise ContextTaken if another cluster's context has the name; BadContextFile."""
+    """Raise ContextTaken if the context of this name belongs to another cluster.
+
+    Errors: also BadContextFile.
+    """
     profiles = load_profiles(RealFiles(), profiles_path(os.environ))
     profile = profiles.by_name.get(context_name(data))
     if profile is not None and profile.command_config != secured_files(data).admin_properties:
@@ -299,11 +303,11 @@ def check_context(data: DataDirectory) -> None:
 
 
 def _keep_context(data: DataDirectory, servers: str) -> None:
-    """Store the administrator's context, unless one of that name has other credentials."""
+    """Store the administrator's context, unless a context of that name has other credentials."""
     name, properties = context_name(data), secured_files(data).admin_properties
 
     def kept(profiles: Profiles) -> Profiles | None:
-        """Return the contexts with this one, None if its name has other credentials."""
+        """Return the contexts with the new one, None if its name has other credentials."""
         before = profiles.by_name.get(name)
         if before is not None and before.command_config != properties:
             return None
@@ -316,11 +320,11 @@ def _keep_context(data: DataDirectory, servers: str) -> None:
 
 
 def forget_secured(data: DataDirectory) -> None:
-    """Remove the files and the context of a secured cluster that is to be removed."""
+    """Delete the security files and the context of a secured cluster."""
     files, name, secured = RealFiles(), context_name(data), secured_files(data)
 
     def without(profiles: Profiles) -> Profiles | None:
-        """Return the contexts without this one, None if its name has other credentials."""
+        """Return the contexts without the cluster's, None if its name has other credentials."""
         profile = profiles.by_name.get(name)
         if profile is None or profile.command_config != secured.admin_properties:
             return None

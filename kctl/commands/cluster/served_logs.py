@@ -1,4 +1,4 @@
-"""The steps of `kctl cluster start --from-logs` before the cluster starts."""
+"""Steps of `kctl cluster start --from-logs` that precede the start of the cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kctl.console import notify
 def make_served(
     data: DataDirectory, sources: tuple[str, ...], plan: ClusterPlan, *, is_writable: bool
 ) -> None:
-    """Create the cluster that serves log directories, unless it exists; report its topics.
+    """Create the cluster that serves log directories, unless it exists; print notes on topics.
 
     Errors: those of `check_same` and `serve_logs`.
     """

@@ -1,4 +1,4 @@
-"""Reads a plain `kctl cluster start` without Typer: see `cluster.py`."""
+"""Parse a plain `kctl cluster start` without Typer; see `app.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 #: Repeatable options of `start`, and the fields that they set.
 _LISTS = {"--set": "settings", "--unset": "unset"}
-#: Options with a text, and the fields that they set.
+#: Options with a text value, and the fields that they set.
 _TEXTS = {
     "--data": "data",
     "--config": "config",
@@ -15,7 +15,7 @@ _TEXTS = {
     "--racks": "racks",
     "--advertise": "advertise",
 }
-#: Options without a value: the fields that they set, and the values.
+#: Options without a value: the field and the value that each sets.
 _FLAGS = {
     "--foreground": ("foreground", True),
     "--processes": ("processes", True),
@@ -23,7 +23,7 @@ _FLAGS = {
     "--insecure": ("insecure", True),
     "--secure": ("secure", True),
 }
-#: Those with a whole number, and the least and the largest one.
+#: Options with an integer: the field, and the minimum and maximum.
 _NUMBERS = {
     "--brokers": (1, (1 << 31) - 1),
     "--port": (0, 65535),
@@ -34,7 +34,7 @@ TIMEOUT_S = 300.0
 
 
 def read_start(arguments: list[str]) -> dict[str, Any] | None:
-    """Return the request of a simple `start`, None if an argument needs Typer's parser."""
+    """Return the options of a simple `start`, None if an argument needs Typer's parser."""
     requested: dict[str, Any] = {
         "settings": [],
         "unset": [],

@@ -40,14 +40,14 @@ HEALTH_COLUMNS = (
     Column("throttles", "THROTTLES", wide=True, kind="object[]?", fields=THROTTLE_FIELDS),
     Column("faults", "FAULTS", wide=True, kind="object[]", fields=FAULT_FIELDS),
 )
-#: Columns that tables print below the others, a row each.
+#: Columns that tables print below the others, as separate tables.
 _BELOW = ("brokers", "throttles", "faults")
-#: Local brokers respond immediately, unless something is wrong with them.
+#: Timeout of requests: local brokers respond at once unless they have a problem.
 _TIMEOUT_S = 5.0
 
 
 def show_status(data: str | None, output: str) -> int:
-    """Print the state of a cluster; the exit code is 0 if all of it runs."""
+    """Print the state of a cluster; return exit code 0 if all its brokers run."""
     check_format(output)
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     status = daemon.status_of(directory)
@@ -78,7 +78,7 @@ def _show_tables(row: OutputRow, output: str) -> None:
 
 
 def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, object]]:
-    """Return the network faults that commands have set: a row each."""
+    """Return a row for each network fault that `partition` and `slow` have set."""
     if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
         return []
     faults = encode_faults(read_faults(directory))
@@ -92,7 +92,7 @@ def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, o
 
 
 def _health(status: ClusterStatus) -> OutputRow:
-    """Return the health that the running brokers report; nulls where none responds."""
+    """Return the health that running brokers report; None values if no broker responds."""
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
     running = status.running_brokers()
     if status.state is not ClusterState.RUNNING or not running:
@@ -113,7 +113,7 @@ def _health(status: ClusterStatus) -> OutputRow:
 
 
 def _print_halt(broker: BrokerStatus, subject: str) -> None:
-    """Print why a broker was halted, with its FATAL line, and the remedy."""
+    """Print why a broker was halted, its FATAL line, and the remedy; nothing if it was not."""
     if broker.halt is None:
         return
     if broker.halt.line is None:
@@ -125,7 +125,7 @@ def _print_halt(broker: BrokerStatus, subject: str) -> None:
 
 
 def _print_status(status: ClusterStatus) -> int:
-    """Print the brokers that do not run; returns the exit code."""
+    """Print the brokers that are not running; returns the exit code."""
     if status.state is ClusterState.HUNG:
         notify(f"process {status.pids[0]} is there and does not answer")
         notify(

@@ -1,4 +1,4 @@
-"""The options of `kctl cluster`, and their parsing."""
+"""Command line of `kctl cluster`: options and their parsing by Typer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Data = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Where the cluster's files are; below XDG_DATA_HOME if not given.",
+        help="Directory of the cluster; default: below XDG_DATA_HOME.",
     ),
 ]
 _StopTimeout = Annotated[
@@ -28,7 +28,7 @@ _StopTimeout = Annotated[
 def start(
     data: _Data = None,
     brokers: Annotated[
-        int | None, typer.Option("--brokers", min=1, metavar="N", help="How many brokers.")
+        int | None, typer.Option("--brokers", min=1, metavar="N", help="Number of brokers.")
     ] = None,
     port: Annotated[
         int | None,
@@ -37,7 +37,7 @@ def start(
             min=0,
             max=65535,
             metavar="PORT",
-            help="Where the first broker listens, 9092 if not given; 0 for any that is free.",
+            help="Port of the first broker, default 9092; 0 for any free port.",
         ),
     ] = None,
     zookeeper_port: Annotated[
@@ -47,27 +47,25 @@ def start(
             min=0,
             max=65535,
             metavar="PORT",
-            help="Where the metadata store listens as ZooKeeper; 0 for where it did last, or any.",
+            help="ZooKeeper port of the metadata store; 0 for its last port, or any free one.",
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the brokers; may be repeated."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Broker setting; may be repeated."),
     ] = None,
     config: Annotated[
         str | None,
         typer.Option(
             "--config",
             metavar="FILE",
-            help="Settings as in Kafka's server.properties, behind --set; passwords belong there.",
+            help="Broker settings as in server.properties; --set overrides them. For passwords.",
         ),
     ] = None,
     unset: Annotated[
         list[str] | None,
         typer.Option(
-            "--unset", metavar="KEY", help="Give up a setting of earlier starts; may be repeated."
+            "--unset", metavar="KEY", help="Remove a setting of an earlier start; may be repeated."
         ),
     ] = None,
     from_logs: Annotated[
@@ -75,66 +73,74 @@ def start(
         typer.Option(
             "--from-logs",
             metavar="DIR",
-            help="Serve copied log directories, which never change; may be repeated.",
+            help="Serve copies of log directories without changing them; may be repeated.",
         ),
     ] = None,
     writable: Annotated[
         bool,
-        typer.Option("--writable", help="With --from-logs: write, to copies of what changes."),
+        typer.Option(
+            "--writable", help="With --from-logs: accept writes; changed files are copied first."
+        ),
     ] = False,
     racks: Annotated[
         str | None,
         typer.Option(
-            "--racks", metavar="RACK,…", help="The brokers' racks (broker.rack), given in turn."
+            "--racks",
+            metavar="RACK,…",
+            help="Racks (broker.rack), assigned to the brokers in turn.",
         ),
     ] = None,
     processes: Annotated[
         bool | None,
         typer.Option(
             "--processes/--one-process",
-            help="A process for each broker, and one for the metadata store; or one for all.",
+            help="One process per broker and one for the metadata store, or one for all.",
         ),
     ] = None,
     log_dirs: Annotated[
         int | None,
-        typer.Option("--log-dirs", metavar="N", min=1, max=100, help="Directories of each broker."),
+        typer.Option(
+            "--log-dirs", metavar="N", min=1, max=100, help="Log directories of each broker."
+        ),
     ] = None,
     advertise: Annotated[
         str | None,
         typer.Option(
             "--advertise",
             metavar="HOST",
-            help="Listen for other machines, which reach the brokers at this host.",
+            help="Accept connections of other machines, and advertise this host to them.",
         ),
     ] = None,
     insecure: Annotated[
         bool,
         typer.Option(
-            "--insecure", help="Listen for other machines where anybody may do as they like."
+            "--insecure", help="Accept connections of other machines without authentication."
         ),
     ] = False,
     secure: Annotated[
         bool,
         typer.Option(
             "--secure",
-            help="With TLS, SCRAM and access rules; keeps a context of its administrator.",
+            help="Set up TLS, SCRAM and access rules; store a context of the administrator.",
         ),
     ] = False,
     foreground: Annotated[
         bool,
         typer.Option(
             "--foreground",
-            help="Run in this process until Ctrl-C or SIGTERM, however long the start takes.",
+            help="Run in this process until Ctrl-C or SIGTERM; the start has no time-out.",
         ),
     ] = False,
     timeout: _StopTimeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Start the cluster, made the first time; return when clients can connect.
+    """Start the cluster, created on the first start; return once clients can connect.
 
-    A later start needs none of the options: they are kept with the data; status -o wide shows them.
-    --from-logs serves log directories of another cluster: read-only, all partitions by one broker,
-    the fullest copy of each.
+    The options are stored with the data, and later starts need none of them; `kctl cluster status
+    -o wide` shows them.
+
+    --from-logs serves log directories of another cluster read-only: one broker leads all
+    partitions, with the longest copy of each.
     """
     from kctl.commands.cluster.lifecycle import StartRequest, start_cluster
 
@@ -166,7 +172,7 @@ def start(
 
 @app.command("stop", epilog="Example: kctl cluster stop")
 def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
-    """Stop the cluster cleanly; its data stays."""
+    """Stop the cluster cleanly; its data is kept."""
     from kctl.commands.cluster.lifecycle import stop_cluster
 
     return stop_cluster(data, timeout)
@@ -174,7 +180,7 @@ def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
 
 @app.command("status", epilog="Example: kctl cluster status -o json")
 def status(data: _Data = None, output: Output = "table") -> int:
-    """Show the cluster: where it runs, its brokers, its controller, what is amiss.
+    """Show the cluster: addresses, brokers, controller and problems.
 
     The exit code is 0 only if all its brokers run.
     """
@@ -185,7 +191,7 @@ def status(data: _Data = None, output: Output = "table") -> int:
 
 @app.command("list", epilog="Example: kctl cluster list -o wide")
 def list_(output: Output = "table") -> int:
-    """List the clusters that were started here: their directories, states and addresses."""
+    """List the clusters that were started on this machine: directory, state and addresses."""
     from kctl.commands.cluster.lifecycle import list_clusters
 
     return list_clusters(output)
@@ -196,15 +202,16 @@ def repair(
     data: _Data = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show what would be written; change nothing. Exit code 5."),
+        typer.Option("--dry-run", help="Show what would be written; write nothing. Exit code 5."),
     ] = False,
     yes: Yes = False,
     timeout: _StopTimeout = 60.0,
     output: Output = "table",
 ) -> int:
-    """Write lost or damaged metadata again from the log directories. Shows it and asks first.
+    """Restore lost or damaged metadata from the log directories, after showing it and asking.
 
-    Topics come back with their ids, partitions and records; settings of topics are not known there.
+    Topics are restored with their ids, partitions and records; their settings are lost, since log
+    directories do not contain them.
     """
     from kctl.commands.cluster.repair import RepairRequest, repair_cluster
 
@@ -216,7 +223,7 @@ _Broker = Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.
 
 @app.command("restart", epilog="Example: kctl cluster restart 2")
 def restart(broker: _Broker, data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
-    """Stop a broker cleanly, its leaders first, and start it; one that does not run is started."""
+    """Stop a broker cleanly, after moving its leaders, and start it; or start a stopped one."""
     from kctl.commands.cluster.brokers import request_change
 
     return request_change("restart", broker, data, timeout)
@@ -224,9 +231,9 @@ def restart(broker: _Broker, data: _Data = None, timeout: _StopTimeout = 60.0) -
 
 @app.command("kill", epilog="Example: kctl cluster kill 2")
 def kill(broker: _Broker, data: _Data = None) -> int:
-    """Kill a broker's process (SIGKILL): a crash. Needs a cluster with --processes.
+    """Kill a broker's process (SIGKILL), as in a crash. Needs a cluster with --processes.
 
-    The others learn of it when its session with the metadata store times out.
+    The other brokers notice it when its session with the metadata store times out.
     """
     from kctl.commands.cluster.brokers import signal_broker
 
@@ -235,7 +242,7 @@ def kill(broker: _Broker, data: _Data = None) -> int:
 
 @app.command("pause", epilog="Example: kctl cluster pause 2")
 def pause(broker: _Broker, data: _Data = None) -> int:
-    """Have a broker's process stand still (SIGSTOP). Needs a cluster with --processes."""
+    """Suspend a broker's process (SIGSTOP). Needs a cluster with --processes."""
     from kctl.commands.cluster.brokers import signal_broker
 
     return signal_broker("pause", broker, data)
@@ -243,7 +250,7 @@ def pause(broker: _Broker, data: _Data = None) -> int:
 
 @app.command("resume", epilog="Example: kctl cluster resume 2")
 def resume(broker: _Broker, data: _Data = None) -> int:
-    """Have a broker's process that was paused go on (SIGCONT)."""
+    """Resume a broker's suspended process (SIGCONT)."""
     from kctl.commands.cluster.brokers import signal_broker
 
     return signal_broker("resume", broker, data)
@@ -253,15 +260,16 @@ def resume(broker: _Broker, data: _Data = None) -> int:
 def partition(
     groups: Annotated[
         list[str],
-        typer.Argument(metavar="GROUP…", help="Brokers' ids, and store, with commas between."),
+        typer.Argument(metavar="GROUP…", help="Ids of brokers, or store, separated by commas."),
     ],
     data: _Data = None,
     timeout: _StopTimeout = 60.0,
 ) -> int:
-    """Cut groups of brokers from each other, and from the metadata store (store), until heal.
+    """Partition groups of brokers, and the metadata store (store), from each other until heal.
 
-    Who is in no group reaches all, and so do clients. Nothing is refused: what is sent over the cut
-    waits, as packets that TCP sends again. A second partition takes the place of the first.
+    Brokers that are in no group reach all others, and so do clients. No connection is refused: what
+    is sent across the partition waits, like packets that TCP retransmits. A second partition
+    replaces the first.
     """
     from kctl.commands.cluster import network as cluster_network
 
@@ -270,22 +278,24 @@ def partition(
 
 @app.command("slow", epilog="Example: kctl cluster slow 2 --delay 50ms --loss 1%")
 def slow(
-    place: Annotated[str, typer.Argument(metavar="BROKER", help="The broker's id, or store.")],
+    place: Annotated[str, typer.Argument(metavar="BROKER", help="Broker id, or store.")],
     delay: Annotated[
         str | None,
-        typer.Option("--delay", metavar="TIME", help="Later by this, each way: 50ms, 1.5s."),
+        typer.Option("--delay", metavar="TIME", help="Delay in each direction: 50ms, 1.5s."),
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option("--loss", metavar="PERCENT", help="Lose so many packets, each way: 1%."),
+        typer.Option(
+            "--loss", metavar="PERCENT", help="Share of packets to lose in each direction: 1%."
+        ),
     ] = None,
     data: _Data = None,
     timeout: _StopTimeout = 60.0,
 ) -> int:
-    """Delay and lose packets between a broker and the others and the store, until heal.
+    """Delay and drop packets between a broker and the other brokers and the store, until heal.
 
-    TCP sends a lost packet again after a time-out, 200 ms and the round trip, twice that the next
-    time: that is what a loss costs. Clients are not slower. --delay 0ms takes it back.
+    A lost packet costs the time until TCP retransmits it: 200 ms and the round trip, doubled with
+    each further loss. Clients are not affected. --delay 0ms removes the delay.
     """
     from kctl.commands.cluster import network as cluster_network
 
@@ -294,7 +304,7 @@ def slow(
 
 @app.command("heal", epilog="Example: kctl cluster heal")
 def heal(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
-    """Take back what partition and slow have set: what waited is sent."""
+    """Remove the faults set by partition and slow; waiting frames are sent."""
     from kctl.commands.cluster import network as cluster_network
 
     return cluster_network.heal(data, timeout)
@@ -302,7 +312,7 @@ def heal(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
 
 @app.command("add", epilog="Example: kctl cluster add")
 def add(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
-    """Add a broker, which runs at once. Topics that are there stay where they are."""
+    """Add a broker and start it. Existing partitions are not moved to it."""
     from kctl.commands.cluster.brokers import request_change
 
     return request_change("add", None, data, timeout)
@@ -323,17 +333,19 @@ def logs(
     data: _Data = None,
     lines: Annotated[
         int | None,
-        typer.Option("-n", "--lines", min=0, metavar="N", help="Only so many of the last lines."),
+        typer.Option("-n", "--lines", min=0, metavar="N", help="Print only the last N lines."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on as lines are added, until Ctrl-C.")
+        bool, typer.Option("-f", "--follow", help="Print lines as they are added, until Ctrl-C.")
     ] = False,
     broker: Annotated[
         int | None,
-        typer.Option("--broker", metavar="ID", help="Of a broker with a process of its own."),
+        typer.Option(
+            "--broker", metavar="ID", help="Log of a broker that runs as a separate process."
+        ),
     ] = None,
 ) -> int:
-    """Print what the cluster's process had to say."""
+    """Print the log of the cluster's process."""
     from kctl.commands.cluster.lifecycle import print_logs
 
     return print_logs(data, lines, follow=follow, broker_id=broker)
@@ -345,7 +357,7 @@ def destroy(
     yes: Yes = False,
     timeout: _StopTimeout = 60.0,
 ) -> int:
-    """Stop the cluster and remove all that it made; other files in its directory stay."""
+    """Stop the cluster and delete all its files; other files in its directory are kept."""
     from kctl.commands.cluster.lifecycle import destroy_cluster
 
     return destroy_cluster(data, timeout, yes=yes)

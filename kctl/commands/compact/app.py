@@ -1,4 +1,4 @@
-"""`kctl compact`: dirty parts of compacted logs, gains of a cleaning; clean them now."""
+"""`kctl compact`: dirty ranges of compacted logs, what a cleaning frees, and cleaning now."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _Topics = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[TOPIC]...",
-        help="Topics; else all compacted ones, of --dir those that a cleaner has noted.",
+        help="Topics; default: all compacted topics, of --dir those in the cleaner's checkpoint.",
     ),
 ]
 _Match = Annotated[
-    str | None, typer.Option("--match", metavar="REGEX", help="And topics whose whole name fits.")
+    str | None,
+    typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
 ]
 _Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="As if topics had this; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Assume this topic setting; may be repeated."),
 ]
 
 
@@ -40,30 +41,35 @@ def plan(
     match: _Match = None,
     dirs: Annotated[
         list[str] | None,
-        typer.Option("--dir", metavar="DIR", help="Log directories, not a cluster; repeatable."),
+        typer.Option(
+            "--dir",
+            metavar="DIR",
+            help="Log directory to read instead of a cluster; may be repeated.",
+        ),
     ] = None,
     settings: _Settings = None,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Read all records, and show what a cleaning frees."),
+        typer.Option("--exact", help="Read all records, to show exactly what a cleaning frees."),
     ] = False,
     buffer: Annotated[
         str | None,
         typer.Option(
-            "--buffer", metavar="BYTES", help="With --exact: memory for keys, else 128MiB."
+            "--buffer", metavar="BYTES", help="With --exact: memory for keys; default 128MiB."
         ),
     ] = None,
     chart: Annotated[
-        bool, typer.Option("--chart", help="Tables with a bar: what goes of what there is.")
+        bool, typer.Option("--chart", help="Add a bar to tables: freed share of the log.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show how dirty logs are, what they wait for, and what a cleaning would free.
+    """Show how dirty compacted logs are, when they are cleaned, and what that frees.
 
-    Of a directory, and of the embedded cluster, offsets are those that a cleaner goes by; of any
-    other cluster they are estimated. --exact counts by the cleaner's own rules: a directory's logs
-    are read beside it, also while a broker has them; a cluster's are fetched, twice. Settings of
-    topics are in no log directory: they are Kafka's defaults but for --set.
+    Offsets of a directory or of the embedded cluster are those that the cleaner uses; of another
+    cluster they are estimates. --exact applies the cleaner's rules to the records: it reads a
+    directory's logs, even while a broker uses them, or fetches a cluster's records twice. A log
+    directory does not contain settings of topics: Kafka's defaults are assumed, unless --set is
+    given.
     """
     from kctl.commands.compact.requests import CompactPlanRequest
 
@@ -90,7 +96,7 @@ def run_compaction(
     topics: _Topics = None,
     match: _Match = None,
     directory: Annotated[
-        str | None, typer.Option("--dir", metavar="DIR", help="A log directory no broker uses.")
+        str | None, typer.Option("--dir", metavar="DIR", help="Log directory that no broker uses.")
     ] = None,
     settings: _Settings = None,
     in_place: Annotated[
@@ -98,24 +104,24 @@ def run_compaction(
     ] = False,
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="With --dir: clean a copy, which goes here."),
+        typer.Option("--out", metavar="DIR", help="With --dir: clean a copy, written to DIR."),
     ] = None,
     buffer: Annotated[
         str | None,
         typer.Option(
             "--buffer",
             metavar="BYTES",
-            help="With --dir: memory for keys, else 128MiB; more passes where it is too small.",
+            help="With --dir: memory for keys, default 128MiB; less needs more passes.",
         ),
     ] = None,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Clean logs now, however dirty they are: the last value of each key stays.
+    """Clean logs now, without regard to their dirty ratio: the last value of each key is kept.
 
-    On the embedded cluster, all replicas, and waits for them; or in a log directory, as a broker's
-    cleaner does it, byte for byte. Never the active segment, no open transaction, tombstones until
-    delete.retention.ms is over. Kafka's brokers cannot be told to.
+    Cleans all replicas on the embedded cluster, and waits; or a log directory, with the same bytes
+    as a broker's cleaner. The active segment and open transactions are never cleaned, and
+    tombstones are kept for delete.retention.ms. Kafka's brokers have no request for this.
     """
     from kctl.commands.compact.requests import CompactRunRequest
 
@@ -139,17 +145,17 @@ def status(
     match: _Match = None,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="A row again whenever it changed, until nothing is due."),
+        typer.Option("--watch", help="Print each row again when it changes, until no log is due."),
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Exit code 4 if a log cannot be cleaned.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show how far the cleaners of the embedded cluster's brokers are, and what they did last.
+    """Show the progress and the last run of the log cleaners of the embedded cluster's brokers.
 
-    A row for each replica: up to where it is clean, what it waits for, why it cannot be cleaned,
-    and of a cleaning under way how much is read of what is to be read. Not for Kafka's brokers.
+    A row for each replica: the cleaned offset, what a cleaning waits for, why it is impossible, and
+    the progress of a running one. Not for Kafka's brokers.
     """
     from kctl.commands.compact.on_embedded import CleanStatusRequest, show_status
 

@@ -1,4 +1,4 @@
-"""Implementation of `kctl compact` in log directories: read logs, try a cleaning, clean, print."""
+"""Implementation of `kctl compact` on log directories: read logs, try a cleaning, clean, print."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from kctl.sizes import parse_bytes
 
 
 class _Chosen(NamedTuple):
-    """The topics that are taken as compacted, and their settings."""
+    """The topics to treat as compacted, with the settings for these and for all other topics."""
 
     topics: frozenset[str]
     compacted: LogConfig
@@ -65,7 +65,7 @@ class _Chosen(NamedTuple):
 
 
 def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]) -> _Chosen:
-    """Return the named or matching topics, else those in the cleaner's checkpoint."""
+    """Return the named and matching topics; without either, those in the cleaner's checkpoint."""
     overrides = overrides_of(settings)
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     named = set(topics)
@@ -88,7 +88,7 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
 
 
 def _print_settings() -> None:
-    """Notify that topic settings are not in log directories, so that defaults are assumed."""
+    """Print that log directories lack the topics' settings, so that defaults are assumed."""
     notify(
         "settings are Kafka's defaults but for --set: log directories do not have those of topics"
     )
@@ -99,7 +99,7 @@ def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
 
 
 def plan_of_dirs(request: CompactPlanRequest) -> int:
-    """Print the dirty ranges of directories' logs; returns the exit code."""
+    """Print the dirty ranges of the directories' logs; returns the exit code."""
     check_format(request.output)
     request.cleaning_settings()
     rows: list[dict[str, object]] = []
@@ -131,7 +131,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
 def _planned(
     log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
 ) -> Iterator[tuple[OutputRow, EngineError | None]]:
-    """Yield a row for each log, and its error."""
+    """Yield a row for each log, with the error of its trial cleaning or None."""
     now_ms = RealClock().wall_ms()
     logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
     tried = _tried(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
@@ -151,7 +151,7 @@ def _planned(
 
 
 def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
-    """Return the bytes that a trial cleaning frees, and why it did not free all."""
+    """Return the bytes that a trial cleaning frees, and the error that limited it or None."""
     if trial is None:
         return Freed(), None
     if trial.fault is not None:
@@ -163,7 +163,7 @@ def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
 
 
 def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
-    """Clean copies of the logs; return the cleaned logs by partition."""
+    """Clean temporary copies of the logs; return the results by partition."""
     from engine.forecast.compaction_trial import trial_files, try_compaction
 
     with temporary_folder("kctl-compact-") as folder:
@@ -180,7 +180,7 @@ def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict
 
 
 def _print_missing(topics: list[str], found: set[str]) -> int:
-    """Report named topics that have no log in the directory; returns their number."""
+    """Print an error for each named topic without a log in the directories; return their number."""
     missing = sorted(set(topics) - found)
     for topic in missing:
         report_error(TopicNotInDirs(topic))
@@ -188,7 +188,7 @@ def _print_missing(topics: list[str], found: set[str]) -> int:
 
 
 def clean_directory(directory: str, request: CompactRunRequest) -> int:
-    """Clean logs of a directory; returns the exit code."""
+    """Clean a directory's logs in place or in a copy; returns the exit code."""
     check_format(request.output)
     if request.in_place == (request.out is not None):
         raise ConflictingRunOptions(

@@ -31,7 +31,7 @@ from kctl.render import check_format
 
 
 def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
-    """Print the bytes that compaction may free, or with --exact frees; returns the exit code."""
+    """Print the bytes that compaction may free or, with --exact, frees; returns the exit code."""
     check_format(request.output)
     overrides = overrides_of(request.settings)
     settings = request.cleaning_settings()
@@ -59,7 +59,7 @@ def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int
 
 
 class _KnownLog(NamedTuple):
-    """A partition's log by estimate, with its cleaner's state if the leader reports it."""
+    """The estimated history of a log, and its cleaner's state if the leader reports it."""
 
     history: LogHistory
     config: LogConfig
@@ -68,7 +68,7 @@ class _KnownLog(NamedTuple):
 
     @property
     def trial_range(self) -> TrialRange:
-        """Return the offsets that a cleaning would read; its ends are exclusive."""
+        """Return the offset ranges that a cleaning would read; ends are exclusive."""
         start, end = self.history.log_start_offset, self.history.high_watermark
         if self.state is not None:
             return TrialRange(start, self.state.first_uncleanable_offset, end)
@@ -76,7 +76,7 @@ class _KnownLog(NamedTuple):
         return TrialRange(start, part.first_uncleanable_offset, end)
 
     def row(self, trial: RecordTrial | None) -> dict[str, object]:
-        """Return the row of the log: the cleaner's report, or an estimate, and the trial."""
+        """Return the output row: the cleaner's report, else an estimate with the trial."""
         if self.state is not None:
             return self._reported_row(self.state)
         part = closed_segments(self.history, self.config, self.now_ms)
@@ -106,7 +106,7 @@ class _KnownLog(NamedTuple):
         return row
 
     def _reported_row(self, state: LogCompaction) -> dict[str, object]:
-        """Return the row of a log whose compaction state the broker itself reports."""
+        """Return the output row of a log whose broker reports its compaction state."""
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,
@@ -124,7 +124,7 @@ class _KnownLog(NamedTuple):
 def _logs(
     client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
-    """Return the logs of topics; `is_reported` requests the state of embedded cleaners."""
+    """Fetch the logs' histories and, with `is_reported`, the state of their cleaners."""
     if not chosen.configs:
         return {}
     cuts = {
@@ -149,9 +149,9 @@ def _exact_rows(
     settings: CleaningSettings,
     now_ms: int,
 ) -> tuple[list[dict[str, object]], int]:
-    """Read all records; returns the rows, and of how many partitions something is missing."""
+    """Read all records; return the rows, and the number of partitions with an incomplete result."""
     rows, failures = [], 0
-    # Once for keys, once for the rest.
+    # All records are read twice: for the keys, then for the result.
     total = 2 * sum(log.history.size_bytes for log in logs.values())
     with Progress(total, "reading") as progress:
         for key, log in logs.items():
@@ -178,7 +178,7 @@ def _exact_rows(
 def _read(
     client: KafkaClient, key: TopicPartition, progress: Progress, start: int, end: int
 ) -> Iterator[StoredBatches]:
-    """Yield the batches of [start, end), and show the progress."""
+    """Yield the batches of the offsets [start, end), advancing the progress bar."""
     for stored in stored_batches(client, key, start, end):
         progress.advance(sum(batch.size_bytes for batch in stored.batches))
         yield stored

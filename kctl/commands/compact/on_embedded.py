@@ -1,4 +1,4 @@
-"""Implementation of `kctl compact status` and `run` on a cluster: query cleaners, print rows."""
+"""Implementation of `kctl compact status` and `run`: requests to embedded brokers' cleaners."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from kctl.render.status_line import StatusLine, share_and_left
 from kctl.render.table import size_text
 from kctl.run_location import ConflictingRunOptions, embedded_cluster
 
-#: Often enough to show the progress of a cleaning.
+#: Seconds between two requests for the progress of a cleaning.
 _PERIOD_S = 0.25
 _AT_WORK = (CompactionPhase.WAITING, CompactionPhase.CLEANING)
-#: Maximum number of topics whose commands are printed.
+#: Maximum number of topics for which commands are printed.
 _ADVISED_MAX = 5
 
 
 class CleanedReplica(NamedTuple):
-    """A partition on one broker."""
+    """A replica: a partition and the broker that has it."""
 
     name: TopicPartition
     broker_id: int
@@ -54,7 +54,7 @@ Replicas = dict[CleanedReplica, LogCompaction]
 
 
 class CleanerStateUnavailable(EngineError):
-    """The Kafka protocol has no request for the state of a broker's cleaner."""
+    """Kafka's protocol has no request for the state of a broker's log cleaner."""
 
     hint = (
         "`kctl compact plan` estimates what may be cleaned, with --exact from its records; on a "
@@ -67,7 +67,7 @@ class CleanerStateUnavailable(EngineError):
 
 
 class CleanerNotControllable(EngineError):
-    """Brokers of Kafka decide themselves when they clean a log."""
+    """Kafka's protocol has no request to clean a log."""
 
     def __init__(self) -> None:
         super().__init__("no request makes a broker of Kafka clean a log now")
@@ -89,7 +89,7 @@ class CleanStatusRequest(NamedTuple):
 
 
 def leaders_logs(client: KafkaClient) -> Mapping[TopicPartition, LogCompaction]:
-    """Return the compacted logs of leaders; none unless the cluster is the embedded one."""
+    """Return the compaction state of each leader's log; empty unless the cluster is embedded."""
     data = embedded_cluster(client)
     if data is None:
         return {}
@@ -106,7 +106,10 @@ def _requested(
     *,
     begins: bool = False,
 ) -> Replicas:
-    """Return the reports of an embedded cluster's cleaners; `begins` starts a cleaning."""
+    """Request the state of an embedded cluster's cleaners; `begins` starts a cleaning first.
+
+    `topics` None means every topic.
+    """
     timeout_s = client.timeout_ms / 1000
 
     def pause(duration_ms: int) -> None:
@@ -124,14 +127,14 @@ def _requested(
 
 
 def _print_silent(data: DataDirectory) -> None:
-    """Report the brokers that did not respond."""
+    """Print a note for each broker that is not running and therefore missing in the result."""
     for broker in daemon.status_as(data, data.state()).brokers:
         if broker.state is not BrokerState.RUNNING:
             notify(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
 
 
 def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
-    """Return the replicas of these topics in order, all of them for None."""
+    """Return the replicas of these topics, sorted; the replicas of all topics for None."""
     chosen = {key: log for key, log in replicas.items() if names is None or key.name.topic in names}
     return dict(sorted(chosen.items()))
 
@@ -140,7 +143,7 @@ def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
 
 
 def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
-    """Print the state of cleaners, repeatedly if they are watched; returns the exit code."""
+    """Print the state of the cleaners, repeatedly with --watch; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         data = embedded_cluster(client)
@@ -169,12 +172,18 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
 
 
 def _has_work(log: LogCompaction) -> bool:
-    """Return whether a cleaner works on a log, or has to: --watch goes on until none has."""
+    """Return True if a log is due or being cleaned.
+
+    --watch ends once this is false for every log.
+    """
     return log.is_due or log.phase in _AT_WORK
 
 
 def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] | None, int]:
-    """Return the compacted topics that are named or match, None for all; and the failures."""
+    """Return the named and matching compacted topics, and the number of failed names.
+
+    None means that no option restricts the topics.
+    """
     if not request.topics and request.match is None:
         return None, 0
     found = compacted_topics(client, request.topics, request.match, {})
@@ -185,7 +194,10 @@ def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] |
 
 
 def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
-    """Start a cleaning by the embedded cluster's cleaners, and wait; returns the exit code."""
+    """Start a cleaning by the embedded cluster's cleaners, wait, print rows.
+
+    Returns the exit code.
+    """
     check_format(request.output)
     _refuse_options(request)
     with connect(options) as client:
@@ -217,7 +229,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
 
 
 def _advise(found: CompactedTopics) -> None:
-    """Print the settings by which topics are cleaned soon, and those that restore the old ones."""
+    """Print the settings with which topics are cleaned soon, and the commands that restore them."""
     for topic in sorted(found.configs)[:_ADVISED_MAX]:
         soon, *back = advice(topic, found.entries[topic])
         if soon:
@@ -226,7 +238,7 @@ def _advise(found: CompactedTopics) -> None:
 
 
 def _refuse_options(request: CompactRunRequest) -> None:
-    """Raise ConflictingRunOptions for options that only `--dir` has."""
+    """Raise ConflictingRunOptions for an option that needs `--dir`."""
     for given, name in (
         (request.settings, "--set"),
         (request.in_place, "--in-place"),
@@ -242,7 +254,7 @@ def _refuse_options(request: CompactRunRequest) -> None:
 def _awaited(
     client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
 ) -> Replicas:
-    """Wait until no requested log waits or is cleaned; returns the logs as they are then."""
+    """Poll until no requested log is queued or being cleaned; return the final states."""
     line = StatusLine(RealClock())
     replicas = before
     try:
@@ -259,7 +271,7 @@ def _awaited(
 
 
 def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
-    """Return the progress of a cleaning as text: bytes read, rate and time left.
+    """Return the progress of a cleaning as text: bytes read, rate and remaining time.
 
     The cleaner reads the dirty part of a log twice, for the offset map and to copy; the rest once.
     """
@@ -284,11 +296,11 @@ def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
 
 
 def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> OutputRow:
-    """Return the bytes and records that the cleaning freed; None for a log that was not cleaned."""
+    """Return the row of a replica with the bytes and records that the cleaning freed."""
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:
-        # There may have been several passes.
+        # Nothing was appended, so that the sizes cover several passes, not only the last one.
         freed = before.size_bytes - after.size_bytes
     records = 0 if last is None else last.before_records - last.after_records
     return {

@@ -1,4 +1,4 @@
-"""The options of `kctl compact`, and errors of several of its commands."""
+"""Options of `kctl compact`, and errors that several of its commands raise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kctl.sizes import parse_bytes
 if TYPE_CHECKING:
     from engine.log.cleaner.cleaning_facts import CleaningSettings
 
-#: Memory for keys, as that of a broker's cleaner.
+#: Default memory for keys, equal to that of a broker's cleaner.
 BUFFER = "128MiB"
 
 
@@ -28,7 +28,10 @@ class CompactPlanRequest(NamedTuple):
     output: str
 
     def cleaning_settings(self) -> CleaningSettings:
-        """Return settings of a trial cleaning; ConflictingRunOptions, UnreadableArgument."""
+        """Return the settings of a trial cleaning.
+
+        Errors: ConflictingRunOptions, UnreadableArgument.
+        """
         if self.buffer is not None and not self.exact:
             raise ConflictingRunOptions("--buffer needs --exact", "keys are read with it alone")
         from engine.log.cleaner.cleaning_facts import CleaningSettings
@@ -51,7 +54,7 @@ class CompactRunRequest(NamedTuple):
 
 
 class KeysExceedMemory(EngineError):
-    """The keys of a log exceed the memory for them: more is freed than was counted."""
+    """The keys of a log exceed the memory: a full cleaning frees more than was counted."""
 
     def __init__(self, name: str, first_dirty_offset: int) -> None:
         self.hint = "give more memory with --buffer: a key takes 24 bytes, and a tenth stays free"

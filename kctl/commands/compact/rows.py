@@ -1,4 +1,4 @@
-"""Rows of `kctl compact`: dirty parts of logs, gains of a cleaning, progress of cleaners."""
+"""Output rows of `kctl compact`: dirty ranges, freed bytes, progress of cleaners."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EXACT_COLUMNS = (
     Column("freed_records", "RECORDS", right=True, kind="integer?", is_optional=True),
 )
 CHART_COLUMN = Column("chart", "GOES OF WHAT IS THERE", is_optional=True)
-#: Of a directory that is cleaned.
+#: Columns of `run` in a log directory.
 RUN_COLUMNS = (
     *_LOG,
     _SIZE,
@@ -59,7 +59,7 @@ RUN_COLUMNS = (
     Column("freed_records", "RECORDS", right=True),
 )
 _REPLICA = (*_LOG, Column("broker", "BROKER", right=True))
-#: Of a cluster whose logs are cleaned.
+#: Columns of `run` on a cluster.
 CLUSTER_RUN_COLUMNS = (
     *_REPLICA,
     _SIZE,
@@ -94,7 +94,7 @@ STATUS_COLUMNS = (
 
 
 class Freed(NamedTuple):
-    """The bytes and records that a cleaning frees, as far as known; None without a measurement."""
+    """Bytes and records that a cleaning frees; None if that was not measured."""
 
     size_bytes: int | None = None
     record_count: int | None = None
@@ -114,7 +114,7 @@ def dirty_row(log: CompactedLog) -> OutputRow:
 
 
 def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
-    """Return a row with the bytes and records that a cleaning frees of its log."""
+    """Return a row with the bytes and records that a cleaning of the log frees, and the rest."""
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
         **row,
@@ -125,7 +125,7 @@ def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
 
 
 def draw_bars(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Add a bar to each row: the share of its bytes that a cleaning frees, or may free."""
+    """Add a bar to each row: the share of the log that a cleaning frees, or at most frees."""
     largest = max((row["size_bytes"] for row in rows), default=0)
     for row in rows:
         gone = row["freed_bytes"] if is_exact else row["cleanable_bytes"]
@@ -133,13 +133,13 @@ def draw_bars(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
 
 
 def plan_columns(*, is_exact: bool, has_chart: bool) -> tuple[Column, ...]:
-    """Return the columns of a plan."""
+    """Return the columns of `kctl compact plan`."""
     chart = CHART_COLUMN if is_exact else CHART_COLUMN._replace(heading="MAY GO OF WHAT IS THERE")
     return (*PLAN_COLUMNS, *(EXACT_COLUMNS if is_exact else ()), *((chart,) if has_chart else ()))
 
 
 def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Print the sum of the bytes that a cleaning frees, or their maximum."""
+    """Print the total bytes that a cleaning frees, or the maximum without an exact count."""
     if not rows:
         return
     size = sum(row["size_bytes"] for row in rows)
@@ -155,7 +155,7 @@ def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
 
 
 def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
-    """Return the state of a broker's cleaner on a log."""
+    """Return the row of a replica with the state, progress and last run of its cleaner."""
     now, last = log.now, log.last
     return {
         **replica_row(broker_id, log),
@@ -178,7 +178,7 @@ def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:
 
 
 def replica_row(broker_id: int, log: LogCompaction) -> OutputRow:
-    """Return the row of a replica's log: its dirty range and its state of cleaning."""
+    """Return the row of a replica's log: its dirty range, and whether it can be cleaned."""
     return {
         "topic": log.topic,
         "partition": log.partition,
@@ -194,6 +194,6 @@ def replica_row(broker_id: int, log: LogCompaction) -> OutputRow:
 
 
 def check_code(logs: Iterable[LogCompaction], *, is_check: bool) -> int:
-    """Return the exit code of a status: 4 by --check where a log cannot be cleaned."""
+    """Return PROBLEMS_FOUND with --check if a log cannot be cleaned, else OK."""
     found = is_check and any(log.fault is not None for log in logs)
     return exits.PROBLEMS_FOUND if found else exits.OK

@@ -1,4 +1,4 @@
-"""Topics of a cluster that are compacted, with the settings that decide on it."""
+"""Compacted topics of a cluster, with the settings that control their cleaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.log.log_config import LogConfig
 from kctl.console import report_error
 from kctl.selection import add_similar_topic_hints, matching_topics
 
-#: Settings that decide when a log is cleaned, and values by which that is soon.
+#: Settings that decide when a log is cleaned, and values with which it is cleaned soon.
 SOON: Final = {
     "min.cleanable.dirty.ratio": "0.01",
     "segment.ms": "60000",
@@ -41,7 +41,7 @@ class NotCompacted(EngineError):
 
 
 class CompactedTopics(NamedTuple):
-    """Settings of logs by topic, as set and as brokers report them, and how many topics failed."""
+    """Compacted topics: log settings, reported entries, and the number of topics that failed."""
 
     configs: dict[str, LogConfig]
     entries: dict[str, Mapping[str, ConfigEntry]]
@@ -51,9 +51,9 @@ class CompactedTopics(NamedTuple):
 def compacted_topics(
     client: KafkaClient, topics: list[str], match: str | None, overrides: Mapping[str, str]
 ) -> CompactedTopics:
-    """Return the named or matching compacted topics, else all; reports those not compacted.
+    """Return the named and matching compacted topics, or all compacted topics without either.
 
-    Errors: as `matching_topics`.
+    Prints an error for each named topic that is not compacted. Errors: those of `matching_topics`.
     """
     is_chosen = bool(topics) or match is not None
     view = client.view(None)
@@ -87,9 +87,9 @@ def compacted_topics(
 
 
 def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
-    """Return the command that makes a broker clean a topic soon, and those that undo it.
+    """Return the command that makes a broker clean a topic soon, then the commands that undo it.
 
-    The first is empty if the topic's settings are such already.
+    The first is empty if the topic's settings already have that effect.
     """
     changes = {
         key: value
@@ -115,7 +115,7 @@ def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
 
 
 def _number(text: str | None) -> float:
-    """Return the number of a setting, 0.0 if it is not set or no number."""
+    """Return a setting as a number, 0.0 if it is None or not numeric."""
     try:
         return float(text or 0)
     except ValueError:

@@ -1,13 +1,13 @@
-"""`kctl compat`: tools of Apache Kafka under their own names and options.
+"""`kctl compat`: Apache Kafka's command-line tools, with their names and options.
 
-A tool's words are its own: they are read by `kctl/compat`, not by Typer, which is not imported.
+The arguments of a tool are parsed by `kctl/compat`, without importing Typer.
 """
 
 from __future__ import annotations
 
 
 def run(args: list[str]) -> int:
-    """Run a tool with its arguments unchanged, or a command of kctl."""
+    """Run a tool of Kafka with its arguments unchanged, or else a Typer command."""
     from kctl.compat.tools import TOOLS, run_tool
 
     if args and args[0] in TOOLS:
@@ -22,7 +22,7 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> object:
-    """Import and return the Typer application at the first access."""
+    """Import and return the Typer application on the first access of `app`."""
     if name == "app":
         from kctl.commands.compat.typer_app import app
 

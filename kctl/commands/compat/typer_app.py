@@ -1,4 +1,4 @@
-"""`kctl compat` as Typer knows it: for help, completions, and the error of an unknown tool."""
+"""Typer commands of `kctl compat`: for help, completions, and the error of an unknown tool."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from kctl.options.cluster import noun
 app = noun("Tools of Apache Kafka, in our place: the same options, output and exit codes.")
 _PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
 _Arguments = Annotated[
-    list[str] | None, typer.Argument(metavar="OPTIONS", help="Those of the tool; --help lists.")
+    list[str] | None,
+    typer.Argument(metavar="OPTIONS", help="Options of the tool; --help lists them."),
 ]
 
 
 def _add(tool: str) -> None:
-    """Add the command of a tool."""
+    """Register a tool as a Typer command."""
 
     def run(arguments: _Arguments = None) -> int:
         return run_tool(tool, arguments or [])
@@ -32,15 +33,16 @@ for _tool in TOOLS:
 
 @app.command("install", epilog="Example: kctl compat install ~/bin")
 def install(
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="Where the scripts go.")],
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="Directory for the scripts.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Also over scripts that kctl did not write.")
+        bool, typer.Option("--force", help="Overwrite files that kctl did not write, too.")
     ] = False,
     kafka_version: Annotated[
-        str, typer.Option(metavar="RELEASE", help="The release that the tools follow: 3.9 or 4.3.")
+        str,
+        typer.Option(metavar="RELEASE", help="Kafka release whose tools are imitated: 3.9 or 4.3."),
     ] = "3.9",
 ) -> int:
-    """Write scripts with the names of Kafka's tools that run kctl."""
+    """Write scripts named like Kafka's tools that call kctl."""
     from kctl.compat.installing import install_scripts
     from kctl.compat.releases import release_named
 

@@ -14,7 +14,7 @@ app = one_command()
 
 
 class UnknownShell(EngineError):
-    """A shell was named that no script is made for."""
+    """The shell has no completion script."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""`kctl configs`: the settings of topics, brokers and brokers' loggers."""
+"""`kctl configs`: settings of topics, brokers and brokers' loggers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _Brokers = Annotated[
     list[int] | None, typer.Option("--broker", metavar="ID", help="A broker; may be repeated.")
 ]
 _Defaults = Annotated[
-    bool, typer.Option("--broker-defaults", help="What holds for all brokers of the cluster.")
+    bool, typer.Option("--broker-defaults", help="Cluster-wide defaults of all brokers.")
 ]
 _Loggers = Annotated[
     list[int] | None,
-    typer.Option("--broker-logger", metavar="ID", help="Log levels of a broker; repeatable."),
+    typer.Option("--broker-logger", metavar="ID", help="Log levels of a broker; may be repeated."),
 ]
 
 
@@ -41,17 +41,17 @@ _Loggers = Annotated[
 def describe(
     cluster: ClusterOptions,
     keys: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY...", help="Only these settings.")
+        list[str] | None, typer.Argument(metavar="KEY...", help="Settings to show; default: all.")
     ] = None,
     topics: _Topics = None,
     brokers: _Brokers = None,
     broker_defaults: _Defaults = False,
     loggers: _Loggers = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Include values that are defaults.")] = False,
     doc: Documentation = False,
     output: Output = "table",
 ) -> int:
-    """Show settings and where each value comes from; those at their default only with --all."""
+    """Show settings with the source of each value; values that are defaults only with --all."""
     from kctl.commands.configs.settings import DescribeRequest, describe_configs, named_resources
 
     request = DescribeRequest(
@@ -75,7 +75,7 @@ def set_(
     changes: Annotated[
         list[str],
         typer.Argument(
-            metavar="KEY=VALUE...", help="KEY+=VALUE adds to a list, KEY-=VALUE takes from it."
+            metavar="KEY=VALUE...", help="KEY+=VALUE appends to a list, KEY-=VALUE removes from it."
         ),
     ],
     topics: _Topics = None,
@@ -85,7 +85,7 @@ def set_(
     dry_run: DryRun = False,
     output: Output = "table",
 ) -> int:
-    """Change settings; all others stay as they are."""
+    """Change the given settings; other settings are not changed."""
     from kctl.commands.configs.settings import (
         ChangeRequest,
         change_configs,
@@ -114,7 +114,7 @@ def unset(
     dry_run: DryRun = False,
     output: Output = "table",
 ) -> int:
-    """Take settings away, so that what stands behind them holds again."""
+    """Remove settings, so that the value of the next source applies, such as the default."""
     from kctl.commands.configs.settings import (
         ChangeRequest,
         change_configs,

@@ -51,7 +51,7 @@ CONFIG_COLUMNS = (
 DOCUMENTATION_COLUMN = Column(
     "documentation", "DOCUMENTATION", beneath=True, kind="string?", is_optional=True
 )
-# The markup of Kafka's documentation, %n by mistake; words such as <port> are no tags.
+# HTML tags, and a stray %n, in Kafka's documentation; placeholders such as <port> are kept.
 _TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
 _BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
 CHANGE_COLUMNS = (
@@ -63,7 +63,7 @@ CHANGE_COLUMNS = (
 
 
 class NoResource(EngineError):
-    """The options name no resource."""
+    """The options name no topic, broker or logger."""
 
     exit_code = exits.USAGE
     hint = "give --topic NAME, --broker ID, --broker-defaults or --broker-logger ID"
@@ -97,7 +97,7 @@ def named_resources(
     broker_defaults: bool,
     loggers: list[int] | None,
 ) -> list[Resource]:
-    """Return the resources that options name; raises NoResource."""
+    """Return the distinct resources that options name; raises NoResource if there is none."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
     resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
     resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
@@ -110,7 +110,7 @@ def named_resources(
 
 
 def parse_change(text: str) -> ConfigChange:
-    """Return the change of `key=value`, `key+=value` or `key-=value`; raises UnreadableArgument."""
+    """Parse `key=value`, `key+=value` or `key-=value`; raises UnreadableArgument."""
     key, equals, value = text.partition("=")
     ops = {"+": ConfigOp.APPEND, "-": ConfigOp.SUBTRACT}
     op = ops.get(key[-1:], ConfigOp.SET)
@@ -122,7 +122,7 @@ def parse_change(text: str) -> ConfigChange:
 
 
 def removals(keys: Sequence[str]) -> list[ConfigChange]:
-    """Return the changes that unset keys; raises UnreadableArgument for `key=value`."""
+    """Return a DELETE change for each key; raises UnreadableArgument for `key=value`."""
     for key in keys:
         if "=" in key:
             raise UnreadableArgument("the name of a setting", key, "KEY")
@@ -138,7 +138,7 @@ def describe_topic_configs(
     doc: bool,
     output: str,
 ) -> int:
-    """Print the settings of topics that are named or match."""
+    """Print the settings of the named and matching topics; returns the exit code."""
     check_format(output)
     with connect(options) as client:
         _, topics, errors = select_topics(client, names, match)
@@ -166,7 +166,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     is_table = request.output in TABLES
-    # A setting that is requested by name is shown with any value.
+    # A setting requested by name is shown even if its value is a default.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
         entries = configs.get(resource, [])
@@ -211,7 +211,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
 def _changed_row(
     resource: Resource, request: ChangeRequest, not_set: Sequence[str]
 ) -> dict[str, object]:
-    """Return the row of a changed resource; `result` differs if none of the keys was set."""
+    """Return the row of a changed resource; the result is `was not set` if no key was set."""
     result = "would be changed" if request.dry_run else "changed"
     if all(change.name in not_set for change in request.changes):
         result = "was not set"
@@ -224,7 +224,7 @@ def _changed_row(
 
 
 def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
-    """Return the names that changes set or append to, not those they delete."""
+    """Return the names of the settings that changes set, append to or subtract from."""
     return [change.name for change in changes if change.op is not ConfigOp.DELETE]
 
 
@@ -237,12 +237,12 @@ def _change_text(change: ConfigChange) -> str:
 
 
 def _label(resource: Resource) -> str:
-    """Return a resource for messages, such as `broker 1`, or with the name for defaults."""
+    """Return a resource as text for messages, such as `broker 1`."""
     return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
 
 
 def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
-    """Return one setting as a row; the documentation without markup if it goes to a table."""
+    """Return a setting as an output row; documentation is plain text with `is_table`."""
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,
@@ -260,7 +260,7 @@ def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow
 
 
 def plain_text(markup: str) -> str:
-    """Return a documentation without its tags of HTML, for people."""
+    """Return Kafka's documentation of a setting without HTML tags and entities."""
     import html
     import re
 
@@ -274,5 +274,5 @@ def _synonym(synonym: Synonym) -> OutputRow:
 
 
 def source_text(name: str) -> str:
-    """Return the short name of a source: `dynamic-topic`, `static-broker`, `default`."""
+    """Return the short name of a source: DYNAMIC_TOPIC_CONFIG as `dynamic-topic`."""
     return name.removesuffix("_CONFIG").lower().replace("_", "-")

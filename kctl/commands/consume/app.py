@@ -1,4 +1,4 @@
-"""`kctl consume`: records of partitions, or of topics as a member of a group."""
+"""`kctl consume`: print records of partitions, or of topics as a member of a group."""
 
 from __future__ import annotations
 
@@ -32,20 +32,18 @@ def consume(
         typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
     ],
     start: Annotated[
-        str, typer.Option("--from", metavar="POINT", help=f"Where to start: {_POINT}")
+        str, typer.Option("--from", metavar="POINT", help=f"Start: {_POINT}")
     ] = "start",
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="POINT", help=f"Stop before this point: {_POINT}"),
+        typer.Option("--until", metavar="POINT", help=f"Stop before: {_POINT}"),
     ] = None,
     exit_at_end: Annotated[
-        bool, typer.Option("-e", "--exit", help="Stop at what is the end now (--until end).")
+        bool, typer.Option("-e", "--exit", help="Stop at the current end (--until end).")
     ] = False,
     max_messages: Annotated[
         int | None,
-        typer.Option(
-            "-n", "--max-messages", min=0, metavar="N", help="Stop after so many records."
-        ),
+        typer.Option("-n", "--max-messages", min=0, metavar="N", help="Stop after N records."),
     ] = None,
     group: Annotated[
         str | None,
@@ -53,13 +51,14 @@ def consume(
             "-g",
             "--group",
             metavar="GROUP",
-            help="Share the topics with the other members of a group, and commit what was printed.",
+            help="Join a group, and commit the offsets of printed records.",
         ),
     ] = None,
     read_committed: Annotated[
         bool | None,
         typer.Option(
-            "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
+            "--read-committed/--read-uncommitted",
+            help="Whether to skip records of aborted and open transactions.",
         ),
     ] = None,
     key: Key = None,
@@ -72,21 +71,20 @@ def consume(
         typer.Option(
             metavar="URL",
             envvar="KCTL_SCHEMA_REGISTRY",
-            help="Decode Avro, Protobuf and JSON Schema by this registry.",
+            help="Schema registry to decode Avro, Protobuf and JSON Schema.",
         ),
     ] = None,
     schemas: Annotated[
         str | None,
         typer.Option(
             metavar="PATH",
-            help="Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc, "
-            "FILE.proto:Message.",
+            help="Directory of ID.avsc, ID.proto, ID.json to decode by; or one schema for values.",
         ),
     ] = None,
     key_schema: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Decode all keys by FILE.avsc, FILE.json, FILE.proto:Message."
+            metavar="FILE", help="Schema for keys: FILE.avsc, FILE.json, FILE.proto:Message."
         ),
     ] = None,
     template: Annotated[
@@ -110,23 +108,25 @@ def consume(
     ] = "text",
     raw: Annotated[
         bool,
-        typer.Option("--raw", help="Text byte for byte on a terminal too, control characters too."),
+        typer.Option("--raw", help="Do not escape control characters of text on a terminal."),
     ] = False,
     settings: Annotated[
         list[str] | None,
-        typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as fetch.max.bytes=1000."),
+        typer.Option(
+            "-X", metavar="KEY=VALUE", help="Client setting, such as fetch.max.bytes=1000."
+        ),
     ] = None,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
     timeout: Timeout = TIMEOUT_S,
 ) -> int:
-    """Print records of topics or partitions; goes on until --until, -e, -n or Ctrl-C.
+    """Print records of topics or partitions; runs until --until, -e, -n or Ctrl-C.
 
-    With --group, --from counts for partitions for which the group has committed nothing.
+    With --group, --from applies to partitions without a committed offset.
 
-    Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
-    ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
+    The default format is each value and a newline. Bytes that are not UTF-8 are base64 in json,
+    ndjson, yaml and csv; `kctl produce --input ndjson` reads the output of -o ndjson.
     """
     from kctl.client_overrides import client_overrides
     from kctl.commands.consume.consuming import ConsumeRequest, consume_records

@@ -1,4 +1,4 @@
-"""Implementation of `kctl consume`: finds where to start and stop, fetches, prints."""
+"""Implementation of `kctl consume`: resolve start and end offsets, fetch records, print them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kctl.selection import select_partitions
 _TEXT = "text"
 _FORMATS = (_TEXT, *TABLES, "json", "ndjson", "yaml", "csv", *MARKUPS)
 _VALUES = "%s\\n"
-#: How long one wait for records lasts; Ctrl-C ends it at once.
+#: Time-out of one poll for records; Ctrl-C interrupts it.
 _WAIT_MS = 1_000
 
 
@@ -56,7 +56,7 @@ class ConsumeRequest(NamedTuple):
     schema_registry: str | None = None
     schemas: str | None = None
     key_schema: str | None = None
-    #: None outside of a group.
+    #: None without --group.
     group: MemberSettings | None = None
     auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS
 
@@ -65,41 +65,44 @@ class Sink(Protocol):
     """The destination of records."""
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Print records of a partition, with the values that their schemas decode."""
+        """Print records of a partition.
+
+        `decoded` has the values that schemas decoded, or is None.
+        """
         ...
 
     def flush(self) -> None:
-        """Flush the records that were written."""
+        """Flush written records to stdout."""
         ...
 
     def close(self, *, failures: int) -> None:
-        """Complete the output; `failures` is the number of errors that were reported."""
+        """Complete the output; `failures` is the number of errors that were printed."""
         ...
 
 
 class TextSink:
-    """Records by a template: byte for byte, or with control characters escaped for a terminal."""
+    """Prints records by a template, as bytes or with control characters escaped for a terminal."""
 
     def __init__(self, template: str, *, is_visible: bool) -> None:
         self._format = RecordFormat(template, visible_lines if is_visible else None)
         self._stream = sys.stdout.buffer
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Print records."""
+        """Print records by the template."""
         run = run if decoded is None else decoded.texts(run)
         self._stream.write(self._format.fill(partition, run))
 
     def flush(self) -> None:
-        """Flush the records that were written."""
+        """Flush written records to stdout."""
         self._stream.flush()
 
     def close(self, *, failures: int) -> None:  # a text has no heading
-        """Flush the last record."""
+        """Flush written records to stdout."""
         self._stream.flush()
 
 
 class RowSink:
-    """Records as rows of a format."""
+    """Prints records as rows of an output format."""
 
     def __init__(self, output: str, *, is_decoded: bool) -> None:
         columns = (*RECORD_COLUMNS, *DECODED_COLUMNS) if is_decoded else RECORD_COLUMNS
@@ -107,24 +110,24 @@ class RowSink:
         self._is_table = output in (*TABLES, "csv", *MARKUPS)
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Write records."""
+        """Print records as rows."""
         shared, varying = run_columns(partition, run, is_table=self._is_table)
         if decoded is not None:
             varying |= decoded.columns()
         self._writer.write_run(shared, varying)
 
     def flush(self) -> None:
-        """Flush the records that were written."""
+        """Flush written rows to stdout."""
         self._writer.flush()
 
     def close(self, *, failures: int) -> None:
-        """Complete the document."""
+        """Complete the document and flush it."""
         self._writer.close(failures=failures)
         self._writer.flush()
 
 
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
-    """Print records until the requested end; returns the exit code."""
+    """Print records up to the requested end; returns the exit code, TERMINATED after SIGTERM."""
     try:
         with deferred_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
             return _consume(options, request, interrupts)
@@ -133,7 +136,7 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
-    """Print records, as a group's member or from given offsets; return the exit code."""
+    """Print records as a group member or from given offsets; returns the exit code."""
     decoders = schema_decoders(
         request.schema_registry,
         request.schemas,
@@ -159,7 +162,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
                 run.rate_line = _rate_line(client, starts, run.ends)
                 run.fetch_all(client, starts, request.fetch)
         finally:
-            # A document that Ctrl-C interrupts is completed, too.
+            # Complete the document even after Ctrl-C.
             run.clear_rate_line()
             sink.close(failures=run.failures)
     return run.exit_code
@@ -168,7 +171,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
 def _starts(
     client: KafkaClient, request: ConsumeRequest, run: PrintRun
 ) -> dict[TopicPartition, int]:
-    """Return the start of each partition that has records to print; `run` has the ends."""
+    """Return the start offset of each partition with records to print; set the ends of `run`."""
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
     until = None if request.until is None else parse_point(request.until, now_ms)
@@ -188,9 +191,9 @@ def _starts(
 
 
 def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> GroupConsumer:
-    """Return a member of the requested group; `run` gets the end offsets of partitions.
+    """Return a member of the requested group; with an end, `run.ends` gets the end offsets.
 
-    Errors: UnreadableArgument for partitions by number, and for another end than the present one.
+    Errors: UnreadableArgument for a partition number, or an end other than the log end.
     """
     assert request.group is not None
     for selector in request.selectors:
@@ -226,7 +229,7 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
 def _print_beyond(
     run: PrintRun, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]
 ) -> None:
-    """Report offsets that no record of their partition has had yet, and the next has not."""
+    """Print OFFSET_OUT_OF_RANGE for each offset above its partition's log end offset."""
     log_ends = lookup.resolve(parse_point("end", 0))
     for partition, offset in offsets.items():
         end = log_ends[partition]
@@ -240,7 +243,10 @@ def _rate_line(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> RateLine | None:
-    """Return the line of progress; None without ends, or if the records go to a terminal."""
+    """Return a progress line.
+
+    None if no end is known, if records go to a terminal, or if stderr is not a terminal.
+    """
     is_watched = sys.stderr is not None and sys.stderr.isatty()
     if not ends or sys.stdout.isatty() or not is_watched:
         return None
@@ -248,7 +254,7 @@ def _rate_line(
 
 
 def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
-    """Return the printer of records; raises UnreadableArgument for a template of rows."""
+    """Return the sink for the output format; raises UnreadableArgument for --format with rows."""
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
         is_visible = sys.stdout.isatty() and not request.is_raw
@@ -259,7 +265,7 @@ def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
 
 
 class PrintRun:
-    """One run: the records that are still to be printed, and the failures so far."""
+    """A run of the command: counts the records left to print and the failures."""
 
     def __init__(
         self,
@@ -267,36 +273,36 @@ class PrintRun:
         max_messages: int | None,
         interrupts: HeldInterrupts,
     ) -> None:
-        """Without `max_messages` there is no limit of records."""
+        """Create a run without ends and filters; `max_messages` None means no limit."""
         self._sink = sink
         self._interrupts = interrupts
         self.filters = Filters()
-        #: Whether the last poll had an error that may pass: it is reported once.
+        #: Whether the last poll had a temporary error: such errors are printed once.
         self._is_waiting = False
-        #: Decodes keys and values for the sink; None: the bytes are printed.
+        #: Decodes keys and values for the sink; None prints the bytes.
         self.decoding: RecordDecoding | None = None
-        #: Shows the progress; None if nobody sees it.
+        #: Shows the progress; None without a terminal to show it on.
         self.rate_line: RateLine | None = None
         self._read_count = 0
         self._read_bytes = 0
-        #: How many more records --max-messages allows. None without a limit.
+        #: Records left to print by --max-messages; None without a limit.
         self._left = max_messages
-        #: Offset of the last printed record, None before: a member of a group commits up to it.
+        #: Offset of the last printed record or None; a group member commits up to it.
         self._last_offset: int | None = None
         self._bulk = BulkReading()
-        #: Offsets at which each partition is complete (exclusive); empty while the run has no end.
+        #: End offset (exclusive) of each partition; empty if the run has no end.
         self.ends: dict[TopicPartition, int] = {}
-        #: Records and partitions that failed; the exit code is the highest of their errors.
+        #: Number of errors of records and partitions; the exit code is the highest of the errors.
         self.failures = 0
         self.exit_code = exits.OK
 
     def clear_rate_line(self) -> None:
-        """Clear the line of progress."""
+        """Clear the progress line, if there is one."""
         if self.rate_line is not None:
             self.rate_line.clear()
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report the error of one partition and count it; all other partitions are still read."""
+        """Print and count the error of one partition; the other partitions are still read."""
         self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
@@ -305,7 +311,7 @@ class PrintRun:
     def without_errors(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets of partitions without an error, and report the other errors."""
+        """Return the offsets of partitions without an error; print and count the errors."""
         offsets = {}
         for partition, result in results.items():
             if isinstance(result, EngineError):
@@ -317,7 +323,7 @@ class PrintRun:
     def fetch_all(
         self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
     ) -> None:
-        """Print records until the end of all partitions."""
+        """Print records from `starts` until every partition reaches its end, or the limit."""
         fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
             with self._interrupts.allowed():
@@ -328,7 +334,7 @@ class PrintRun:
             self._print_trouble(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
-        """Print records of a group's member until the end of the run, then commit and leave.
+        """Print records as a group member until the end of the run, then commit and leave.
 
         Offsets of printed records are committed, also after Ctrl-C.
         """
@@ -345,7 +351,7 @@ class PrintRun:
             consumer.close()
 
     def _take_of_group(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
-        """Print records of a group's member; mark as processed only the printed ones."""
+        """Print records of a group's member; mark only printed records as processed."""
         for run in consumed.runs:
             if self._left == 0:
                 consumer.processed(consumed.partition, run.offsets[0])
@@ -358,7 +364,7 @@ class PrintRun:
             self.fail(consumed.error, str(consumed.partition))
 
     def _print_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
-        """Print once that the brokers are waited for, and once that they are back."""
+        """Print once that no broker responds, and once that the run continues."""
         if trouble is not None and not self._is_waiting:
             self.clear_rate_line()
             notify(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
@@ -367,7 +373,7 @@ class PrintRun:
         self._is_waiting = trouble is not None
 
     def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
-        """Print fetched records up to the end (exclusive); stop a partition that reached it."""
+        """Print fetched records below the end; stop fetching a partition that reached it."""
         partition = fetched.partition
         end = self.ends.get(partition)
         for run in fetched.runs:
@@ -380,9 +386,9 @@ class PrintRun:
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
         """Print the records of a run that pass the filters, up to the limit of --max-messages.
 
-        Callers end when `_left` is 0; a member of a group then commits up to `_last_offset`.
+        Callers stop when `_left` is 0; a group member then commits up to `_last_offset`.
         """
-        # After a few thousand records it is worth loading the compiled code that reads them.
+        # Load the compiled record reader only after a few thousand records.
         self._bulk.count(run.record_count)
         if self.rate_line is not None:
             self._read_count += run.record_count

@@ -1,4 +1,4 @@
-"""The client settings of `-X` that a consumer honours."""
+"""Client settings of `-X` that `kctl consume` applies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kctl.numbers import INT32_MAX, whole_number
 
 _ISOLATION = {"read_committed": True, "read_uncommitted": False}
 
-#: The client settings that a consumer honours, besides those of every client.
+#: Settings of a consumer, in addition to those of every client.
 CONSUMER_KEYS = (
     "client.rack",
     "fetch.max.bytes",
@@ -23,7 +23,7 @@ CONSUMER_KEYS = (
     "metadata.max.age.ms",
     "max.partition.fetch.bytes",
 )
-#: Those of a member of a group.
+#: Settings of a group member.
 GROUP_KEYS = (
     "auto.commit.interval.ms",
     "group.instance.id",
@@ -34,7 +34,7 @@ GROUP_KEYS = (
     "partition.assignment.strategy",
     "session.timeout.ms",
 )
-#: The classes of Kafka's assignors, which the setting may name as well.
+#: Kafka's class names of assignors, which partition.assignment.strategy may contain.
 _ASSIGNOR_CLASSES = {
     "org.apache.kafka.clients.consumer.RangeAssignor": "range",
     "org.apache.kafka.clients.consumer.RoundRobinAssignor": "roundrobin",
@@ -44,7 +44,10 @@ _ASSIGNOR_CLASSES = {
 
 
 def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -> FetchOptions:
-    """Return the fetch settings; a command's option overrides -X. Errors: UnreadableArgument."""
+    """Return the fetch settings of -X; `read_committed` overrides isolation.level unless None.
+
+    Errors: UnreadableArgument.
+    """
     level = settings.get("isolation.level", "read_uncommitted")
     if level not in _ISOLATION:
         raise UnreadableArgument("a value of isolation.level", level, ", ".join(_ISOLATION))
@@ -96,12 +99,12 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
 
 
 def commit_interval_ms(settings: Mapping[str, str]) -> int:
-    """Return how often a member commits. Errors: UnreadableArgument."""
+    """Return auto.commit.interval.ms; raises UnreadableArgument."""
     return _number(settings, "auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS)
 
 
 def _number(settings: Mapping[str, str], key: str, default: int) -> int:
-    """Return a setting of 1 or more, the default if unset; raises UnreadableArgument."""
+    """Return an integer setting of at least 1, `default` if unset; raises UnreadableArgument."""
     text = settings.get(key)
     if text is None:
         return default

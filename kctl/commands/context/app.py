@@ -1,4 +1,4 @@
-"""`kctl context`: clusters by name."""
+"""`kctl context`: clusters stored under names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="A context.")]
 
 @app.command("list", epilog="Example: kctl context list -o name")
 def list_(output: Output = "table") -> int:
-    """List the contexts that are kept."""
+    """List the stored contexts."""
     from kctl.commands.context.contexts import list_contexts
 
     return list_contexts(output)
@@ -30,14 +30,16 @@ def set_(
     name: _Name,
     bootstrap: Annotated[
         str | None,
-        typer.Option("-b", "--bootstrap-server", metavar="HOST:PORT", help="Where the cluster is."),
+        typer.Option(
+            "-b", "--bootstrap-server", metavar="HOST:PORT", help="Address of the cluster."
+        ),
     ] = None,
     command_config: Annotated[
         str | None,
         typer.Option(
             "--command-config",
             metavar="FILE",
-            help="Kafka client.properties to talk to it with; empty for none.",
+            help="Kafka client.properties; empty to remove them.",
         ),
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="Make it the current context.")] = False,
@@ -45,13 +47,14 @@ def set_(
         bool | None,
         typer.Option(
             "--protected/--no-protected",
-            help="What changes something needs the context's name typed; -y is not enough.",
+            help="Commands that change the cluster require typing the name, despite -y.",
         ),
     ] = None,
     read_only: Annotated[
         bool | None,
         typer.Option(
-            "--read-only/--no-read-only", help="What changes something is refused, exit code 2."
+            "--read-only/--no-read-only",
+            help="Refuse commands that change the cluster, with exit code 2.",
         ),
     ] = None,
     cluster_id: Annotated[
@@ -59,13 +62,13 @@ def set_(
         typer.Option(
             "--cluster-id",
             metavar="ID",
-            help="The only cluster it is for; empty to learn it at the next use.",
+            help="Required id of the cluster; empty to store it at the next use.",
         ),
     ] = None,
 ) -> int:
-    """Keep a context, or change what is given of one. The first one becomes the current one.
+    """Create a context, or change the given parts of one. The first context becomes current.
 
-    The cluster is asked for its id, if it answers now; each use of the context checks it.
+    The cluster's id is requested now if it responds; each use of the context checks the id.
     """
     from kctl.commands.context.contexts import ContextChange, set_context
 
@@ -75,7 +78,7 @@ def set_(
 
 @app.command("use", epilog="Example: kctl context use prod")
 def use_(name: _Name) -> int:
-    """Make a context the one that commands talk to when nothing else is said."""
+    """Make a context current: commands use it if neither options nor variables name a cluster."""
     from kctl.commands.context.contexts import use_context
 
     return use_context(name)
@@ -84,11 +87,11 @@ def use_(name: _Name) -> int:
 @app.command("show", epilog="Example: kctl context show")
 def show(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Else what commands would use now.")
+        str | None, typer.Argument(metavar="NAME", help="Context; default: what commands use now.")
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show a context, or which cluster commands would talk to now, and what decides that."""
+    """Show a context; without NAME the cluster that commands would use, and why."""
     from kctl.commands.context.contexts import show_context
 
     return show_context(name, output)
@@ -96,7 +99,7 @@ def show(
 
 @app.command("delete", epilog="Example: kctl context delete old")
 def delete(name: _Name) -> int:
-    """Forget a context. The cluster and the properties file stay as they are."""
+    """Delete a context. The cluster and the properties file are not changed."""
     from kctl.commands.context.contexts import delete_context
 
     return delete_context(name)

@@ -42,7 +42,7 @@ CHOICE_COLUMNS = (
     Column("command_config", "PROPERTIES", kind="string?"),
     *_GUARD_COLUMNS,
 )
-#: How long `set` waits for the cluster's id.
+#: Time-out of `set` for the request of the cluster's id.
 _CLUSTER_ID_TIMEOUT_MS = 2_000
 
 
@@ -55,7 +55,7 @@ def _change(change: Callable[[Profiles], Profiles]) -> Profiles:
 
 
 def list_contexts(output: str) -> int:
-    """Print a row for each context."""
+    """Print a row for each context; returns the exit code."""
     profiles = _load()
     rows = [_row(name, profiles) for name in sorted(profiles.by_name)]
     write_rows(CONTEXT_COLUMNS, rows, output)
@@ -72,7 +72,7 @@ def _row(name: str, profiles: Profiles) -> dict[str, object]:
 
 
 class ContextChange(NamedTuple):
-    """The options of `kctl context set`: None changes nothing, an empty text removes a part."""
+    """The options of `kctl context set`: None changes nothing, an empty text removes a value."""
 
     bootstrap: str | None
     command_config: str | None
@@ -82,7 +82,7 @@ class ContextChange(NamedTuple):
 
 
 def set_context(name: str, change: ContextChange, *, use: bool) -> int:
-    """Store a context; parts not given stay unchanged. All parts are checked first."""
+    """Validate and store a context; parts that are not given keep their values."""
     if not is_utf8(name):
         raise UnreadableArgument("the name of a context", name, "text in UTF-8")
     if change.bootstrap is not None and not is_utf8(change.bootstrap):
@@ -91,10 +91,10 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     profile, note = _with_id(_changed(name, kept, change), kept, change)
 
     def keep(profiles: Profiles) -> Profiles:
-        """Return the contexts with this one; a change made meanwhile by another command stays."""
+        """Return the contexts with this one, merged with a concurrent change by another command."""
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
-        # Another command may have changed it during the request.
+        # Another command may have changed the context during the request.
         whole = profile if now in (kept, None) else _with_changes_of(now, profile, change, name)
         return profiles.with_profile(name, whole)._replace(current=current)
 
@@ -110,9 +110,9 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
 def _with_changes_of(
     now: Profile | None, profile: Profile, change: ContextChange, name: str
 ) -> Profile:
-    """Return the stored context with a change applied, and the cluster id that was found.
+    """Apply `change` to the stored context `now`, and take the cluster id from `profile`.
 
-    Another command may have changed the context while the cluster was requested.
+    Another command may have changed the context during the request for the cluster's id.
     """
     merged = _changed(name, now, change)
     if change.cluster_id is None and profile.cluster_id is None:
@@ -121,7 +121,7 @@ def _with_changes_of(
 
 
 def _guards(profile: Profile) -> str:
-    """Return the guards of a context as the end of a message, or "" if it has none."""
+    """Return a context's guards as the end of a message: protected, read-only; "" without any."""
     parts = [
         part
         for part, is_set in (
@@ -136,9 +136,9 @@ def _guards(profile: Profile) -> str:
 
 
 def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
-    """Return a context with the options of a change; its cluster id is set by `_with_id`.
+    """Apply a change to a context, except the cluster id; raises UnreadableArgument.
 
-    Errors: UnreadableArgument.
+    `kept` is None for a new context.
     """
     servers = change.bootstrap or (kept.bootstrap_servers if kept else None)
     if servers is None and change.command_config:
@@ -165,7 +165,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
 def _with_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
-    """Return a context with its cluster's id and a note, if the id cannot be requested."""
+    """Return the context with its cluster's id, and a note if the id cannot be requested."""
     if change.cluster_id is not None:
         return profile._replace(cluster_id=change.cluster_id or None), None
     is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers
@@ -182,7 +182,7 @@ def _with_id(
 
 
 def _fetch_cluster_id(profile: Profile) -> str | None:
-    """Return the id of the cluster at a profile's addresses, None if the brokers have none."""
+    """Request the id of the cluster at a context's addresses; None if the brokers have none."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import client_settings_of, real_host
 
@@ -199,7 +199,7 @@ def _fetch_cluster_id(profile: Profile) -> str | None:
 
 
 def use_context(name: str) -> int:
-    """Set the current context."""
+    """Make a context the current one; returns the exit code."""
 
     def use(profiles: Profiles) -> Profiles:
         profiles.get(name)
@@ -211,7 +211,7 @@ def use_context(name: str) -> int:
 
 
 def show_context(name: str | None, output: str) -> int:
-    """Print a context, or the choice that commands would make now."""
+    """Print a context; for None the cluster that commands would use, and why."""
     if name is None:
         choice = choose(os.environ, RealFiles())
         guards = _load().get(choice.context) if choice.context else Profile("")
@@ -224,7 +224,7 @@ def show_context(name: str | None, output: str) -> int:
 
 
 def delete_context(name: str) -> int:
-    """Forget a context."""
+    """Delete a context; returns the exit code."""
 
     def forget(profiles: Profiles) -> Profiles:
         profiles.get(name)

@@ -20,26 +20,27 @@ _POINT = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:
     "billing"
 )
 def copy(
-    source: Annotated[
-        str, typer.Argument(metavar="SRC", help=f"Where records come from: {_CLUSTER}.")
-    ],
-    destination: Annotated[str, typer.Argument(metavar="DST", help=f"Where they go: {_CLUSTER}.")],
+    source: Annotated[str, typer.Argument(metavar="SRC", help=f"Source: {_CLUSTER}.")],
+    destination: Annotated[str, typer.Argument(metavar="DST", help=f"Destination: {_CLUSTER}.")],
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="The topics to copy.")
+        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Topics to copy.")
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+        typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
     ] = None,
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="TEXT", help="In front of names at the destination.")
+        str,
+        typer.Option("--prefix", metavar="TEXT", help="Prefix of topic names at the destination."),
     ] = "",
     start: Annotated[
-        str, typer.Option("--from", metavar="POINT", help=f"Where to start: {_POINT}")
+        str, typer.Option("--from", metavar="POINT", help=f"Start: {_POINT}")
     ] = "start",
     until: Annotated[
         str,
-        typer.Option("--to", "--until", metavar="POINT", help="Where to stop: as --from."),
+        typer.Option(
+            "--to", "--until", metavar="POINT", help="Stop before this point, given like --from."
+        ),
     ] = "end",
     groups: Annotated[
         list[str] | None,
@@ -47,7 +48,7 @@ def copy(
             "--groups",
             "-g",
             metavar="GROUP",
-            help="Commit where this group stands, translated; may be repeated.",
+            help="Translate this group's committed offsets; may be repeated.",
         ),
     ] = None,
     sample: Annotated[
@@ -55,7 +56,7 @@ def copy(
         typer.Option(
             "--sample",
             metavar="SHARE",
-            help="So many of the keys, with all their records: 5%, 0.05.",
+            help="Copy only this share of the keys, with all their records: 5%, 0.05.",
         ),
     ] = None,
     anonymised: Annotated[
@@ -63,7 +64,7 @@ def copy(
         typer.Option(
             "--anonymise",
             metavar="PART=HOW",
-            help="hash, mask or drop key, value or headers; can be given several times.",
+            help="hash, mask or drop key, value or headers; may be repeated.",
         ),
     ] = None,
     anonymise_key: Annotated[
@@ -71,12 +72,12 @@ def copy(
         typer.Option(
             "--anonymise-key",
             metavar="FILE",
-            help="Hash by HMAC-SHA-256 with the bytes of a file, not by SHA-256.",
+            help="Hash by HMAC-SHA-256 with the file's bytes as key, not by SHA-256.",
         ),
     ] = None,
     throttle: Annotated[
         str | None,
-        typer.Option("--throttle", metavar="BYTES", help="Bytes a second at most, as 20MB."),
+        typer.Option("--throttle", metavar="BYTES", help="Maximum bytes per second, such as 20MB."),
     ] = None,
     compression: Annotated[
         str,
@@ -88,13 +89,14 @@ def copy(
         bool,
         typer.Option(
             "--append",
-            help="Also behind records that are at the destination; after a whole copy: what came "
-            "since.",
+            help="Append to topics with records; after a complete copy: copy newer records.",
         ),
     ] = False,
     no_settings: Annotated[
         bool,
-        typer.Option("--no-settings", help="Make topics with the settings of the destination."),
+        typer.Option(
+            "--no-settings", help="Create topics with the destination's default settings."
+        ),
     ] = False,
     replication_factor: Annotated[
         int | None,
@@ -103,37 +105,39 @@ def copy(
             "--replication-factor",
             min=1,
             metavar="N",
-            help="Of topics that are made; else the source's, if there are as many brokers.",
+            help="Replication factor of created topics; default: the source's, if possible.",
         ),
     ] = None,
     at_least_once: Annotated[
         bool,
         typer.Option(
-            "--at-least-once", help="Without transactions: after a crash some records come twice."
+            "--at-least-once", help="Copy without transactions: a crash may duplicate records."
         ),
     ] = False,
     journal: Annotated[
         str | None,
         typer.Option(
-            "--journal", metavar="FILE", help="What the copy goes on by; else in $XDG_STATE_HOME."
+            "--journal", metavar="FILE", help="Journal for resuming; default: in $XDG_STATE_HOME."
         ),
     ] = None,
     source_config: Annotated[
         str | None,
-        typer.Option("--source-config", metavar="FILE", help="Kafka client.properties of SRC."),
+        typer.Option("--source-config", metavar="FILE", help="Kafka client.properties for SRC."),
     ] = None,
     destination_config: Annotated[
         str | None,
-        typer.Option("--destination-config", metavar="FILE", help="Those of DST."),
+        typer.Option(
+            "--destination-config", metavar="FILE", help="Kafka client.properties for DST."
+        ),
     ] = None,
     settings: Settings = None,
     source_settings: Annotated[
         list[str] | None,
-        typer.Option("--source-X", metavar="KEY=VALUE", help="A client setting of SRC alone."),
+        typer.Option("--source-X", metavar="KEY=VALUE", help="Client setting for SRC only."),
     ] = None,
     destination_settings: Annotated[
         list[str] | None,
-        typer.Option("--destination-X", metavar="KEY=VALUE", help="One of DST alone."),
+        typer.Option("--destination-X", metavar="KEY=VALUE", help="Client setting for DST only."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be copied; write nothing.")
@@ -141,17 +145,19 @@ def copy(
     timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Copy topics to another cluster: keys, values, headers, times, partitions.
+    """Copy topics to another cluster: keys, values, headers, timestamps, partitions.
 
-    Copied is what is committed up to --to, which is where partitions end when the copy begins.
-    Topics that the destination lacks are made with the partitions and settings of the source.
+    Copies committed records up to --to; its default is the end of each partition at the start.
 
-    The same command goes on where one stopped, also after kill -9: readers of committed records
-    see each record once. Once it is whole, the same command with --append copies what came since.
-    Offsets are not the same; --groups translates those of groups, which must have no members at the
-    destination.
+    Topics that the destination lacks are created with the source's partitions and settings.
 
-    Ctrl-C ends it behind what is committed; a second one ends it at once.
+    After an interruption, even kill -9, the same command continues: read_committed consumers see
+    each record once. After a complete copy, the same command with --append copies newer records.
+
+    Offsets differ from the source's; --groups translates committed offsets of groups, which must
+    have no members at the destination.
+
+    Ctrl-C stops after the commit of the current records; a second one stops at once.
     """
     from kctl.client_overrides import client_overrides, over_file
     from kctl.commands.copy.copying import copy_topics

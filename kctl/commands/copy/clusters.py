@@ -1,4 +1,4 @@
-"""The two clusters of `kctl copy`: clients, and ids, by errors that name the side."""
+"""Clients and cluster ids of both sides of `kctl copy`; errors name the side."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kctl.connect import ClusterOptions, client_of
 from kctl.guard import client_checks, reading_checks
 from kctl.hints import hint_for
 
-#: What a client meets that does not come as far as a cluster's answer.
+#: Errors of a client that receives no response from the cluster.
 _NO_ANSWER = (AuthenticationFailed, NoCommonVersion, TimedOut, Unreachable, WireError)
 
 
 class CopySideFailed(EngineError):
-    """The source or the destination does not answer the first request."""
+    """The first request to the source or the destination failed."""
 
     def __init__(self, side: str, cluster: str, cause: EngineError) -> None:
         super().__init__(f"the {side}, {cluster}: {cause}")
@@ -27,14 +27,14 @@ class CopySideFailed(EngineError):
 
 
 def source_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the source, for reading only; the errors are those of `client_of`."""
+    """Return a client of the source that only reads. Errors: those of `client_of`."""
     choice = choice_of(request.source, request.source_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
     return client_of(choice, reading_checks(choice), options)
 
 
 def destination_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the destination; the errors are those of `client_of`."""
+    """Return a client of the destination. Errors: those of `client_of`."""
     choice = choice_of(request.destination, request.destination_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
     return client_of(choice, client_checks(choice), options)
@@ -43,7 +43,7 @@ def destination_client(request: CopyRequest) -> KafkaClient:
 def cluster_ids(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest
 ) -> tuple[str | None, str | None]:
-    """Return the ids of source and destination, by the first request to each.
+    """Request the cluster ids of source and destination, as the first request to each.
 
     Errors: CopySideFailed, those of guarded contexts.
     """
@@ -54,7 +54,7 @@ def cluster_ids(
 
 
 def _cluster_id(client: KafkaClient, side: str, cluster: str) -> str | None:
-    """Return a cluster's id by the first request to it; raise CopySideFailed with its side."""
+    """Request a cluster's id; raise CopySideFailed with the side if it does not respond."""
     try:
         return client.view([]).cluster_id
     except _NO_ANSWER as error:

@@ -1,4 +1,4 @@
-"""Implementation of `kctl copy`: plan, journal, topics; then records, to each partition's end."""
+"""Implementation of `kctl copy`: plan, journal, topics; then records up to each partition's end."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _RIGHTS_OF_TRANSACTIONS: Final = (GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATIO
 
 
 class TopicNotCreated(EngineError):
-    """The destination does not create a topic."""
+    """The destination refused to create a topic."""
 
     def __init__(self, topic: str, cause: EngineError) -> None:
         super().__init__(f"creating {topic} at the destination: {cause}")
@@ -76,7 +76,7 @@ class TopicNotCreated(EngineError):
 
 
 class _Job(NamedTuple):
-    """A copy, its positions, and the topics at the destination."""
+    """A copy's plan, the journal's state (None for a new copy), and the destination's topics."""
 
     plan: TopicCopy
     state: CopyState | None
@@ -84,7 +84,7 @@ class _Job(NamedTuple):
 
 
 class _Ended(NamedTuple):
-    """The end of this process's work on a copy."""
+    """How this process's part of a copy ended."""
 
     positions: Mapping[TopicPartition, int]
     run: CopyingRun | None
@@ -105,7 +105,7 @@ def copy_topics(request: CopyRequest) -> int:
         identity = request.identity(*cluster_ids(source, destination, request))
         path = request.journal_path(identity)
         if request.dry_run:
-            return _try(source, destination, request, identity, path)
+            return _print_plan(source, destination, request, identity, path)
         with _journal(path) as (journal, state):
             job = _job(source, destination, request, identity, state, path)
             ended = _copy(source, destination, request, job, journal, interrupts)
@@ -114,7 +114,7 @@ def copy_topics(request: CopyRequest) -> int:
 
 @contextmanager
 def _journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
-    """Take the journal at a path, with its state if it has one, and close it at the end."""
+    """Lock the journal at a path and yield it with its state, None if new; close it at the end."""
     RealFiles().make_dir(os.path.dirname(path) or ".")
     journal, state = CopyJournal.take(RealHeldFiles(), path, this_process())
     try:
@@ -131,9 +131,9 @@ def _job(
     state: CopyState | None,
     path: str,
 ) -> _Job:
-    """Return the unfinished copy in the journal, or a new one.
+    """Return the unfinished copy of the journal, or a new copy.
 
-    A new one with --append starts where the journal's last copy ended.
+    With --append a new copy starts where the journal's last copy ended.
     """
     is_same = state is not None and state.plan.request == identity
     if state is not None and not state.is_over:
@@ -151,13 +151,13 @@ def _job(
     return _Job(plan, None, topics)
 
 
-# -- trying
+# -- dry run
 
 
-def _try(
+def _print_plan(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest, identity: str, path: str
 ) -> int:
-    """Print the plan of a copy for a dry run: no record and no journal is written."""
+    """Print the plan of a copy for a dry run; writes neither records nor a journal."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
     job = _job(source, destination, request, identity, state, path)
@@ -175,7 +175,7 @@ def _try(
 
 
 def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
-    """Return the positions from which the copy would continue, as far as known without writing."""
+    """Return the source offsets at which the copy would continue, as known without writing."""
     plan, state = job.plan, job.state
     if state is None:
         return {key: found.start for key, found in plan.ranges.items()}
@@ -198,7 +198,7 @@ def _copy(
     journal: CopyJournal,
     interrupts: HeldInterrupts,
 ) -> _Ended:
-    """Copy until the end, an error or Ctrl-C; committed records stay."""
+    """Copy until the end, an error or Ctrl-C; committed records are kept."""
     plan = job.plan
     _make_topics(destination, job.topics)
     if job.state is None:
@@ -225,7 +225,7 @@ def _copy(
             return _Ended(run.positions, run, "interrupted", exits.interrupted(interrupt))
         run.finish()
     except EngineError as error:
-        # An unreachable destination is not waited for.
+        # Do not wait for an unreachable destination.
         if getattr(error, "exit_code", exits.FAILED) != exits.UNREACHABLE:
             writer.abandon()
         _print_failure(error, plan, journal.path)
@@ -250,7 +250,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
 def _writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
-    """Return the writer of the plan's delivery, which goes on where the journal's state ends."""
+    """Return the writer for the plan's delivery, which continues from the journal's state."""
     notes = ProducerCallbacks(on_retry=_print_retry)
     options = request.producer()
     stored = {} if job.state is None else job.state.stored
@@ -262,7 +262,10 @@ def _writer(
 def _until_done(
     source: KafkaClient, plan: TopicCopy, run: CopyingRun, interrupts: HeldInterrupts
 ) -> KeyboardInterrupt | None:
-    """Copy until the end, or the first Ctrl-C, which is returned; a second one is raised."""
+    """Copy until the end, and return None; or until Ctrl-C, and return it.
+
+    A second Ctrl-C is raised.
+    """
     total = sum(found.end - run.positions[key] for key, found in plan.ranges.items())
     line = RateLine(source.clock, total_count=total)
     is_waiting = False
@@ -290,8 +293,8 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
-    """Report why a copy failed, the permissions it may need, and how to continue."""
-    # That a transaction ends is the copy's affair; why it does is the operator's.
+    """Print why a copy failed, the permissions it may need, and how to continue it."""
+    # Print the cause of an aborted transaction, not the abort itself.
     cause = error.cause if isinstance(error, TransactionFailed) else error
     report_error(cause, "destination" if isinstance(error, TransactionFailed) else None)
     if (
@@ -300,7 +303,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
         and hint_for(error.cause)
     ):
         notify(f"hint: {hint_for(error.cause)}")
-    if _is_of_rights(cause) and plan.delivery == EXACTLY_ONCE:
+    if _denies_transactions(cause) and plan.delivery == EXACTLY_ONCE:
         notify(
             f"hint: exactly once needs WRITE on the transactional id {plan.name}, READ on the "
             "group of that name, READ and WRITE on topics; --at-least-once needs WRITE on topics "
@@ -310,15 +313,15 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
         notify(f"what is committed stays: the same command goes on behind it, by {path}")
 
 
-def _is_of_rights(error: EngineError) -> bool:
-    """Return whether the destination refuses a permission that only transactions need."""
+def _denies_transactions(error: EngineError) -> bool:
+    """Return True if the destination refuses a permission that only transactions need."""
     if isinstance(error, TransactionalIdDenied):
         return True
     return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
 
 
 def _print_groups(plan: TopicCopy) -> None:
-    """Print of each group how many committed offsets were translated."""
+    """Print the number of translated committed offsets of each group."""
     groups: dict[str, int] = {}
     for one in plan.translated_offsets():
         groups[one.group_id] = groups.get(one.group_id, 0) + 1
@@ -327,7 +330,7 @@ def _print_groups(plan: TopicCopy) -> None:
 
 
 def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
-    """Delete the group that had the positions of a copy that is over."""
+    """Delete the destination's group that stored the positions of a completed copy."""
     if plan.delivery != EXACTLY_ONCE:
         return
     try:
@@ -335,7 +338,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
     except EngineError as failure:
         error = failure
     if isinstance(error, ApiError) and error.code == GROUP_ID_NOT_FOUND:
-        # The copy had no records.
+        # A copy without records never created the group.
         return
     if error is not None:
         notify(f"the group {plan.name}, which had the positions of the copy, stays: {error}")
@@ -345,7 +348,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
 
 
 def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
-    """Print a row for each topic; return the exit code of how the copy ended."""
+    """Print a row for each topic; return the exit code of the copy."""
     failures = 1 if ended.result == "failed" else 0
     end_with(TOPIC_COLUMNS, _rows(job, ended), request.output, failures=failures)
     sys.stdout.flush()
@@ -353,7 +356,7 @@ def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
 
 
 def _rows(job: _Job, ended: _Ended) -> list[OutputRow]:
-    """Return one row for each topic: offsets and records copied and left, and the result."""
+    """Return a row for each topic: copied and remaining records, and the result."""
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}
     rows: list[OutputRow] = []

@@ -1,4 +1,4 @@
-"""From the options of `kctl copy` to a plan: a new one, or that of a copy that is not over."""
+"""Turn the options of `kctl copy` into a plan, new or continuing an earlier copy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INACTIVE: Final = ("Empty", "Dead")
 
 
 class SameTopics(EngineError):
-    """A topic would be copied into itself."""
+    """Source and destination are the same cluster and the topic names are equal."""
 
     exit_code = exits.USAGE
     hint = "--prefix TEXT gives the copies other names"
@@ -49,7 +49,7 @@ class SameTopics(EngineError):
 
 
 class GroupHasMembers(EngineError):
-    """A group that is to be translated has members at the destination, which commit themselves."""
+    """A group to translate has members at the destination, which commit their own offsets."""
 
     hint = "stop them, or leave the group out of --groups"
 
@@ -59,7 +59,7 @@ class GroupHasMembers(EngineError):
 
 
 class AnotherCopy(EngineError):
-    """A journal that is named is that of a copy with other options, which is not over."""
+    """The named journal belongs to an unfinished copy with other options."""
 
     exit_code = exits.USAGE
     hint = "give the options of that copy to go on with it, or another file"
@@ -76,7 +76,7 @@ def new_plan(
     identity: str,
     earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return a plan: ranges up to the source's present ends, after those of an earlier copy.
+    """Return a plan up to the source's current ends, starting after an earlier copy if given.
 
     Errors: those of requests, of topics that do not exist, of malformed points, and those
     of `continued_range`, `require_same_topics` and `continued_group_offsets`.
@@ -126,7 +126,10 @@ def _continued(
     earlier: TopicCopy,
     ends: dict[TopicPartition, PartitionEnds],
 ) -> TopicCopy:
-    """Return a plan that continues an earlier one, where the destination still has that."""
+    """Return the plan with ranges that start where `earlier` ended.
+
+    Partitions that the destination never received start at the plan's own start.
+    """
     require_same_topics(plan.topics, earlier.topics)
     known = earlier.ranges.keys() & plan.ranges.keys()
     absent = never_written(destination, plan, known)
@@ -143,12 +146,12 @@ def _continued(
 
 
 def _id_text(topic: TopicView) -> str | None:
-    """Return a topic's id, None for one of a cluster without topic ids."""
+    """Return a topic's id as text, None if the cluster has no topic ids."""
     return uuid_text(topic.topic_id) if topic.has_id else None
 
 
 def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
-    """Raise SourceReplaced if a source topic was deleted and created again since the plan."""
+    """Raise SourceReplaced if a source topic was recreated since the plan was made."""
     view = source.view({topic.source for topic in plan.topics})
     now = [topic._replace(source_id=_id_text(view.topics[topic.source])) for topic in plan.topics]
     require_same_topics(now, plan.topics)
@@ -157,7 +160,10 @@ def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
 def _ends(
     source: KafkaClient, topics: tuple[CopiedTopic, ...], request: CopyRequest
 ) -> dict[TopicPartition, PartitionEnds]:
-    """Return first, end, start and stop offset of each source partition; raises the first error."""
+    """Return the earliest, latest, start and stop offset of each source partition.
+
+    Raises the first error of a partition.
+    """
     now_ms = source.clock.wall_ms()
     start, until = parse_point(request.start, now_ms), parse_point(request.until, now_ms)
     keys = [
@@ -186,7 +192,7 @@ def _group_offsets(
     request: CopyRequest,
     plan: TopicCopy,
 ) -> list[GroupOffset]:
-    """Return the committed offsets of groups in the copied partitions."""
+    """Return the groups' committed offsets in copied partitions; raises GroupHasMembers."""
     if request.groups and request.at_least_once:
         raise UnreadableArgument("options that go together", "--groups --at-least-once", "one")
     offsets: list[GroupOffset] = []
@@ -220,9 +226,9 @@ def prepared_topics(
     is_resumed: bool,
     earlier: TopicCopy | None,
 ) -> Destination:
-    """Return the topics that the destination has, and those it lacks.
+    """Return which topics the destination has, and which ones it lacks.
 
-    Errors: those of `destination_topics`, and for a new copy of `require_empty`.
+    Errors: those of `destination_topics`, and for a new copy those of `require_empty`.
     """
     found = destination_topics(
         source,

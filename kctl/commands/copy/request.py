@@ -1,4 +1,4 @@
-"""The options of `kctl copy`, as settings of the copy."""
+"""The options of `kctl copy`, and their conversion to settings of the copy."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class CopyRequest(NamedTuple):
         return AT_LEAST_ONCE if self.at_least_once else EXACTLY_ONCE
 
     def identity(self, source_id: str | None, destination_id: str | None) -> str:
-        """Return the options that identify a copy: all that decide which records are copied.
+        """Return a JSON text of the clusters and all options that decide which records are copied.
 
-        Of a hash key it contains only a hash: the journal is no place for secrets.
+        It contains a digest of the hash key, not the key: the journal must not contain secrets.
         """
         key = self.rules.hash_key
         return json.dumps(
@@ -68,14 +68,14 @@ class CopyRequest(NamedTuple):
         )
 
     def journal_path(self, identity: str) -> str:
-        """Return the path of the copy's journal: the named file, or one for each copy."""
+        """Return the path of the copy's journal: --journal, or a path derived from `identity`."""
         if self.journal is not None:
             return self.journal
         home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
         return f"{home}/kctl/copy/{sha256(identity.encode()).hexdigest()[:24]}.journal"
 
     def rate_bytes_per_s(self) -> int | None:
-        """Return the throttle; raises UnreadableArgument."""
+        """Return the throttle in bytes per second, None without one; raises UnreadableArgument."""
         if self.throttle is None:
             return None
         rate = parse_bytes(self.throttle)
@@ -84,7 +84,7 @@ class CopyRequest(NamedTuple):
         return rate
 
     def producer(self) -> ProducerOptions:
-        """Return how records are sent; raises UnreadableArgument."""
+        """Return the options of the copy's producer; raises UnreadableArgument."""
         wanted = ProduceRequest("", compression=self.compression, linger_ms=_LINGER_MS)
         return producer_options(wanted)
 
@@ -92,7 +92,10 @@ class CopyRequest(NamedTuple):
 def content_rules(
     sample: str | None, anonymised: Sequence[str], key_path: str | None
 ) -> ContentRules:
-    """Return the rules that change or drop records; raises UnreadableArgument, WrongCopyRule."""
+    """Return the rules that sample and anonymise records.
+
+    Errors: UnreadableArgument, WrongCopyRule.
+    """
     methods = anonymised_parts(tuple(anonymised))
     if key_path is not None and "hash" not in methods.values():
         raise UnreadableArgument("an option", "--anonymise-key", "--anonymise PART=hash with it")
@@ -101,7 +104,7 @@ def content_rules(
 
 
 def _share(text: str) -> float:
-    """Return a share as a number between 0 and 1, both exclusive; raise UnreadableArgument."""
+    """Parse a share such as 5% or 0.05, between 0 and 1 exclusive; raises UnreadableArgument."""
     expected = "5%, 0.05 or any other share above 0 and below 1"
     number, percent = text.removesuffix("%"), text.endswith("%")
     try:

@@ -1,4 +1,4 @@
-"""`kctl demo`: producers and consumers at work, on a cluster of their own or on any other."""
+"""`kctl demo`: producers and consumers on a temporary or a given cluster."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def produce_consume(
         str,
         typer.Argument(
             metavar="[sync|async]",
-            help="Wait for each record's acknowledgement, or have it reported as it comes.",
+            help="Wait for each acknowledgement, or send on and handle it later.",
         ),
     ] = "async",
     records: Annotated[
         int | None,
-        typer.Option("--records", min=1, metavar="N", help="End after so many records."),
+        typer.Option("--records", min=1, metavar="N", help="Stop after N records."),
     ] = None,
     topic: Annotated[
-        str, typer.Option("--topic", metavar="TOPIC", help="Created if it is not there.")
+        str, typer.Option("--topic", metavar="TOPIC", help="Topic, created if missing.")
     ] = "kctl-demo",
     output: Output = "table",
 ) -> int:
-    """Produce records and consume them at the same time; print each, and at the end the rate.
+    """Produce records and consume them at the same time; print each record, and finally the rate.
 
     Runs until Ctrl-C. Without -b, --context and --command-config it starts a temporary embedded
     cluster, which is removed at the end.
@@ -55,22 +55,18 @@ def produce_consume(
 def exactly_once(
     cluster: ClusterOptions,
     partitions: Annotated[
-        int, typer.Argument(min=1, max=1000, metavar="PARTITIONS", help="Of each of both topics.")
+        int, typer.Argument(min=1, max=1000, metavar="PARTITIONS", help="Partitions of each topic.")
     ],
     instances: Annotated[
         int,
-        typer.Argument(
-            min=1, max=100, metavar="INSTANCES", help="Processes that share the partitions."
-        ),
+        typer.Argument(min=1, max=100, metavar="INSTANCES", help="Processes in the group."),
     ],
-    records: Annotated[
-        int, typer.Argument(min=1, metavar="RECORDS", help="Written to the input beforehand.")
-    ],
+    records: Annotated[int, typer.Argument(min=1, metavar="RECORDS", help="Records of the input.")],
     kill: Annotated[
         bool,
         typer.Option(
             "--kill",
-            help="Kill instances on the way and, of the temporary cluster, brokers.",
+            help="Kill instances during the run, and brokers of a temporary cluster.",
         ),
     ] = False,
     prefix: Annotated[
@@ -78,21 +74,20 @@ def exactly_once(
         typer.Option(
             "--prefix",
             metavar="NAME",
-            help="Topics are NAME-input and NAME-output; the group and transactional ids begin "
-            "with it.",
+            help="Prefix of topics (NAME-input, NAME-output), group and transactional ids.",
         ),
     ] = "kctl-demo-exactly-once",
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Copy a topic by several processes, each record exactly once, and check the result.
+    """Copy a topic with several processes, each record exactly once, and check the result.
 
-    Both topics are created again from nothing. Each instance consumes, transforms and produces in
-    transactions that have its offsets (KIP-447). The output is read with read_committed: it must
-    have every record once, in the order of the input. Exits with 4 if it has not.
+    Deletes and recreates both topics. Each instance consumes, transforms and produces in
+    transactions that include its offsets (KIP-447). The output, read with read_committed, must
+    contain every record once, in the order of the input; else the exit code is 4.
 
-    Without -b, --context and --command-config it starts a temporary embedded cluster, of three
-    brokers with --kill. The brokers must be 2.5 or newer.
+    Without -b, --context and --command-config it starts a temporary embedded cluster, with three
+    brokers for --kill. The brokers must be 2.5 or newer.
     """
     from kctl.commands.demo.exactly_once import ExactlyOnceRequest, run_exactly_once
 

@@ -18,9 +18,9 @@ from kctl.console import notify
 
 
 class DemoCluster(NamedTuple):
-    """The cluster of a demo; `temporary` is None for a cluster that the demo did not start.
+    """The cluster of a demo; `temporary` is None if the demo did not start it.
 
-    `properties` are the settings of its clients.
+    `properties` are the settings of the demo's clients.
     """
 
     bootstrap_servers: str
@@ -30,20 +30,23 @@ class DemoCluster(NamedTuple):
 
 
 def is_named(options: ClusterOptions) -> bool:
-    """Return whether the options name a cluster."""
+    """Return True if the options name a cluster."""
     return any((options.bootstrap_server, options.context, options.command_config))
 
 
 @contextmanager
 def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoCluster]:
-    """Yield the named cluster, or a temporary one for the block. Errors: those of both."""
+    """Yield the named cluster, or a temporary one that ends with the block.
+
+    Errors: those of connecting and of starting a cluster.
+    """
     if is_named(options):
         yield _named_cluster(options)
         return
     host = real_host()
 
     def client() -> KafkaClient:
-        """Return a new client of the demo's cluster."""
+        """Return a new client of the temporary cluster."""
         return KafkaClient(
             parse_addresses(cluster.bootstrap_servers),
             streams=real_host().streams,
@@ -60,7 +63,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
-    """Return the cluster that the options or the current context name, with its properties."""
+    """Return the cluster that the options or the current context name, with client properties."""
     from engine.host.real import RealFiles
     from kctl.client_overrides import over_file
     from kctl.context import choose

@@ -55,7 +55,7 @@ class ExactlyOnceRequest(NamedTuple):
 
 
 def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> int:
-    """Copy a topic exactly once and check it; returns the exit code."""
+    """Create the topics, copy the input exactly once, check the output; returns the exit code."""
     check_format(request.output)
     copy = CopyPlan(request.prefix, request.partitions, request.instances, request.records)
     with demo_cluster(options, _cluster_plan(request)) as cluster, cluster.connect() as client:
@@ -75,18 +75,18 @@ def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> in
 
 
 def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
-    """Return the plan of the temporary cluster: several processes if brokers are killed."""
+    """Return the plan of a temporary cluster; with --kill its brokers are separate processes."""
     settings = {"group.initial.rebalance.delay.ms": "500"}
     if not request.kill:
         return ClusterPlan(port=0, settings=settings)
-    # Three replicas, two in sync: acknowledged records survive the kill of any broker, and
-    # producers go on meanwhile.
+    # With three replicas, of which two must be in sync, acknowledged records survive the kill of
+    # any broker, and producers can continue.
     settings |= {"default.replication.factor": "3", "min.insync.replicas": "2"}
     return ClusterPlan(broker_count=_KILL_BROKERS, port=0, settings=settings, is_in_processes=True)
 
 
 def _fill(client: KafkaClient, copy: CopyPlan) -> None:
-    """Produce the input of the demo, and show the progress."""
+    """Produce the input of the demo, showing the progress."""
     line = StatusLine(client.clock)
     try:
         fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
@@ -102,7 +102,10 @@ def _copy(
     request: ExactlyOnceRequest,
     options: ClusterOptions,
 ) -> list[InstanceTotals]:
-    """Copy with several processes, some killed on request; return the totals of each."""
+    """Copy with several processes, of which some are killed with --kill.
+
+    Returns each one's totals.
+    """
     access = ClusterAccess(
         cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
     )
@@ -135,7 +138,7 @@ def _copy(
 
 
 def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
-    """Consume and check the output of the demo, and show the progress."""
+    """Consume and check the output of the demo, showing the progress."""
     line = StatusLine(client.clock)
     try:
         return check_output(
@@ -146,7 +149,7 @@ def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
 
 
 def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
-    """Show how many records are done, with share and time left."""
+    """Show the number of processed records, their share of `total`, and the remaining time."""
     line.show(
         lambda lasting_s: ", ".join(
             [f"{count:,} records {verb}", *share_and_left(count, total, lasting_s)]
@@ -155,7 +158,7 @@ def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
 
 
 def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
-    """Return the row of an instance, with the records that it copied."""
+    """Return the row of an instance with the number of records that it copied."""
     return {
         **totals._asdict(),
         "partitions": list(totals.partitions),

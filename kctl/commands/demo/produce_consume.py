@@ -45,7 +45,7 @@ class ProduceConsumeRequest(NamedTuple):
 
 
 def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest) -> int:
-    """Produce and consume until the count is reached or Ctrl-C; returns the exit code."""
+    """Produce and consume until --records is reached or Ctrl-C; returns the exit code."""
     check_format(request.output)
     modes = [mode.value for mode in SendMode]
     if request.mode not in modes:
@@ -62,10 +62,10 @@ def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest)
 
 
 def _make_topic(client: KafkaClient, topic: str) -> None:
-    """Create the topic unless it exists. Errors: ApiError.
+    """Create the topic unless it exists; raises ApiError.
 
-    A user who may not create topics may still use an existing one: brokers refuse both cases with
-    the same error.
+    A user without the permission to create topics may still use an existing one: brokers refuse
+    creation with the same error whether the topic exists or not.
     """
     made = create_topics(client, [NewTopic(topic, partition_count=_PARTITIONS)])[topic]
     if isinstance(made, ApiError) and made.code not in _MAY_EXIST:
@@ -78,7 +78,7 @@ def _run(
     request: ProduceConsumeRequest,
     interrupts: HeldInterrupts,
 ) -> int:
-    """Produce and consume records, print each, then the rate; delete the group of the run."""
+    """Produce and consume records, print each, then the rate; delete the consumer group."""
 
     def let_interrupt() -> None:
         with interrupts.allowed():
@@ -98,7 +98,7 @@ def _run(
             f"{counted(demo.sent_count, 'record')} produced and {demo.received_count} consumed in "
             f"{took_s:.1f} s: {demo.sent_count / took_s:,.0f} records/s"
         )
-        # The group was made for this run; a cluster that is gone keeps it until it expires.
+        # Delete the group of this run; if the cluster is down, its offsets expire.
         with suppress(EngineError):
             demo.close()
             delete_groups(clients[0], [group_id])
@@ -106,7 +106,7 @@ def _run(
 
 
 class _Printer:
-    """Prints records as they come, a few times a second at least."""
+    """Prints produced and consumed records, flushing the output a few times per second."""
 
     def __init__(self, output: str, clock: Clock) -> None:
         self._writer = RowWriter(RECORD_COLUMNS, output, is_stream=True)
@@ -114,7 +114,7 @@ class _Printer:
         self._next_flush_ms = 0
 
     def print(self, record: SeenRecord) -> None:
-        """Write one produced or consumed record; flush the output once in `_EVERY_MS` at most."""
+        """Write one produced or consumed record; flush at most once per `_EVERY_MS`."""
         self._writer.write(
             {
                 "event": "produced" if record.is_sent else "consumed",

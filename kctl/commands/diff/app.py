@@ -17,9 +17,11 @@ def diff(
     prune: Prune = False,
     output: Output = "table",
 ) -> int:
-    """Show the steps from a cluster to the state that files declare; exit code 5 if there is one.
+    """Show the steps from a cluster's state to the one that files declare.
 
-    `kctl apply` carries them out in this order.
+    Exit code 5 for any step.
+
+    `kctl apply` performs them in this order.
     """
     from kctl.commands.diff.differing import show_difference
 

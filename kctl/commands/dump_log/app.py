@@ -1,12 +1,12 @@
-"""`kctl dump-log`: the contents of segment files, in Kafka's own lines or as rows.
+"""`kctl dump-log`: the contents of segment files, as lines of Kafka's tool or as rows.
 
-The options of Kafka's tool have its meaning, including exit codes: usage errors and
+Options that Kafka's tool has keep their meaning, including exit codes: usage errors and
 `--help` exit with 1, findings with 0 unless `--check` is given. `-h` shows the same help on
 stdout with exit code 0.
 
-A call whose arguments are all known is read here, without importing Typer: that is a third of the
-time that a small dump takes. All else, with every error, is left to `dump_log_options.py`, and a
-test holds the two to the same options.
+A call with known arguments only is parsed here, without importing Typer: the import takes a third
+of the time of a small dump. Every other call, and every error, is left to `options.py`; a test
+compares the options of both.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ FLAGS = (
     "cluster_metadata_decoder", "remote_log_metadata_decoder", "share_group_state_decoder",
     "headers_only", "check",
 )  # fmt: skip
-#: Options with a text, and their defaults.
+#: Options with a text value, and their defaults.
 TEXTS = {
     "files": None, "max_bytes": "2147483647", "max_message_size": "5242880",
     "key_decoder_class": None, "value_decoder_class": None, "kafka_version": "3.9.1",
     "from_timestamp": None, "to_timestamp": None, "key": None, "key_regex": None,
     "value_regex": None, "header": None, "output": "text",
 }  # fmt: skip
-#: Options with a whole number.
+#: Options with an integer.
 NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
-#: Options that may be given several times, which Typer reads.
+#: Repeatable options, which Typer parses.
 REPEATED = ("json_path",)
 
 
 def read_options_fast(args: list[str]) -> dict[str, Any] | None:
-    """Return the options of a call, None if an argument is not known here."""
+    """Return the parsed options, None if an argument needs Typer's parser."""
     given: dict[str, Any] = {
         "paths": [],
         **dict.fromkeys(FLAGS, False),
@@ -67,7 +67,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
         is_option = name in TEXTS or name in NUMBERS
         if not is_option or name in seen or value is None or value.startswith("-"):
             return None
-        # Longer numbers are left to Typer, which reports the valid range.
+        # Longer numbers need Typer, which prints the valid range.
         if name in NUMBERS and not (value.isdecimal() and len(value) <= _DIGITS_MAX):
             return None
         seen.add(name)
@@ -76,7 +76,7 @@ def read_options_fast(args: list[str]) -> dict[str, Any] | None:
 
 
 def __getattr__(name: str) -> object:
-    """Import and return the Typer application at the first access."""
+    """Import and return the Typer application on the first access of `app`."""
     if name == "app":
         from kctl.commands.dump_log.options import app
 
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> object:
 
 
 def run(args: list[str]) -> int:
-    """Run the command with the argument rules of Kafka's tool."""
+    """Run the command; arguments are checked by the rules of Kafka's tool."""
     if "-h" in args:
         return _help(sys.stdout, exits.OK)
     if not args:
@@ -119,7 +119,7 @@ def run(args: list[str]) -> int:
 
 @cache
 def _command() -> Any:
-    """Return the command of Typer, for the help and for completions."""
+    """Return Typer's command, for help and completions."""
     from kctl.typer_alone import import_typer
 
     import_typer()
@@ -132,7 +132,7 @@ def _command() -> Any:
 
 
 def _help(stream: Any, code: int) -> int:
-    """Write the help to a stream, and return the given exit code."""
+    """Write the help to a stream, and return `code`."""
     from kctl.commands.dump_log.help_text import help_text
 
     stream.write(help_text(_command()))
@@ -154,12 +154,12 @@ def _version(args: list[str]) -> int:
 
 
 def _count(args: list[str], name: str) -> int:
-    """Count how often an option is given, as `--name value` or `--name=value`."""
+    """Return how often an option is given, as `--name value` or `--name=value`."""
     return sum(argument == name or argument.startswith(f"{name}=") for argument in args)
 
 
 def _with_optional_arguments(args: list[str]) -> list[str]:
-    """Set the default argument of decoder options without one."""
+    """Return the arguments with a default decoder added after decoder options without a value."""
     out: list[str] = []
     for argument, following in zip(args, [*args[1:], "-"], strict=True):
         out.append(argument)

@@ -1,4 +1,4 @@
-"""The columns of `kctl dump-log -o json|ndjson|csv`, with the types of their values."""
+"""Columns of `kctl dump-log -o json|ndjson|csv`, with the types of their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VALUE_COLUMNS = (
     Column("value_encoding", "VALUE AS", kind="string?"),
     Column("value_base64", "VALUE BASE64", kind="string?"),
 )
-#: Columns that are no whole numbers; null for fields that a segment's magic lacks.
+#: Types of columns that are not integers; null for fields that the segment's magic lacks.
 _KINDS = {
     **dict.fromkeys(("file", "timestamp_type", "codec"), "string"),
     **dict.fromkeys(("key", "key_encoding", "key_base64"), "string?"),
@@ -30,7 +30,7 @@ _KINDS = {
 
 
 def dump_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of one kind of rows."""
+    """Return columns of these names, with the types of their values."""
     return tuple(
         Column(
             name,

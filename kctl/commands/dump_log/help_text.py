@@ -1,4 +1,4 @@
-"""The help of `kctl dump-log`: its many options in groups, with examples."""
+"""The help of `kctl dump-log`: options in groups, with examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 _WIDTH = 88
 _COLUMN = 32
 
-#: Group → options in it; an option without a group is one of Kafka's own tool.
+#: Options by group; options of Kafka's tool are in no group.
 _GROUPS: dict[str, tuple[str, ...]] = {
     "Which records (beyond Kafka's tool)": (
         "from_offset", "to_offset", "from_timestamp", "to_timestamp", "max_records", "key",
@@ -28,7 +28,7 @@ Examples:
 
 
 def help_text(command: Any) -> str:
-    """Return the whole help of the command."""
+    """Return the complete help of the command."""
     grouped = {name for names in _GROUPS.values() for name in names}
     options = {p.name: p for p in command.params if p.name != "paths"}
     lines = ["Usage: kctl dump-log [OPTIONS] [PATHS]...", ""]
@@ -45,19 +45,19 @@ def help_text(command: Any) -> str:
 
 
 def _option_names(option: Any) -> str:
-    """Return the names of an option and, unless it is a flag, what its value is."""
+    """Return the names of an option and, unless it is a flag, a placeholder for its value."""
     names = ", ".join(option.opts)
     return names if option.is_flag else f"{names} {'N' if option.type.name == 'int' else 'TEXT'}"
 
 
 def _meaning(option: Any) -> str:
-    """Return the help of an option, with its default if that means anything."""
+    """Return the help of an option, with its default if that is neither None nor False."""
     shown = option.show_default and option.default not in (None, False)
     return f"{option.help} [{option.default}]" if shown else str(option.help)
 
 
 def _entry(names: str, meaning: str) -> list[str]:
-    """Return the lines of an option: names on the left, wrapped meaning on the right."""
+    """Return the help lines of an option: names on the left, wrapped meaning on the right."""
     lines = textwrap.wrap(meaning, _WIDTH - _COLUMN)
     first = f"  {names}"
     if len(first) > _COLUMN - 2:

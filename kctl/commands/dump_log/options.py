@@ -1,5 +1,6 @@
-"""The options of `kctl dump-log`, as Typer knows them: for its help, its completions, and every
-call that `dump_log.py` does not read by itself.
+"""Typer options of `kctl dump-log`.
+
+Used for its help, its completions, and every call that `app.py` does not parse itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def dump_log(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PATH]...", help="Segment files, or partition directories read as one log."
+            metavar="[PATH]...",
+            help="Segment files, or partition directories, each read as one log.",
         ),
     ] = None,
     files: Annotated[
@@ -31,10 +33,10 @@ def dump_log(
         bool, typer.Option("--print-data-log", help="Print keys and values; implies records.")
     ] = False,
     deep_iteration: Annotated[
-        bool, typer.Option("--deep-iteration", help="Print records below their batch.")
+        bool, typer.Option("--deep-iteration", help="Print the records of each batch.")
     ] = False,
     skip_record_metadata: Annotated[
-        bool, typer.Option("--skip-record-metadata", help="Leave only keys and values of records.")
+        bool, typer.Option("--skip-record-metadata", help="Print only keys and values of records.")
     ] = False,
     max_bytes: Annotated[
         str,
@@ -43,13 +45,15 @@ def dump_log(
         ),
     ] = "2147483647",
     max_message_size: Annotated[
-        str, typer.Option(metavar="BYTES", help="Bytes looked at to check one index entry.")
+        str,
+        typer.Option(metavar="BYTES", help="Maximum bytes to read when checking an index entry."),
     ] = "5242880",
     verify_index_only: Annotated[
-        bool, typer.Option("--verify-index-only", help="Check indexes, print no entries.")
+        bool, typer.Option("--verify-index-only", help="Check indexes without printing entries.")
     ] = False,
     index_sanity_check: Annotated[
-        bool, typer.Option("--index-sanity-check", help="Make a broker's start-up check only.")
+        bool,
+        typer.Option("--index-sanity-check", help="Run only the index check of a broker's start."),
     ] = False,
     key_decoder_class: Annotated[
         str | None,
@@ -59,7 +63,7 @@ def dump_log(
         ),
     ] = None,
     value_decoder_class: Annotated[
-        str | None, typer.Option(metavar="DECODER", help="The same for values.")
+        str | None, typer.Option(metavar="DECODER", help="Like --key-decoder-class, for values.")
     ] = None,
     offsets_decoder: Annotated[
         bool, typer.Option("--offsets-decoder", help="Decode __consumer_offsets.")
@@ -81,11 +85,12 @@ def dump_log(
         ),
     ] = False,
     kafka_version: Annotated[
-        str, typer.Option(metavar="VERSION", help="Whose lines to print: 3.9 or 4.3.")
+        str,
+        typer.Option(metavar="VERSION", help="Kafka release whose output to print: 3.9 or 4.3."),
     ] = "3.9.1",
     from_offset: Annotated[int | None, typer.Option(metavar="OFFSET", help="First offset.")] = None,
     to_offset: Annotated[
-        int | None, typer.Option(metavar="OFFSET", help="Offset to stop before.")
+        int | None, typer.Option(metavar="OFFSET", help="End offset, exclusive.")
     ] = None,
     from_timestamp: Annotated[
         str | None,
@@ -94,10 +99,10 @@ def dump_log(
         ),
     ] = None,
     to_timestamp: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time to stop before.")
+        str | None, typer.Option(metavar="TIME", help="End time, exclusive.")
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Records to show at most.")
+        int | None, typer.Option(min=0, metavar="N", help="Maximum number of records.")
     ] = None,
     key: Key = None,
     key_regex: KeyRegex = None,
@@ -105,10 +110,10 @@ def dump_log(
     header: HeaderName = None,
     json_path: JsonPath = None,
     producer_id: Annotated[
-        int | None, typer.Option(metavar="ID", help="Only this producer's batches.")
+        int | None, typer.Option(metavar="ID", help="Show only this producer's batches.")
     ] = None,
     headers_only: Annotated[
-        bool, typer.Option("--headers-only", help="Batches only, with their CRC check.")
+        bool, typer.Option("--headers-only", help="Show batches only, and check their CRC.")
     ] = False,
     output: Annotated[
         str,
@@ -117,13 +122,13 @@ def dump_log(
         ),
     ] = "text",
     check: Annotated[
-        bool, typer.Option("--check", help="Exit with 4 when the dump finds problems.")
+        bool, typer.Option("--check", help="Exit code 4 if the dump finds problems.")
     ] = False,
 ) -> int:
-    """Print what is in log segments, indexes and snapshots.
+    """Print the contents of log segments, indexes and snapshots.
 
-    With the options of kafka-dump-log the output is the same to the byte, by default that of
-    Kafka 3.9. Files are opened read-only; a log that a broker is writing can be dumped.
+    With options of kafka-dump-log the output has the same bytes as Kafka's tool, by default of
+    release 3.9. Files are opened read-only; a log that a broker is writing can be dumped.
     """
     from kctl.commands.dump_log.plan import DumpPlan
 

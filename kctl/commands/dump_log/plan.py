@@ -1,4 +1,4 @@
-"""From the options of `kctl dump-log` to one call of the engine."""
+"""Turn the options of `kctl dump-log` into a dump by the engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kctl.numbers import read_whole
 _NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
 _DEFAULT_CLASS = "org.apache.kafka.tools.api.StringDecoder"
-#: Kafka takes the first of these that is given.
+#: Decoder options in Kafka's order of precedence.
 _INTERNAL = (
     ("offsets_decoder", "offsets"),
     ("transaction_log_decoder", "transaction_log"),
@@ -32,13 +32,13 @@ _INTERNAL = (
 
 
 class WrongUsage(EngineError):
-    """Options do not go together."""
+    """Options contradict each other, or have invalid values."""
 
     hint = "`kctl dump-log -h` lists the options"
 
 
 class DumpPlan:
-    """One run of the command, from parsed options to exit code."""
+    """One run of the command, from the parsed options to the exit code."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
@@ -47,7 +47,7 @@ class DumpPlan:
         self._failures = 0
 
     def execute(self) -> int:
-        """Dump; returns the exit code."""
+        """Print the requested files; returns the exit code."""
         given = self._given
         if given["share_group_state_decoder"] and self._version != "4.3.0":
             raise WrongUsage("--share-group-state-decoder needs --kafka-version 4.3")
@@ -61,7 +61,7 @@ class DumpPlan:
             return self._text(paths, options)
 
     def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
-        """Show the progress of a dump to a file on a terminal."""
+        """Return a progress line if only stderr is a terminal, else a context without effect."""
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
         from kctl.commands.logs.progress import Progress
@@ -73,7 +73,7 @@ class DumpPlan:
         return progress
 
     def _text(self, paths: list[str], options: DumpOptions) -> int:
-        """Print files as kafka-dump-log does, remarks to stderr; return the exit code."""
+        """Print files as lines of kafka-dump-log, notes to stderr; returns the exit code."""
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
         from kctl.render.visible import VisibleStream
@@ -85,7 +85,7 @@ class DumpPlan:
         try:
             session.run(paths)
         except StorageError as error:
-            # A missing file is reported as missing, not by its name's suffix.
+            # A missing file is reported as missing before its suffix is checked.
             missing = [path for path in paths if path and not self._files.exists(path)]
             if missing:
                 raise FileMissing(missing[0]) from error
@@ -98,7 +98,7 @@ class DumpPlan:
         return self._exit_code(summary.problem_count, options)
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
-        """Print files as rows, whose columns change with the kind of file; return the exit code."""
+        """Print files as rows; the columns depend on the kind of file. Returns the exit code."""
         from engine.dump.rows import RowDump
         from engine.native.bulk_reading import BulkReading
         from kctl.render import Column, RowWriter
@@ -130,7 +130,10 @@ class DumpPlan:
         return self._exit_code(dump.problem_count, options)
 
     def _exit_code(self, problem_count: int, options: DumpOptions) -> int:
-        """Return FAILED after failures or undecodable records, PROBLEMS_FOUND with --check."""
+        """Return FAILED after failures or undecodable records, else 0.
+
+        With --check, problems that the dump found return PROBLEMS_FOUND.
+        """
         if self._failures or options.decoder.undecodable_count:
             return exits.FAILED
         if problem_count and self._given["check"]:
@@ -138,17 +141,17 @@ class DumpPlan:
         return exits.OK
 
     def _paths(self) -> list[str]:
-        """Return the files to dump; raises WrongUsage without any."""
+        """Return the paths of the files to dump; raises WrongUsage if none is given."""
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
-            # As in Java, empty names at the end do not count; bare arguments do not either.
+            # As in Kafka's tool: drop trailing empty names, and ignore arguments without an option.
             return java_split(files, ",")
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
         return [segment for path in paths for segment in self._segments(path)]
 
     def _segments(self, path: str) -> list[str]:
-        """Return the file, or a directory's segments that may have records of the filters."""
+        """Return a file's path, or a directory's segments whose offsets match the filters."""
         if not self._files.is_dir(path):
             if not self._files.exists(path):
                 raise FileMissing(path)
@@ -161,7 +164,7 @@ class DumpPlan:
         return segments
 
     def _no_segments(self, path: str) -> EngineError:
-        """Return the error of a directory without a .log."""
+        """Return the error for a directory without a segment file."""
         from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
         try:
@@ -175,7 +178,10 @@ class DumpPlan:
         return WrongUsage(f"{path}: no .log file in this directory")
 
     def _options(self) -> DumpOptions:
-        """Return the dump's options; an option that selects records implies a deep dump."""
+        """Return the engine's dump options.
+
+        An option that selects records implies deep iteration.
+        """
         given = self._given
         filters = self._filters()
         max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
@@ -202,7 +208,7 @@ class DumpPlan:
         )
 
     def _decoder(self) -> Decoder:
-        """Return the decoder of keys and values that the options choose."""
+        """Return the decoder of keys and values that the options select."""
         given = self._given
         for name, kind in _INTERNAL:
             if given[name]:
@@ -213,7 +219,7 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _filters(self) -> Filters:
-        """Return the conditions on offset, time, producer and content that a record must meet."""
+        """Return the filters on offset, time, producer and content of records."""
         from kctl.content_filters import content_filters
         from kctl.iso_times import parse_time_ms
 
@@ -236,13 +242,13 @@ class DumpPlan:
         )
 
     def _on_unjudged(self, error: EngineError) -> None:
-        """Report a record that is left out because its value cannot be tested."""
+        """Print and count the error of a record that a filter cannot test and that is left out."""
         report_error(error)
         self._failures += 1
 
 
 def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Wrap columns as numbers or texts, so that the writer formats each column as a whole."""
+    """Wrap each column as numbers or texts, so that the writer formats complete columns."""
     from kctl.render.bulk import Numbers, Texts
 
     return {
@@ -252,7 +258,7 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
-    """Return an int32, or the error of the text."""
+    """Parse an int32; return it and None, or 0 and the error."""
     number = read_whole(text)
     if number is not None and -(1 << 31) <= number < 1 << 31:
         return number, None
@@ -260,6 +266,6 @@ def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
 
 
 def _write_all(block: Buffer) -> None:
-    """Write to stdout past its text layer."""
+    """Write bytes to stdout without its text layer, and flush them."""
     sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()

@@ -1,1 +1,1 @@
-"""`kctl events`: changes of a cluster as they are seen."""
+"""`kctl events`: changes of a cluster's metadata."""

@@ -1,4 +1,4 @@
-"""`kctl events`: changes of a cluster as they are seen."""
+"""`kctl events`: changes of a cluster's metadata."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ app = one_command()
 def events(
     cluster: ClusterOptions,
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on until Ctrl-C; else for one interval.")
+        bool, typer.Option("-f", "--follow", help="Run until Ctrl-C; default: one interval.")
     ] = False,
     every: Annotated[
-        str, typer.Option("--every", metavar="DURATION", help="Ask the cluster so often.")
+        str, typer.Option("--every", metavar="DURATION", help="Interval between snapshots.")
     ] = "1s",
     count: Annotated[
         int | None,
-        typer.Option("-n", "--count", min=1, metavar="N", help="End after so many events."),
+        typer.Option("-n", "--count", min=1, metavar="N", help="Stop after N events."),
     ] = None,
     output: Output = "ndjson",
 ) -> int:
-    """Print changes of a cluster: leaders, replicas in sync, brokers, topics, moves, controller.
+    """Print changes of a cluster: leaders, in-sync replicas, brokers, topics, moves, controller.
 
-    Two snapshots of the metadata are compared, on any cluster; a change that is undone in between
-    is not seen. Each snapshot has --timeout, and one that fails is followed by others.
+    Works on any cluster by comparing snapshots of its metadata: a change that is undone between two
+    snapshots is not seen. Each snapshot has --timeout; with --follow, a failed one is tried again.
 
     Events: topic-created, topic-deleted, leader-changed, isr-shrank, isr-grew, move-began,
-    move-ended, broker-lost, broker-back, controller-changed (not with KRaft, whose brokers name any
-    of them).
+    move-ended, broker-lost, broker-back, controller-changed (not with KRaft, where any broker is
+    named as controller).
     """
     from kctl.commands.events.watching import EventsRequest, show_events
 

@@ -1,4 +1,4 @@
-"""Repeated snapshots of a cluster, and rows for their differences."""
+"""Implementation of `kctl events`: compare snapshots of a cluster, print rows for differences."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EventsRequest(NamedTuple):
 
 
 def show_events(options: ClusterOptions, request: EventsRequest) -> int:
-    """Print changes until Ctrl-C, or a number of them; returns the exit code.
+    """Print changes until Ctrl-C or the requested number; returns the exit code.
 
     Errors: those of the first snapshot.
     """
@@ -84,7 +84,7 @@ def _watch(
 
 
 def _row(change: Change, now_ms: int) -> Row:
-    """Return the row of a change that was seen at `now_ms` (ms since 1970)."""
+    """Return the row of a change that was detected at `now_ms` (ms since 1970)."""
     return {
         "time_ms": now_ms,
         "event": change.kind.value,

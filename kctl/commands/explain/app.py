@@ -1,4 +1,4 @@
-"""`kctl explain`: all that is known of one thing, and the effects of failures on it."""
+"""`kctl explain`: the complete state of a partition, and the effects of failures on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = noun("Show all of a partition, and what would happen to it.")
 
 @app.callback()
 def explain() -> None:
-    """Show all of a partition, and what would happen to it."""
+    """Show the complete state of a partition, and the effects of failures on it."""
 
 
 @app.command(
@@ -29,23 +29,23 @@ def explain() -> None:
 def partition(
     cluster: ClusterOptions,
     text: Annotated[
-        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3 or, as in logs, clicks-3.")
     ],
     zookeeper: Annotated[
         str | None,
         typer.Option(
-            "-z", "--zookeeper", metavar="HOST:PORT", help="Where the partition's state is kept."
+            "-z", "--zookeeper", metavar="HOST:PORT", help="ZooKeeper with the partition's state."
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
+    """Show a partition's leader, epochs, offsets and replicas, and the effect of losing a broker.
 
-    Transactions that are open there are shown, too: the first of them holds the last stable offset,
-    where groups of read_committed wait that have read up to it.
+    Shows open transactions, too: the first one limits the last stable offset, and read_committed
+    groups that have read up to it wait for its end.
 
-    The state's version, its controller's epoch and its time stand in the metadata store: that of an
-    embedded cluster is asked without being told, any other with --zookeeper.
+    The state's version, time and controller epoch are in the metadata store: the store of an
+    embedded cluster is read automatically, another is given by --zookeeper.
     """
     from kctl.commands.explain.partition import explain_partition
 

@@ -1,4 +1,4 @@
-"""Implementation of `kctl explain partition`: query all its brokers and join the answers."""
+"""Implementation of `kctl explain partition`: query all its brokers and join the responses."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ PARTITION_COLUMNS = (
     Column("replicas", "REPLICAS", kind="object[]", fields=REPLICA_FIELDS),
     Column("transactions", "TRANSACTIONS", kind="object[]", fields=TRANSACTION_FIELDS),
 )
-#: The nested fields that are printed as tables.
+#: Nested fields that are printed as separate tables.
 _TABLES_WITHIN = ("replicas", "transactions")
-#: Field, timestamp to request, whether only committed records count.
+#: Field, timestamp of the ListOffsets request, whether it is read_committed.
 _LEADER_OFFSETS: Final = (
     ("start_offset", EARLIEST, False),
     ("high_watermark", LATEST, False),
@@ -92,10 +92,10 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 def explain_partition(
     options: ClusterOptions, text: str, zookeeper: str | None, output: str
 ) -> int:
-    """Print the state of a partition from all its brokers; returns the exit code.
+    """Print the state of a partition, requested from all its brokers; returns the exit code.
 
-    Failed requests are reported, and the rest is printed; the exit code is that of the first such
-    error.
+    Errors of single requests are printed, and the rest of the state, too; the exit code is that of
+    the first such error.
     """
     check_format(output)
     failures = Failures()
@@ -122,19 +122,19 @@ def explain_partition(
 
 
 class Failures:
-    """Requests that failed."""
+    """Prints errors of requests, and keeps the exit code of the first."""
 
     def __init__(self) -> None:
         self.exit_code = exits.OK
 
     def report(self, error: EngineError, subject: str) -> None:
-        """Report an error; the first one decides the exit code."""
+        """Print an error; the first one determines the exit code."""
         report_error(error, subject)
         self.exit_code = self.exit_code or getattr(error, "exit_code", exits.FAILED)
 
 
 def _partition_of(text: str) -> TopicPartition:
-    """Return the partition of TOPIC:N or TOPIC-N; raises UnreadableArgument."""
+    """Parse TOPIC:N or TOPIC-N; raises UnreadableArgument."""
     topic, sign, number = text.rpartition(":")
     if not sign:
         topic, sign, number = text.rpartition("-")
@@ -151,7 +151,7 @@ def _row(
     partition: PartitionView,
     failures: Failures,
 ) -> dict[str, object]:
-    """Return a partition's state, and each replica's offsets and the effect of its failure."""
+    """Return a partition's state, with each replica's offsets and the effect of its failure."""
     min_isr, is_unclean_allowed = _settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
@@ -190,9 +190,9 @@ def _row(
 
 
 def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
-    """Return the fields that the leader reports; no request after the first error (reported).
+    """Request the fields that the leader reports; stop after the first error, which is printed.
 
-    Each further request would take as long to fail, and report the same error.
+    Further requests would take as long to fail with the same error.
     """
     row = dict(_NOTHING_OF_LEADER)
     for name, timestamp, read_committed in _LEADER_OFFSETS:
@@ -209,9 +209,9 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
 
 
 def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
-    """Return the open transactions, the one that blocks readers first.
+    """Return the open transactions, sorted by first offset: the first one blocks readers.
 
-    Their state is the coordinator's, or `hangs` if no coordinator has them open.
+    Their state is the coordinator's, or `hangs` if no coordinator knows them as open.
     """
     try:
         found = active_producers(client, [key])[key]
@@ -223,7 +223,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
             for one in find_hanging(client, found, idle_for_ms=IDLE_TRANSACTION_MS)
         }
     except NoCommonVersion:
-        # Brokers before 2.8 do not report it.
+        # Brokers before 2.8 do not report producers.
         return []
     except EngineError as error:
         failures.report(error, "transactions")
@@ -236,7 +236,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
             "last_timestamp_ms": one.last_timestamp_ms,
             "transactional_id": ids.get(one.producer_id, (None, None))[0],
             "state": "hangs" if one.producer_id in hanging else _state_of(ids.get(one.producer_id)),
-            # Readers are at the start of the first one.
+            # read_committed readers wait at the start of the first open transaction.
             "waiting_groups": [],
         }
         for one in open_in(found)
@@ -246,7 +246,7 @@ def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) 
 def _groups_at(
     client: KafkaClient, key: TopicPartition, offset: int, failures: Failures
 ) -> list[str]:
-    """Return the groups whose committed offset is `offset`; report groups that fail."""
+    """Return the groups whose committed offset is `offset`; print errors of single groups."""
     try:
         groups, unlisted = list_groups(client)
         there, errors = groups_at(client, groups, key, offset)
@@ -255,7 +255,7 @@ def _groups_at(
         return []
     for broker_id, failure in unlisted.items():
         failures.report(failure, f"groups of broker {broker_id}")
-    # The thousands of groups of one coordinator fail for one reason.
+    # Print one error per coordinator, not one for each of its groups.
     alike: dict[str, list[str]] = {}
     for group_id, failure in errors.items():
         alike.setdefault(str(failure), []).append(group_id)
@@ -271,7 +271,10 @@ def _state_of(listed: tuple[str, str] | None) -> str:
 
 
 def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int, bool]:
-    """Return min.insync.replicas and unclean elections; after an error 1 and False."""
+    """Return min.insync.replicas, and whether unclean elections are allowed.
+
+    (1, False) on error.
+    """
     resource = Resource(ConfigResourceType.TOPIC, topic)
     entries = describe_configs(client, [resource], names=(_MIN_ISR, _UNCLEAN))[resource]
     if isinstance(entries, EngineError):
@@ -284,7 +287,7 @@ def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int,
 def _known(
     offsets: dict[tuple[TopicPartition, int], int | EngineError],
 ) -> dict[int, int]:
-    """Return the log end offset (exclusive) by broker, without brokers that failed."""
+    """Return log end offsets (exclusive) by broker, without the brokers that failed."""
     return {
         broker_id: offset
         for (_, broker_id), offset in offsets.items()
@@ -293,7 +296,7 @@ def _known(
 
 
 def _stored(stored: StoredState | None) -> dict[str, object]:
-    """Return when the state znode was written, and by which controller; empty without it."""
+    """Return the time, version and controller epoch of the state znode; empty for None."""
     if stored is None:
         return {}
     return {
@@ -304,7 +307,7 @@ def _stored(stored: StoredState | None) -> dict[str, object]:
 
 
 def _write(row: OutputRow, output: str) -> None:
-    """Write the partition as one object; tables have its replicas and transactions below it."""
+    """Write the partition as one object; as a table, replicas and transactions follow below."""
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)
         return

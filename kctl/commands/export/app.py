@@ -1,4 +1,4 @@
-"""`kctl export`: the state of a cluster as files of declared state."""
+"""`kctl export`: the state of a cluster as files for `kctl apply`."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="[KIND]...",
-            help="topics, users, acls, quotas, brokers; each of them if none is given.",
+            help="topics, users, acls, quotas, brokers; by default each kind.",
         ),
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option("--match", metavar="REGEX", help="Only topics whose whole name matches."),
+        typer.Option("--match", metavar="REGEX", help="Only topics whose complete name matches."),
     ] = None,
     placement: Annotated[
-        bool, typer.Option("--placement", help="With the brokers of each partition.")
+        bool, typer.Option("--placement", help="Include the replicas of each partition.")
     ] = False,
     out: Annotated[
         str | None,
         typer.Option(
             "--out",
             metavar="FILE|DIR/",
-            help="Write it there, to a file for each kind in a folder; else to stdout.",
+            help="Target file, or directory for a file per kind; default: stdout.",
         ),
     ] = None,
 ) -> int:
-    """Write the state of a cluster as YAML that `kctl apply` takes, always in the same order.
+    """Write the state of a cluster as YAML for `kctl apply`, in a stable order.
 
-    Only what was set: no defaults, no internal topics. Nobody can read passwords: users get a
-    reference to a variable of the environment.
+    Contains only what was set: no defaults, no internal topics. Passwords cannot be read from a
+    cluster: users get a reference to an environment variable instead.
     """
     from kctl.commands.export.exporting import ExportRequest, export_state
 

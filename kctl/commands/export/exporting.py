@@ -46,7 +46,7 @@ class ExportRequest(NamedTuple):
 
 
 def export_state(options: ClusterOptions, request: ExportRequest) -> int:
-    """Write the state of a cluster; returns the exit code."""
+    """Write the state of a cluster as YAML; returns the exit code."""
     wanted = [_kind_of(name) for name in dict.fromkeys(request.kinds)]
     with connect(options) as client:
         state, kinds = _read(client, wanted)
@@ -63,7 +63,7 @@ def export_state(options: ClusterOptions, request: ExportRequest) -> int:
 
 
 def _kind_of(name: str) -> ResourceKind:
-    """Return the kind of a resource by its name in singular or plural."""
+    """Return the kind of resource of a singular or plural name; raises UnreadableArgument."""
     for kind in ResourceKind:
         if name.lower() in (kind.value, kind.value.removesuffix("s")):
             return kind
@@ -74,7 +74,11 @@ def _kind_of(name: str) -> ResourceKind:
 def _read(
     client: KafkaClient, wanted: Sequence[ResourceKind]
 ) -> tuple[CurrentState, list[ResourceKind]]:
-    """Return a state, and its kinds; a kind that is named must exist."""
+    """Read the cluster's state; return it and the kinds it has.
+
+    A kind that the cluster does not support is left out, unless `wanted` names it: then its error
+    is raised.
+    """
     found: dict[str, Any] = {}
     kinds = []
     for kind, (field, read) in _READERS.items():
@@ -83,7 +87,7 @@ def _read(
         try:
             found[field] = read(client)
         except (ApiError, NoCommonVersion) as error:
-            if wanted or not _is_not_there(error):
+            if wanted or not _is_unsupported(error):
                 raise
             notify(f"note: {kind.value} are left out: {error}")
             continue
@@ -91,8 +95,8 @@ def _read(
     return CurrentState(**found), kinds
 
 
-def _is_not_there(error: EngineError) -> bool:
-    """Return True if a cluster lacks a kind of resource: no authorizer, or no such API."""
+def _is_unsupported(error: EngineError) -> bool:
+    """Return True if the error means that the cluster lacks an authorizer or the API."""
     return isinstance(error, NoCommonVersion) or (
         isinstance(error, ApiError) and error.code == SECURITY_DISABLED
     )
@@ -104,7 +108,7 @@ def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, Clu
 
 
 def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest) -> None:
-    """Write the state to stdout, to one file, or to one file for each kind in a folder."""
+    """Write the state to stdout, to one file, or to one file per kind in a directory."""
 
     def text(of: Sequence[ResourceKind]) -> str:
         return state_text(state, of, with_placement=request.placement)

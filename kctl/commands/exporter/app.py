@@ -20,12 +20,17 @@ app = one_command()
 def exporter(
     cluster: ClusterOptions,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Listen there; 0.0.0.0 is everywhere.")
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all."),
     ] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
-            "--port", min=0, max=65_535, metavar="PORT", help="Listen on this port; 0 is any."
+            "--port",
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Port to listen on; 0 for any free port.",
         ),
     ] = 8080,
     min_interval: Annotated[
@@ -33,7 +38,7 @@ def exporter(
         typer.Option(
             "--min-interval",
             metavar="DURATION",
-            help="Ask the cluster at most once in this time; scrapes in between get the same.",
+            help="Minimum time between queries of the cluster; scrapes in between are cached.",
         ),
     ] = "10s",
     scrape_timeout: Annotated[
@@ -41,24 +46,24 @@ def exporter(
         typer.Option(
             "--scrape-timeout",
             metavar="DURATION",
-            help="How long brokers have for their responses in all; --timeout, if that is less.",
+            help="Time-out for all responses of brokers; --timeout if that is less.",
         ),
     ] = "8s",
     groups: Annotated[
-        bool, typer.Option("--groups/--no-groups", help="With groups and their lag, or without.")
+        bool, typer.Option("--groups/--no-groups", help="Whether to report groups and their lag.")
     ] = True,
     once: Annotated[
-        bool, typer.Option("--once", help="Print the metrics of now, and serve nothing.")
+        bool, typer.Option("--once", help="Print the current metrics, and exit.")
     ] = False,
 ) -> int:
-    """Serve metrics of a cluster for Prometheus until Ctrl-C, at /metrics.
+    """Serve metrics of a cluster for Prometheus at /metrics, until Ctrl-C.
 
-    Offsets, sizes, replicas in sync, moves, the controller, groups with their lag in records and in
-    seconds, certificates. Names are those of KMinion where it has them. /healthz is 200 while the
-    exporter runs.
+    Offsets, sizes, in-sync replicas, moves, the controller, groups with their lag in records and in
+    seconds, certificates. Metrics have KMinion's names where it has them. /healthz returns 200
+    while the exporter runs.
 
-    A cluster is asked with a few requests for each broker; one that does not answer is 0 in
-    kctl_kafka_broker_up, and all others count.
+    A scrape sends a few requests to each broker; a broker that does not respond is 0 in
+    kctl_kafka_broker_up, and the metrics of the other brokers are still served.
     """
     from kctl.commands.exporter.serving import ExporterRequest, export_metrics
 

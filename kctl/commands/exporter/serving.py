@@ -1,4 +1,4 @@
-"""The exporter's HTTP server: the cluster that it scrapes, its pages, its end by Ctrl-C."""
+"""The exporter's HTTP server: scraped cluster, served pages, end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kctl.run_location import embedded_cluster
 if TYPE_CHECKING:
     from engine.host.http_server import Page, ServedPage
 
-#: A scrape waits no longer for the turn of a command and the responses of embedded brokers.
+#: Time-out of a scrape for the commands' lock and the responses of embedded brokers.
 _METRICS_TIMEOUT_S = 2.0
 _TEXT = "text/plain; charset=utf-8"
 
@@ -39,7 +39,10 @@ class ExporterRequest(NamedTuple):
     is_once: bool
 
     def options(self, timeout_s: float) -> ExporterOptions:
-        """Return the scrape options, with `timeout_s` as maximum; raises UnreadableArgument."""
+        """Return the scrape options.
+
+        `timeout_s` limits the scrape time-out. Errors: UnreadableArgument.
+        """
         scrape_timeout_ms = duration_ms(self.scrape_timeout, "--scrape-timeout")
         return ExporterOptions(
             __version__,
@@ -63,7 +66,7 @@ def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
 
 
 def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
-    """Return the exporter of a cluster, with the expiry of certificates where there are any."""
+    """Return the exporter of a cluster, which also reports certificates if the cluster uses TLS."""
     metrics_of = partial(_embedded_metrics, client)
     tls = client.settings.tls
     if tls is None:
@@ -77,24 +80,24 @@ def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
 
 
 def _embedded_metrics(client: KafkaClient) -> Mapping[int, Mapping[str, MetricValue]]:
-    """Return the metrics of the brokers if the cluster is an embedded one of this machine."""
+    """Return brokers' own metrics if the cluster is embedded and local, else an empty mapping."""
     data = embedded_cluster(client)
     return {} if data is None else embedded_metrics(client, data, _METRICS_TIMEOUT_S)
 
 
 class MetricPages:
-    """Metrics as a page, which is rendered once for all requests of the same format and scrape."""
+    """Renders metrics as a page, and caches it for requests of the same scrape and format."""
 
     def __init__(self, exporter: Exporter) -> None:
-        """Nothing is scraped before the first request."""
+        """Create pages of an exporter; the first request scrapes."""
         self._exporter = exporter
-        #: Metrics and format of the last page, which is returned again for both.
+        #: Metrics and format of the cached page.
         self._families: list[MetricFamily] = []
         self._accept = ""
         self._page: ServedPage | None = None
 
     def page(self, accept: str) -> ServedPage:
-        """Return the page in the format of an Accept header."""
+        """Return the metrics page in the format of the Accept header `accept`."""
         families = self._exporter.families()
         from engine.host.http_server import ServedPage
 
@@ -106,7 +109,7 @@ class MetricPages:
 
 
 def _serve(exporter: Exporter, request: ExporterRequest) -> int:
-    """Serve the metrics over HTTP until Ctrl-C."""
+    """Serve the metrics over HTTP until Ctrl-C or SIGTERM; returns the exit code."""
     from engine.host.http_server import PageServer, ServedPage
 
     pages: dict[str, Page] = {

@@ -1,4 +1,4 @@
-"""`kctl features`: levels of features, and their changes."""
+"""`kctl features`: levels of features, and their upgrade and downgrade."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def list_(
     ] = False,
     output: Output = "table",
 ) -> int:
-    """List features: the level that is finalized, and those that all brokers support.
+    """List features: the finalized level, and the levels that all brokers support.
 
-    DIFFERENT names brokers that support others, as while a cluster is upgraded. A cluster with
-    ZooKeeper has no features.
+    DIFFERENT names brokers that support other levels, as during an upgrade of the cluster. A
+    cluster with ZooKeeper has no features.
     """
     from kctl.commands.features.levels import list_features
 
@@ -52,16 +52,18 @@ def upgrade(
     release: Annotated[
         str | None,
         typer.Option(
-            "--release", metavar="RELEASE", help="All features to the levels of a release, as 4.3."
+            "--release",
+            metavar="RELEASE",
+            help="Upgrade all features to a release's levels, such as 4.3.",
         ),
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Raise the levels of features, once all brokers and controllers support them.
+    """Raise the levels of features; all brokers and controllers must support them.
 
-    With --release those are left as they are that have the level, or a higher one.
+    With --release, features that already have the level or a higher one are not changed.
     """
     from kctl.commands.features.levels import LevelsRequest, change_levels
 
@@ -87,15 +89,15 @@ def downgrade(
     cluster: ClusterOptions,
     feature_levels: _FeatureLevels = None,
     unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Also where metadata would be lost.")
+        bool, typer.Option("--unsafe", help="Downgrade even if metadata is lost.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Lower the levels of features; level 0 disables one.
+    """Lower the levels of features; level 0 disables a feature.
 
-    The controller refuses a level by which metadata would be lost, unless --unsafe.
+    The controller refuses a level that loses metadata, unless --unsafe is given.
     """
     from kctl.commands.features.levels import LevelsRequest, change_levels
 

@@ -1,4 +1,4 @@
-"""Implementation of `kctl features`: query all brokers, compare, have the controller set levels."""
+"""Implementation of `kctl features`: query all brokers, compare, request level changes."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class LevelsRequest(NamedTuple):
 
     @property
     def change(self) -> FeatureChange:
-        """Return in which direction levels change."""
+        """Return the kind of change: upgrade, safe downgrade or unsafe downgrade."""
         if self.is_upgrade:
             return FeatureChange.UPGRADE
         return FeatureChange.UNSAFE_DOWNGRADE if self.unsafe else FeatureChange.SAFE_DOWNGRADE
 
 
-# -- showing
+# -- list
 
 
 def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
@@ -99,7 +99,7 @@ def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
 
 
 def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
-    """Return the features, and the number of brokers that failed to report theirs."""
+    """Request all brokers' features; return them, and the number of brokers that failed."""
     views, failures = features_by_broker(client)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")
@@ -107,7 +107,7 @@ def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
 
 
 def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
-    """Return one feature's finalized level and supported range as a row."""
+    """Return the row of a feature: finalized level and supported range."""
     supported = feature.supported
     return {
         "feature": feature.name,
@@ -123,21 +123,21 @@ def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
 
 
 def _name(feature: str, level: int) -> str | None:
-    """Return the release of a metadata.version level; other features have no names."""
+    """Return the name of a metadata.version level; None for other features."""
     return metadata_name(level) if feature == METADATA else None
 
 
-# -- changing
+# -- upgrade and downgrade
 
 
 def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
-    """Change levels, or have the change checked, and print a row for each; returns the code."""
+    """Change levels, or validate the change in a dry run; print rows, return the exit code."""
     check_format(request.output)
     wanted = wanted_levels(request)
     with connect(options) as client:
         features, unanswered = _features(client)
         if unanswered:
-            # A level that one of them does not support would stop it.
+            # A broker that did not respond may not support the level, and would stop.
             return exits.FAILED
         updates = _updates(features, wanted, request)
         if not updates:
@@ -159,7 +159,7 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
 
 
 def wanted_levels(request: LevelsRequest) -> dict[str, int]:
-    """Return the levels of the arguments and the release; raises UnreadableArgument."""
+    """Return the levels that the arguments or the release define; raises UnreadableArgument."""
     if bool(request.feature_levels) == (request.release is not None):
         expected = "FEATURE=LEVEL..., or --release" if request.is_upgrade else "FEATURE=LEVEL..."
         given = " ".join([*request.feature_levels, *([request.release] if request.release else [])])
@@ -180,7 +180,7 @@ def wanted_levels(request: LevelsRequest) -> dict[str, int]:
 
 
 def _level(feature: str, text: str) -> int:
-    """Return the level of a feature, of metadata.version also by release or IV name."""
+    """Parse the level of a feature; metadata.version also accepts a release or IV name."""
     if feature == METADATA and not text.isdecimal():
         level = metadata_level(text, _LEVELS, STABLE_METADATA_LEVEL)
         if level is None:
@@ -192,7 +192,10 @@ def _level(feature: str, text: str) -> int:
 def _updates(
     features: ClusterFeatures, wanted: dict[str, int], request: LevelsRequest
 ) -> list[FeatureUpdate]:
-    """Return the changes of levels, of a release only due ones; raises for an impossible one."""
+    """Return the level changes; a release's levels only where they are higher.
+
+    Errors: NoFeatures, those of `feature_update` for an impossible change.
+    """
     if not features.by_name:
         raise NoFeatures
     if request.release is not None:
@@ -207,7 +210,7 @@ def _prompt(
     updates: Sequence[FeatureUpdate],
     request: LevelsRequest,
 ) -> str:
-    """Return the prompt to confirm: levels before and after, and irreversible consequences."""
+    """Return the confirmation prompt: old and new levels, and irreversible consequences."""
     changes = ", ".join(
         f"{it.feature} from {level_text(it.feature, features.by_name[it.feature].level)}"
         f" to {level_text(it.feature, it.level)}"
@@ -225,7 +228,7 @@ def _prompt(
 def _change_row(
     features: ClusterFeatures, update: FeatureUpdate, request: LevelsRequest
 ) -> OutputRow:
-    """Return the row of a feature's change, also of a dry run."""
+    """Return the row of a level change, performed or in a dry run."""
     done = "upgraded" if request.is_upgrade else "downgraded"
     return {
         "feature": update.feature,

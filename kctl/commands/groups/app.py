@@ -1,4 +1,4 @@
-"""`kctl groups`: the readers of topics, and their lag."""
+"""`kctl groups`: consumer groups and their lag."""
 
 from __future__ import annotations
 
@@ -27,22 +27,27 @@ def list_(
     cluster: ClusterOptions,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", metavar="STATE", help="Only in this state; may be repeated."),
+        typer.Option(
+            "--state", metavar="STATE", help="Only groups in this state; may be repeated."
+        ),
     ] = None,
     lag: Annotated[
         bool,
-        typer.Option("--lag", help="Also show what each has committed, and the sum of its lag."),
+        typer.Option(
+            "--lag", help="Also show the number of committed partitions, and the total lag."
+        ),
     ] = False,
     output: Output = "table",
 ) -> int:
     """List the groups of all coordinators with their states.
 
-    Brokers before 2.6 do not return the state, those before 3.8 not the type. LAG is that of
-    committed partitions; `kctl groups lag` shows each, and those without a committed offset.
+    Brokers before 2.6 do not return the state, brokers before 3.8 not the type. LAG covers
+    partitions with a committed offset; `kctl groups lag` shows each partition, also those without
+    one.
     """
-    from kctl.commands.groups.listing import list_all
+    from kctl.commands.groups.listing import print_groups
 
-    return list_all(cluster, state or [], output, with_lag=lag)
+    return print_groups(cluster, state or [], output, with_lag=lag)
 
 
 @app.command("members", epilog="Example: kctl groups members billing -o wide")
@@ -52,7 +57,7 @@ def members(
     groups: _Groups,
     output: Output = "table",
 ) -> int:
-    """Show the members of groups, and how many partitions each has."""
+    """Show the members of groups, and how many partitions each member has."""
     from kctl.commands.groups.listing import show_members
 
     return show_members(cluster, groups, output)
@@ -67,12 +72,15 @@ def lag(
     groups: _Groups,
     time: Annotated[
         bool,
-        typer.Option("--time", help="Also show how long ago the first unread record was written."),
+        typer.Option("--time", help="Also show the age of the first unread record."),
     ] = False,
     watch: Annotated[
         float | None,
         typer.Option(
-            "--watch", min=0.1, metavar="SECONDS", help="Take samples for this time; judge them."
+            "--watch",
+            min=0.1,
+            metavar="SECONDS",
+            help="Sample the lag for this time, and show a verdict.",
         ),
     ] = None,
     every: Annotated[
@@ -81,19 +89,18 @@ def lag(
             "--every",
             min=0.1,
             metavar="SECONDS",
-            help="With --watch: the time from one sample to the next; 1 if not given.",
+            help="With --watch: interval between samples, default 1.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show what groups have committed in each partition, and how far that is from the end.
+    """Show the committed offset of groups in each partition, and its distance from the log end.
 
-    With --watch each partition has a verdict: OK; WARN, the lag grows while it reads; STALL, a
-    member has it and its offset stays; STOP, no member has it; REWIND, the offset went back. Exits
-    with 4 if one is not OK.
+    With --watch each partition has a verdict: OK; WARN, the lag grows while offsets are committed;
+    STALL, a member has it and its offset does not advance; STOP, no member has it; REWIND, the
+    offset decreased. Exit code 4 if one is not OK.
 
-    A partition that a member has and nobody has committed for has no offset and no lag: that is
-    not a lag of zero.
+    A partition that a member has without a committed offset has no lag: that is not a lag of zero.
     """
     from kctl.commands.groups.lag import LagRequest, show_lag
 
@@ -109,9 +116,9 @@ def describe(
     groups: _Groups,
     output: Output = "table",
 ) -> int:
-    """Show groups: state, assignor, coordinator, members, partitions and the sum of their lag.
+    """Show groups: state, assignor, coordinator, members, partitions and the total lag.
 
-    UNCOMMITTED counts partitions that a member has and nobody has committed for.
+    UNCOMMITTED counts partitions that a member has without a committed offset.
     """
     from kctl.commands.groups.listing import describe
 
@@ -125,7 +132,7 @@ def offsets(
     groups: _Groups,
     output: Output = "table",
 ) -> int:
-    """Show what groups have committed, with leader epoch and metadata."""
+    """Show the committed offsets of groups, with leader epoch and metadata."""
     from kctl.commands.groups.listing import show_offsets
 
     return show_offsets(cluster, groups, output)
@@ -143,19 +150,21 @@ def reset_offsets(
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            "--topic", metavar="TOPIC[:0,4-6]", help="A topic, or partitions; may be repeated."
+            "--topic",
+            metavar="TOPIC[:0,4-6]",
+            help="Topic, or some of its partitions; may be repeated.",
         ),
     ] = None,
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="All that the group has committed for.")
+        bool, typer.Option("--all-topics", help="All partitions with a committed offset.")
     ] = False,
     to_earliest: Annotated[
-        bool, typer.Option("--to-earliest", help="To the first record.")
+        bool, typer.Option("--to-earliest", help="To the log start offset.")
     ] = False,
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the log end offset.")] = False,
     to_current: Annotated[
         bool,
-        typer.Option("--to-current", help="To what is committed; to the end where nothing is."),
+        typer.Option("--to-current", help="To the committed offset, else to the log end offset."),
     ] = False,
     to_offset: Annotated[
         int | None,
@@ -168,13 +177,13 @@ def reset_offsets(
             min=-INT64_MAX,
             max=INT64_MAX,
             metavar="COUNT",
-            help="By so many records; back if negative.",
+            help="By this number of offsets; negative moves back.",
         ),
     ] = None,
     by_duration: Annotated[
         str | None,
         typer.Option(
-            "--by-duration", metavar="DURATION", help="To so long ago: 90s, 2h, 7d, P1DT2H."
+            "--by-duration", metavar="DURATION", help="To this long ago: 90s, 2h, 7d, P1DT2H."
         ),
     ] = None,
     to_datetime: Annotated[
@@ -185,21 +194,22 @@ def reset_offsets(
     ] = None,
     from_group: Annotated[
         str | None,
-        typer.Option("--from-group", metavar="GROUP", help="To what another group has committed."),
+        typer.Option("--from-group", metavar="GROUP", help="To another group's committed offsets."),
     ] = None,
     from_file: Annotated[
         str | None,
-        typer.Option("--from-file", metavar="FILE", help="To the offsets of a CSV file."),
+        typer.Option("--from-file", metavar="FILE", help="To the offsets in a CSV file."),
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute", help="Do it; without this nothing is changed.")
+        bool, typer.Option("--execute", help="Change the offsets; default: only show the changes.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Set the offsets of groups that have no members: show old, new and the difference.
+    """Set the committed offsets of groups without members; show old, new and the difference.
 
     Nothing is changed without --execute. A file has lines TOPIC,PARTITION,OFFSET or
-    GROUP,TOPIC,PARTITION,OFFSET, as -o csv of this command or Kafka's tool with --export prints.
+    GROUP,TOPIC,PARTITION,OFFSET, as printed by -o csv of this command or by Kafka's tool with
+    --export.
     """
     from engine.host.real import RealFiles
     from kctl.commands.groups.resetting import ResetRequest, reset_offsets
@@ -232,7 +242,7 @@ def delete(
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete groups that have no members, with all that they have committed."""
+    """Delete groups without members, with their committed offsets."""
     from kctl.commands.groups.changes import delete
 
     return delete(cluster, groups, dry_run=dry_run, yes=yes, output=output)
@@ -246,14 +256,16 @@ def delete_offsets(
     topic: Annotated[
         list[str],
         typer.Option(
-            "--topic", metavar="TOPIC[:0,4-6]", help="A topic, or partitions; may be repeated."
+            "--topic",
+            metavar="TOPIC[:0,4-6]",
+            help="Topic, or some of its partitions; may be repeated.",
         ),
     ],
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete what a group has committed for topics that none of its members reads."""
+    """Delete a group's committed offsets of topics that none of its members reads."""
     from kctl.commands.groups.changes import delete_committed
 
     return delete_committed(cluster, group, topic, dry_run=dry_run, yes=yes, output=output)
@@ -268,20 +280,22 @@ def remove_members(
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The id of a group.")],
     member: Annotated[
         list[str] | None,
-        typer.Option("--member", metavar="ID", help="A member by its id; may be repeated."),
+        typer.Option("--member", metavar="ID", help="Member id; may be repeated."),
     ] = None,
     instance_id: Annotated[
         list[str] | None,
-        typer.Option("--instance-id", metavar="ID", help="A static member; may be repeated."),
+        typer.Option(
+            "--instance-id", metavar="ID", help="Instance id of a static member; may be repeated."
+        ),
     ] = None,
     all_members: Annotated[bool, typer.Option("--all", help="All members.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Remove members from a group, whose partitions go to the others.
+    """Remove members from a group; the remaining members get their partitions.
 
-    A member whose client still runs joins again; a static one does not.
+    A member whose client still runs joins again; a static member does not.
     """
     from kctl.commands.groups.changes import RemoveRequest, remove
 
@@ -308,13 +322,15 @@ def simulate(
         typer.Option(
             "--topic",
             metavar="TOPIC:COUNT[@RACK+RACK,…]",
-            help="A topic with so many partitions; racks of the replicas of each, in turn.",
+            help="Topic with COUNT partitions; racks of the replicas, per partition in turn.",
         ),
     ],
     member: Annotated[
         list[str],
         typer.Option(
-            "--member", metavar="NAME[=TOPIC,…]", help="A member, of all topics or of these."
+            "--member",
+            metavar="NAME[=TOPIC,…]",
+            help="Member that subscribes to all topics, or to the given ones.",
         ),
     ],
     assignor: Annotated[
@@ -329,21 +345,20 @@ def simulate(
     ] = None,
     leave: Annotated[
         list[str] | None,
-        typer.Option("--leave", metavar="NAME", help="A member that leaves; may be repeated."),
+        typer.Option("--leave", metavar="NAME", help="Member that leaves; may be repeated."),
     ] = None,
     join: Annotated[
         list[str] | None,
         typer.Option(
-            "--join", metavar="NAME[=TOPIC,…]", help="A member that joins; may be repeated."
+            "--join", metavar="NAME[=TOPIC,…]", help="Member that joins; may be repeated."
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show which member an assignor gives each partition to, and what moves when members change.
+    """Show the assignment of an assignor, and which partitions move when members join or leave.
 
-    No cluster is asked: topics and members are those of the command line. REVOKED are partitions
-    that members which stay give up for the rebalance: all of them, unless the assignor is
-    cooperative.
+    No cluster is queried: topics and members are given by options. REVOKED counts partitions that
+    remaining members revoke in the rebalance: all of them, unless the assignor is cooperative.
     """
     from kctl.commands.groups.simulate import SimulateRequest, simulate
 

@@ -49,12 +49,12 @@ _SHOWN_MAX = 5
 
 
 class GroupHasMembers(EngineError):
-    """A group has members, and the change needs one without."""
+    """The group has members, but the change requires a group without members."""
 
     hint = "stop its members, or name them to `kctl groups remove-members`; then try again"
 
     def __init__(self, group: GroupDescription) -> None:
-        """The message names the first members."""
+        """Create the error for `group`; its message names the first members."""
         members = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
         named = [f"{member.client_id} at {host_text(member)}" for member in members]
         more = ", …" if len(named) > _SHOWN_MAX else ""
@@ -67,7 +67,7 @@ class GroupHasMembers(EngineError):
 
 
 class NoSuchMember(EngineError):
-    """A group has no member of that id, or instance id."""
+    """No member of the group has this member id or instance id."""
 
     hint = "`kctl groups members GROUP -o wide` shows the ids"
 
@@ -98,14 +98,14 @@ class RemoveRequest(NamedTuple):
 
 
 def inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return a group that has no members; raises GroupHasMembers, GROUP_ID_NOT_FOUND."""
+    """Describe a group without members; raises GroupHasMembers, GROUP_ID_NOT_FOUND."""
     group = existing_group(client, group_id)
     if group.members:
         raise GroupHasMembers(group)
     return group
 
 
-# Groups
+# Deletion of groups
 
 
 def delete(
@@ -139,13 +139,13 @@ def delete(
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return groups for a prompt: all if they are few."""
+    """Return the names of groups for a prompt; of many groups the number and the first ones."""
     if len(names) <= _SHOWN_MAX:
         return f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)}"
     return f"{len(names)} groups ({', '.join(names[:3])}, …)"
 
 
-# Offsets
+# Deletion of offsets
 
 
 def delete_committed(
@@ -157,7 +157,7 @@ def delete_committed(
     yes: bool,
     output: str,
 ) -> int:
-    """Remove a group's committed offsets of topics; returns the exit code."""
+    """Delete a group's committed offsets of topics; returns the exit code."""
     check_format(output)
     with connect(options) as client:
         existing_group(client, group_id)
@@ -194,7 +194,7 @@ def delete_committed(
     return end_with(DELETE_OFFSETS_COLUMNS, rows, output, failures=failures)
 
 
-# Members
+# Removal of members
 
 
 def remove(options: ClusterOptions, request: RemoveRequest) -> int:
@@ -231,7 +231,7 @@ def remove(options: ClusterOptions, request: RemoveRequest) -> int:
 def _chosen_members(
     group: GroupDescription, request: RemoveRequest
 ) -> tuple[list[MemberView], int]:
-    """Return the members that are to be removed, and how many are named in vain."""
+    """Return the members to remove, and the number of given ids that no member has."""
     members = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
     if request.is_all:
         return members, 0
@@ -249,14 +249,14 @@ def _chosen_members(
 
 
 def _identity(member: MemberView) -> MemberToRemove:
-    """Return the identity of a member for its coordinator: the instance id of a static one."""
+    """Return a member's identity for LeaveGroup: the instance id of a static member."""
     if member.group_instance_id is not None:
         return MemberToRemove("", member.group_instance_id)
     return MemberToRemove(member.member_id)
 
 
 def _member_row(group_id: str, member: MemberView, *, is_done: bool) -> OutputRow:
-    """Return the row of a member that is removed, or would be in a dry run."""
+    """Return the row of a removed member; `is_done` is false in a dry run."""
     return {
         "group": group_id,
         "client_id": member.client_id,

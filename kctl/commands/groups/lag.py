@@ -1,6 +1,6 @@
 """Implementation of `kctl groups lag`: lag in records and in time, and a verdict on it.
 
-The other listings do without `engine.records`, which the times of unread records need.
+A separate module: only the times of unread records need `engine.records`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERDICT_COLUMNS = (
     Column("verdict", "VERDICT", kind="string?"),
     Column("reason", "REASON", kind="string?"),
 )
-#: For so long first unread records are waited for.
+#: Maximum time to wait for the first unread records.
 _TIMES_MS = 5_000
 
 
@@ -53,7 +53,7 @@ class LagRequest(NamedTuple):
 
 
 def show_lag(options: ClusterOptions, request: LagRequest) -> int:
-    """Print a row for each partition that a group reads or has read; returns the exit code."""
+    """Print a row for each partition with a committed offset or a member; returns the exit code."""
     check_format(request.output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -86,7 +86,7 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
 def _lag_rows(
     client: KafkaClient, group_id: str
 ) -> tuple[dict[TopicPartition, OutputRow], dict[TopicPartition, EngineError]]:
-    """Return the rows of a group, and the partitions whose ends are not known."""
+    """Return a group's rows by partition, and the errors of partitions without a known log end."""
     members = owners(existing_group(client, group_id))
     committed = committed_offsets(client, group_id)
     partitions = sorted({*committed, *members})
@@ -98,17 +98,20 @@ def _lag_rows(
     return rows, {key: end for key, end in ends.items() if isinstance(end, EngineError)}
 
 
-#: By group and partition, in the order of time.
+#: Samples by group and partition, oldest first.
 Samples = dict[tuple[str, TopicPartition], list[LagSample]]
 
 
 def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
-    """Return the samples of a watch, without the last one, which is printed."""
+    """Sample the lag of the groups for the time of --watch; return all samples but the last.
+
+    The caller takes the last sample, which is the one that is printed.
+    """
     samples: Samples = {}
     end_ms = client.clock.monotonic_ms() + round((request.watch_s or 0) * 1000)
     while client.clock.monotonic_ms() < end_ms:
         for group_id in dict.fromkeys(request.groups):
-            # Requests that fail now are reported once, at the end.
+            # Ignore failures here: the last sample reports errors.
             with suppress(EngineError):
                 _take_samples(_lag_rows(client, group_id)[0], samples)
         left_ms = end_ms - client.clock.monotonic_ms()
@@ -117,7 +120,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
 
 
 def _take_samples(rows: dict[TopicPartition, OutputRow], samples: Samples) -> None:
-    """Add each partition's committed offset and log end to its samples, if both are known."""
+    """Append each partition's committed offset and log end to its samples, if both are known."""
     for key, row in rows.items():
         if row["lag"] is not None:
             sample = LagSample(row["committed_offset"], row["end_offset"])
@@ -125,7 +128,7 @@ def _take_samples(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> None:
-    """Sample the rows, and add verdict and reason; None where nothing was sampled."""
+    """Sample the rows, and add verdict and reason to them; None for a partition without samples."""
     _take_samples(rows, samples)
     for key, row in rows.items():
         taken = samples.get((row["group"], key))
@@ -135,7 +138,7 @@ def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_times(client: KafkaClient, rows: dict[TopicPartition, OutputRow]) -> None:
-    """Add `lag_ms`, the age of the first unread record: 0 without lag, None if unknown."""
+    """Add `lag_ms` to the rows: age of the first unread record; 0 without lag, None if unknown."""
     unread = {key: row["committed_offset"] for key, row in rows.items() if row["lag"]}
     times = unread_times_ms(client, unread, min(client.timeout_ms, _TIMES_MS))
     now_ms = client.clock.wall_ms()
@@ -152,7 +155,7 @@ def lag_row(
     end: FoundOffset | EngineError,
     member: MemberView | None,
 ) -> OutputRow:
-    """Return the row of a partition; without a committed offset, or an end, there is no lag."""
+    """Return the row of a partition; lag is None without a committed offset or a log end."""
     end_offset = None if isinstance(end, EngineError) else end.offset
     has_lag = committed is not None and end_offset is not None
     return {

@@ -1,4 +1,4 @@
-"""Implementation of `kctl groups list` and others: members, offsets and the sum of their lag."""
+"""Implementation of `kctl groups list`, `members`, `describe` and `offsets`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ OFFSET_COLUMNS = (
     Column("metadata", "METADATA"),
 )
 _DEAD = "Dead"
-#: Of the classic protocol, of the consumer protocol (KIP-848), and of streams groups (KIP-1071).
+#: States of groups of the classic, consumer (KIP-848) and streams (KIP-1071) protocols.
 _STATES = (
     "PreparingRebalance",
     "CompletingRebalance",
@@ -84,10 +84,13 @@ _STATES = (
 )
 
 
-def list_all(
+def print_groups(
     options: ClusterOptions, states: list[str], output: str, *, with_lag: bool = False
 ) -> int:
-    """Print a row for each group; returns the exit code. Raises UnreadableArgument."""
+    """Print a row for each group in `states` (empty: any state); returns the exit code.
+
+    Errors: UnreadableArgument for an unknown state.
+    """
     check_format(output)
     wanted = {state.lower() for state in states}
     known = {state.lower() for state in _STATES}
@@ -125,7 +128,7 @@ def list_all(
 
 
 def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
-    """Add a group's lag to its row; return True if a part of it is unknown."""
+    """Add a group's total lag to its row; return True if some of it is unknown."""
     row.update(topics=None, partitions=None, lag=None)
     if isinstance(lag, EngineError):
         report_error(lag, str(row["group"]))
@@ -154,7 +157,7 @@ def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> 
 
 
 def member_rows(group: GroupDescription) -> list[OutputRow]:
-    """Return a row for each member of a group, by client and id."""
+    """Return a row for each member of a group, sorted by client id and member id."""
     return [
         {
             "group": group.group_id,
@@ -185,7 +188,7 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
 
 
 def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
-    """Return a group's state with the sum of its lags, None if a partition's end is not known."""
+    """Return the row of a group; its total lag is None if a partition's log end is unknown."""
     from engine.client.offsets import LATEST, list_offsets
 
     group = existing_group(client, group_id)
@@ -204,13 +207,13 @@ def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
         "topics": len({partition.topic for partition in partitions}),
         "partitions": len(partitions),
         "uncommitted": len(partitions) - len(committed),
-        # A sum without the partitions whose end is not known would be too small.
+        # The total is unknown if a partition's log end is unknown.
         "lag": sum(lags) if len(lags) == len(committed) else None,
     }
 
 
 def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> int:
-    """Print a row for each partition that a group has committed for; returns the exit code."""
+    """Print a row for each partition with a committed offset; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -228,7 +231,7 @@ def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> 
 
 
 def _offset_row(group_id: str, partition: TopicPartition, committed: CommitView) -> OutputRow:
-    """Return the row of a committed offset; its leader epoch is None if it was not stored."""
+    """Return the row of a committed offset; the leader epoch is None if none was stored."""
     has_epoch = committed.leader_epoch >= 0
     return {
         "group": group_id,
@@ -241,12 +244,12 @@ def _offset_row(group_id: str, partition: TopicPartition, committed: CommitView)
 
 
 def host_text(member: MemberView) -> str:
-    """Return the address of a member's client, without the slash of a Java broker."""
+    """Return the client address of a member without the leading slash of Java brokers."""
     return member.client_host.lstrip("/")
 
 
 def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Return a group; raises GROUP_ID_NOT_FOUND for an unknown one."""
+    """Describe a group; raises GROUP_ID_NOT_FOUND if it does not exist."""
     group = describe_group(client, group_id)
     if group.state == _DEAD:
         raise api_error(GROUP_ID_NOT_FOUND)
@@ -254,7 +257,7 @@ def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
 
 
 def owners(group: GroupDescription) -> dict[TopicPartition, MemberView]:
-    """Return the member that owns each partition."""
+    """Return the member that each partition is assigned to."""
     owned: Iterable[tuple[TopicPartition, MemberView]] = (
         (partition, member) for member in group.members for partition in member.partitions or ()
     )

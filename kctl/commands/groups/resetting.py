@@ -1,7 +1,7 @@
 """Implementation of `kctl groups reset-offsets`: new offsets for groups without members.
 
-1. Each group is described; one with members is refused, and they are named.
-2. Its partitions are those of --topic, of --all-topics (all it has committed for), or of the file.
+1. Each group is described; a group with members is refused with their names.
+2. Its partitions are those of --topic, of --all-topics (with a committed offset), or of the file.
 3. The scenario gives each partition a new offset, limited to the range of its log.
 4. The table shows old offset, new offset and the difference.
 5. With --execute the new offsets are committed; without it nothing changes.
@@ -51,7 +51,7 @@ _NOTHING_FOUND = -1
 
 
 class ResetRequest(NamedTuple):
-    """The options of `kctl groups reset-offsets`; of the scenarios exactly one is given."""
+    """The options of `kctl groups reset-offsets`; exactly one scenario is valid."""
 
     group_ids: Sequence[str]
     topics: Sequence[str]
@@ -69,7 +69,7 @@ class ResetRequest(NamedTuple):
     output: str
 
     def scenarios(self) -> list[str]:
-        """Return the options that define the new offsets."""
+        """Return the names of the given options that define new offsets."""
         given = {
             "--to-earliest": self.to_earliest,
             "--to-latest": self.to_latest,
@@ -85,13 +85,13 @@ class ResetRequest(NamedTuple):
 
 
 class ContradictoryReset(EngineError):
-    """Options of a reset do not go together, or one is missing."""
+    """Options of a reset contradict each other, or a required option is missing."""
 
     exit_code = exits.USAGE
 
 
 class NoCommittedOffset(EngineError):
-    """A shift needs an offset to shift."""
+    """--shift-by needs a committed offset, but the partition has none."""
 
     hint = "use --to-earliest or --to-latest for partitions that the group has not committed for"
 
@@ -101,7 +101,7 @@ class NoCommittedOffset(EngineError):
 
 
 class UnreadablePlan(EngineError):
-    """A line of a file with offsets cannot be read."""
+    """A line of an offsets file is malformed."""
 
     exit_code = exits.USAGE
     hint = "lines are TOPIC,PARTITION,OFFSET or GROUP,TOPIC,PARTITION,OFFSET"
@@ -113,7 +113,7 @@ class UnreadablePlan(EngineError):
 
 
 class NewOffset(NamedTuple):
-    """The new offset of a partition; the note explains a deviation from the request."""
+    """The new offset of a partition; `note` explains a deviation from the request."""
 
     offset: int
     note: str | None = None
@@ -123,7 +123,7 @@ NewOffsets = dict[TopicPartition, NewOffset]
 
 
 def check_request(request: ResetRequest) -> None:
-    """Raise ContradictoryReset unless the options name one scenario and its groups and topics."""
+    """Raise ContradictoryReset unless one scenario is given, with the partitions it needs."""
     scenarios = request.scenarios()
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
@@ -143,7 +143,7 @@ def check_request(request: ResetRequest) -> None:
 
 
 def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) -> int:
-    """Show, and with --execute set, new offsets of groups; returns the exit code."""
+    """Show new offsets of groups, and commit them with --execute; returns the exit code."""
     check_format(request.output)
     check_request(request)
     rows: list[OutputRow] = []
@@ -166,7 +166,7 @@ def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) 
 
 
 class GroupReset:
-    """The reset of one group."""
+    """The reset of a single group."""
 
     def __init__(
         self, client: KafkaClient, request: ResetRequest, files: Files, group_id: str
@@ -177,7 +177,7 @@ class GroupReset:
         self._group_id = group_id
 
     def run(self) -> tuple[list[OutputRow], int]:
-        """Reset the offsets, or show the new ones; return the rows and the number of failures.
+        """Compute the new offsets, and commit them with --execute; return rows and failure count.
 
         Errors: GroupHasMembers, and those of reading and committing offsets.
         """
@@ -197,7 +197,10 @@ class GroupReset:
         ], failures
 
     def _check_inactive(self) -> None:
-        """Raise GroupHasMembers; an unknown group is created by the commit of its offsets."""
+        """Raise GroupHasMembers if the group has members.
+
+        An unknown group is valid: the commit of its offsets creates it.
+        """
         try:
             group = describe_group(self._client, self._group_id)
         except ApiError as error:
@@ -222,7 +225,7 @@ class GroupReset:
     def _partitions(
         self, committed: Mapping[TopicPartition, int]
     ) -> tuple[list[TopicPartition], int]:
-        """Return the named partitions, and the number of topics that do not exist."""
+        """Return the selected partitions, and the number of selectors without a match."""
         request = self._request
         if request.from_file is not None:
             return [], 0
@@ -240,7 +243,7 @@ class GroupReset:
     def _new_offsets(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> NewOffsets:
-        """Return the new offset of each partition by the option that was given."""
+        """Return the new offset of each partition by the given scenario."""
         request = self._request
         if request.to_earliest:
             return self._at(dict.fromkeys(partitions, EARLIEST))
@@ -260,7 +263,7 @@ class GroupReset:
     def _requested(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Return offsets that are numbers and may lie outside of their logs."""
+        """Return the offsets that numeric scenarios request; they may be outside the logs."""
         request = self._request
         if request.to_offset is not None:
             return dict.fromkeys(partitions, request.to_offset)
@@ -277,7 +280,7 @@ class GroupReset:
         return read_offsets(text, path, self._group_id)
 
     def _at(self, times: Mapping[TopicPartition, int], note: str | None = None) -> NewOffsets:
-        """Return the first offset at or after each time; raises the first error of a partition."""
+        """Return the first offset at or after each timestamp in ms; raises a partition's error."""
         offsets: NewOffsets = {}
         if not times:
             return offsets
@@ -288,14 +291,14 @@ class GroupReset:
         return offsets
 
     def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return each partition's first offset at or after a time, or its log end offset."""
+        """Return each partition's first offset at or after a time, else its log end offset."""
         found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"
         return found | self._at(dict.fromkeys(late, LATEST), note=note)
 
     def _within_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
-        """Return offsets, each limited to the range of its log."""
+        """Limit each offset to the range of its log, and note the change."""
         starts = self._at(dict.fromkeys(requested, EARLIEST))
         ends = self._at(dict.fromkeys(requested, LATEST))
         offsets: NewOffsets = {}
@@ -311,14 +314,14 @@ class GroupReset:
 
 
 def _about(partition: TopicPartition, error: EngineError) -> EngineError:
-    """Return an error that names its partition."""
+    """Return the error with the partition's name added to its message."""
     if isinstance(error, ApiError) and str(partition) not in error.detail:
         return api_error(error.code, f"{partition}: {error.detail}")
     return error
 
 
 def age_of(text: str) -> int:
-    """Return ms of `1h` or `P1DT2H`; raises UnreadableArgument."""
+    """Parse a duration such as `1h` or `P1DT2H` into ms; raises UnreadableArgument."""
     age = age_ms(f"-{text}")
     if age is not None:
         return age
@@ -330,10 +333,10 @@ def age_of(text: str) -> int:
 
 
 def read_offsets(text: str, path: str, group_id: str) -> dict[TopicPartition, int]:
-    """Return the offsets that a CSV file names for a group; raises UnreadablePlan.
+    """Parse the offsets of a group from a CSV file; raises UnreadablePlan.
 
-    Lines without a group are for any; a heading is passed over, and so are columns after `-o csv`
-    of this command has shown them.
+    A line without a group applies to every group. A heading is skipped; the heading of this
+    command's `-o csv` selects the column `new_offset`.
     """
     offsets: dict[TopicPartition, int] = {}
     offset_index: int | None = None

@@ -1,10 +1,10 @@
 """Implementation of `kctl groups simulate`: print how an assignor assigns topics to members.
 
-1. The members of the command line get the partitions of its topics.
-2. Members leave, others join; the assignor is called again with the former assignment. A
-      cooperative one is called until no member gives up a partition.
-3. A row for each partition: its member before and after, whether it moves, and whether a member
-      that stays revokes it during the rebalance, even if the member gets it back.
+1. The given members get the partitions of the given topics.
+2. Members leave and join; the assignor runs again with the former assignment. A cooperative
+   assignor runs until no member revokes a partition.
+3. A row for each partition: its member before and after, whether it moves, and whether a
+   remaining member revokes it during the rebalance, even if the same member gets it back.
 
 No request is sent to a cluster.
 """
@@ -35,7 +35,7 @@ COLUMNS = (
     Column("moves", "MOVES"),
     Column("revoked", "REVOKED"),
 )
-#: More than any group reads; a typing error must not fill the memory.
+#: Maximum number of partitions of a topic, so that a typing error cannot use up the memory.
 _PARTITIONS_MAX = 100_000
 _EXPECTED_MEMBER = "NAME or NAME=TOPIC,TOPIC"
 _EXPECTED_TOPIC = "TOPIC:PARTITIONS, as orders:4, or with racks, as orders:4@r1+r2,r2+r3"
@@ -64,7 +64,7 @@ class UnknownAssignor(EngineError):
 
 
 class UnknownMember(EngineError):
-    """A member leaves, or has a rack, that does not exist."""
+    """An option names a member that is not given by --member."""
 
     exit_code = exits.USAGE
 
@@ -74,7 +74,7 @@ class UnknownMember(EngineError):
 
 
 def simulate(request: SimulateRequest) -> int:
-    """Print the member of each partition before and after; returns the exit code."""
+    """Print each partition's member before and after the change; returns the exit code."""
     check_format(request.output)
     if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
@@ -99,7 +99,10 @@ def simulate(request: SimulateRequest) -> int:
 def _memberships(
     request: SimulateRequest, topics: Sequence[str]
 ) -> tuple[dict[str, Subscription], dict[str, Subscription]]:
-    """Return the members before and after. Errors: UnreadableArgument, UnknownMember."""
+    """Return the members before and after the change.
+
+    Errors: UnreadableArgument, UnknownMember.
+    """
     before = members_of(request.members, topics)
     joining = members_of(request.joining, topics)
     for name in request.leaving:
@@ -116,7 +119,10 @@ def _memberships(
 
 
 def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
-    """Parse topics like `orders:4`; raises UnreadableArgument."""
+    """Parse topics such as `orders:4` into replica racks by partition.
+
+    Errors: UnreadableArgument.
+    """
     topics = {}
     for argument in arguments:
         size, at, racks = argument.partition("@")
@@ -132,7 +138,10 @@ def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
 
 
 def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
-    """Parse members; one without topics subscribes to all."""
+    """Parse members.
+
+    A member without topics subscribes to all of them. Raises UnreadableArgument.
+    """
     members = {}
     for argument in arguments:
         name, equals, own = argument.partition("=")
@@ -144,7 +153,7 @@ def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Sub
 
 
 def racks_of(arguments: Sequence[str]) -> dict[str, str]:
-    """Parse the racks of members, like `c0=r1`; raises UnreadableArgument."""
+    """Parse members' racks such as `c0=r1`; raises UnreadableArgument."""
     racks = {}
     for argument in arguments:
         name, _, rack = argument.rpartition("=")
@@ -157,7 +166,7 @@ def racks_of(arguments: Sequence[str]) -> dict[str, str]:
 def _revoked(
     had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
 ) -> set[TopicPartition]:
-    """Return the partitions that remaining members give up during the rebalance."""
+    """Return the partitions that remaining members revoke during the rebalance."""
     if not is_cooperative:
         return {key for name in assignments[-1] for key in had.get(name, ())}
     steps = zip((had, *assignments), assignments, strict=False)
@@ -185,7 +194,7 @@ def _row(
     *,
     is_revoked: bool,
 ) -> OutputRow:
-    """Return the row of a partition; members are None where it is not assigned."""
+    """Return the row of a partition; a member is None if the partition is not assigned."""
     before, after = owners.get(key), owners_after.get(key)
     return {
         "topic": key.topic,

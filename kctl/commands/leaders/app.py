@@ -1,4 +1,4 @@
-"""`kctl leaders`: leaders of partitions, elections, balance."""
+"""`kctl leaders`: leaders of partitions, elections, balance of leaders."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _Selectors = Annotated[
 ]
 _Match = Annotated[
     str | None,
-    typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+    typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
 ]
 _Plan = Annotated[
     bool,
-    typer.Option("--dry-run", help="Show what would be elected; exit code 5 if there is any."),
+    typer.Option("--dry-run", help="Show the elections; exit code 5 if there is any."),
 ]
 
 
@@ -40,17 +40,22 @@ def list_(
     match: _Match = None,
     not_preferred: Annotated[
         bool,
-        typer.Option("--not-preferred", help="Only where the first replica does not lead."),
+        typer.Option(
+            "--not-preferred", help="Show only partitions not led by the preferred replica."
+        ),
     ] = False,
     by_broker: Annotated[
-        bool, typer.Option("--by-broker", help="A row for each broker: what it leads and should.")
+        bool,
+        typer.Option(
+            "--by-broker", help="Print a row per broker: its leaders and preferred leaderships."
+        ),
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Exit code 4 if a preferred replica does not lead.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """List the leaders of partitions beside the preferred ones; all topics if none is named."""
+    """List the leaders of partitions with the preferred leaders; default: all topics."""
     from kctl.commands.leaders.elections import ListRequest, list_leaders
 
     request = ListRequest(selectors or [], match, not_preferred, by_broker, check, output)
@@ -64,19 +69,17 @@ def list_(
 @on_cluster
 def elect(
     cluster: ClusterOptions,
-    kind: Annotated[
-        str, typer.Argument(metavar="preferred|unclean", help="How leaders are chosen.")
-    ],
+    kind: Annotated[str, typer.Argument(metavar="preferred|unclean", help="Kind of election.")],
     selectors: _Selectors = None,
     match: _Match = None,
     dry_run: _Plan = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Have leaders elected where they are not as they should be.
+    """Request elections of partitions without the preferred leader, or without any leader.
 
-    preferred: the first replica of the assignment, where it is in sync. unclean: any replica that
-    is alive, where there is no leader at all: records that only the others have are lost.
+    preferred: the first replica of the assignment becomes leader if it is in sync. unclean: a live
+    replica becomes leader of a partition without a leader; records that it lacks are lost.
     """
     from kctl.commands.leaders.elections import ElectRequest, elect_leaders
 
@@ -93,18 +96,16 @@ def balance(
     cluster: ClusterOptions,
     reorder: Annotated[
         bool,
-        typer.Option(
-            "--reorder", help="Also change the order of replicas, so that leaders become level."
-        ),
+        typer.Option("--reorder", help="Also reorder replicas, so that leaders are spread evenly."),
     ] = False,
     dry_run: _Plan = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Have the preferred replicas lead again, of all topics, wherever they are in sync.
+    """Elect the preferred replicas of all topics as leaders, where they are in sync.
 
-    With --reorder the fewest partitions get another preferred replica, so that no broker leads more
-    than one partition more than another, where that can be.
+    With --reorder the fewest possible partitions get another preferred replica, so that the numbers
+    of leaders on brokers differ by one at most, if possible.
     """
     if reorder:
         from kctl.commands.leaders.jobs import level_leaders
@@ -121,15 +122,16 @@ def demote(
     cluster: ClusterOptions,
     broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.")],
     back: Annotated[
-        bool, typer.Option("--back", help="Bring back the order of replicas of before.")
+        bool, typer.Option("--back", help="Restore the former order of replicas.")
     ] = False,
     dry_run: _Plan = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Have a broker lead nothing, for maintenance: it becomes the last replica of its partitions.
+    """Move all leadership off a broker, for maintenance.
 
-    It stays a replica and in sync. --back brings everything back to where it was.
+    It becomes the last replica of its partitions, and stays in sync. --back restores the former
+    order of replicas.
     """
     from kctl.commands.leaders.jobs import demote_broker
 

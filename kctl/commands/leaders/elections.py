@@ -1,4 +1,4 @@
-"""Implementation of `kctl leaders`: show leaders, have the controller elect, print rows."""
+"""Implementation of `kctl leaders list`, `elect` and `balance`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ElectRequest(NamedTuple):
 
 
 def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
-    """Print a row for each partition, or each broker; returns the exit code."""
+    """Print a row for each partition, or for each broker; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         view, keys, errors = _chosen(
@@ -94,16 +94,16 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
 
 
 def _all(selectors: Sequence[str]) -> str | None:
-    """Return a pattern for all topics if none is selected, else None."""
+    """Return a pattern that matches all topics if there are no selectors, else None."""
     return None if selectors else ".*"
 
 
 def _chosen(
     client: KafkaClient, selectors: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the view, the selected partitions that exist, and an error for each that does not."""
+    """Return the view, the existing selected partitions, and an error for each missing one."""
     if match == ".*" and not selectors:
-        # A cluster without topics has no leaders, and that is no error.
+        # A cluster without topics is not an error.
         view = client.view(None)
         keys = [
             TopicPartition(t.name, p.partition) for t in view.topics.values() for p in t.partitions
@@ -123,13 +123,13 @@ def _chosen(
 def _views(
     view: ClusterView, keys: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionView]:
-    """Return the metadata of these partitions; those that do not exist are left out."""
+    """Return the metadata of the partitions; partitions that do not exist are left out."""
     found = ((key, view.partition(key)) for key in keys)
     return {key: partition for key, partition in found if partition is not None}
 
 
 def _preferred(partition: PartitionView) -> int | None:
-    """Return the preferred leader: the first replica, None for a partition without replicas."""
+    """Return the preferred leader, which is the first replica; None without replicas."""
     return partition.replicas[0] if partition.replicas else None
 
 
@@ -151,7 +151,7 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, obje
 
 
 def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, object]]:
-    """Return each broker's leaders and preferred leaderships; `away` as the controller counts."""
+    """Return a row per broker: leaders, preferred leaderships, and how many of these it lacks."""
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()
     away: Counter[int] = Counter()
@@ -179,7 +179,7 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
 
 
 def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
-    """Elect leaders, print a row for each election without an error; returns the exit code."""
+    """Elect leaders, print a row for each successful election; returns the exit code."""
     check_format(request.output)
     election = _KINDS.get(request.kind)
     if election is None:
@@ -217,7 +217,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
 def _wanted(
     view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
 ) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
-    """Return the partitions that an election would change, and their new leaders."""
+    """Return the partitions that an election would change, with their expected new leaders."""
     wanted: dict[TopicPartition, tuple[PartitionView, int | None]] = {}
     for key, partition in partitions.items():
         if election is Election.UNCLEAN:
@@ -230,7 +230,7 @@ def _wanted(
 
 
 def _prompt(client: KafkaClient, election: Election, count: int) -> str:
-    """Return the question before an election; an unclean one names the loss."""
+    """Return the confirmation prompt of an election; that of an unclean one names the data loss."""
     what = counted(count, "partition")
     if election is Election.UNCLEAN:
         return (
@@ -243,7 +243,7 @@ def _prompt(client: KafkaClient, election: Election, count: int) -> str:
 def _election_row(
     key: TopicPartition, partition: PartitionView, new_leader: int | None, result: str
 ) -> dict[str, object]:
-    """Return the row of an election; leaders are None if there is none."""
+    """Return the row of an election; a leader is None if there is none."""
     return {
         "topic": key.topic,
         "partition": key.partition,

@@ -1,4 +1,4 @@
-"""Implementation of `kctl leaders balance --reorder` and `demote`: jobs that move leaders alone."""
+"""Implementation of `kctl leaders balance --reorder` and `demote`: jobs that move only leaders."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kctl.connect import ClusterOptions
 from kctl.console import notify
 from kctl.options.moves import MoveOptions
 
-#: Changes of replica order copy no records: all can be made in parallel.
+#: Reordering replicas copies no records, so that all changes may run in parallel.
 _AT_ONCE = 1000
 
 
 def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: str) -> int:
-    """Change the order of the fewest replicas so that leaders are level; returns the exit code."""
+    """Reorder the fewest replica lists that even out leaders; returns the exit code."""
     request = JobRequest(
         "leaders",
         lambda model, constraints: planner.balance(model, {LevelGoal.LEADERS}, constraints),
@@ -26,7 +26,7 @@ def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: 
 def demote_broker(
     options: ClusterOptions, broker_id: int, *, back: bool, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Move all leadership away from a broker, or bring it back; returns the exit code."""
+    """Move all leadership off a broker, or back with `back`; returns the exit code."""
     request = JobRequest(
         f"demote-{broker_id}",
         lambda model, constraints: planner.demote(model, [broker_id], constraints),

@@ -1,4 +1,4 @@
-"""`kctl logs`: raw log directories, without a broker: list, verify, repair, compare."""
+"""`kctl logs`: list, verify, repair and compare log directories without a broker."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def dirs(
     paths: _Paths,
     output: _Output = "table",
 ) -> int:
-    """List the partitions of log directories: sizes, offsets, what is left over.
+    """List the partitions of log directories: sizes, offsets, leftover files.
 
-    A directory that a broker is using can be listed: nothing is written or locked.
+    A directory that a broker uses can be listed: nothing is written or locked.
     """
     from kctl.commands.logs.listing import list_dirs
 
@@ -41,29 +41,29 @@ def dirs(
 def verify(
     paths: _Paths,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Open every batch and check its records as well.")
+        bool, typer.Option("--deep", help="Also decompress every batch and check its records.")
     ] = False,
     compacted: Annotated[
         bool | None,
         typer.Option(
             "--compacted/--not-compacted",
-            help="Whether missing offsets are normal. Without either, by the files.",
+            help="Whether missing offsets are normal; default: detected from the files.",
         ),
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Below the partitions, a row for each problem.")
+        bool, typer.Option("--all", help="Print a row per problem below the partitions.")
     ] = False,
     notes: Annotated[
         bool,
-        typer.Option("--notes", help="As --all, and what is no problem but worth knowing."),
+        typer.Option("--notes", help="Like --all, with notes, which are not problems."),
     ] = False,
     output: _Output = "table",
 ) -> int:
     """Check every batch, index, epoch and snapshot of log directories.
 
-    Checksums, offsets, leader epochs, the three indexes against the log, producer snapshots,
-    leftovers. Nothing is written; a directory that a broker is using may show a torn last batch.
-    Tables have a row for each partition, the other formats one for each problem.
+    Checks checksums, offsets, leader epochs, the three indexes against the log, producer snapshots,
+    and finds leftover files. Nothing is written; a directory in use by a broker may show a torn
+    last batch. Tables have a row for each partition, other formats one for each problem.
     """
     from kctl.commands.logs.verify import VerifyRequest, verify_dirs
 
@@ -80,7 +80,7 @@ def verify(
 )
 def repair(
     path: Annotated[
-        str, typer.Argument(metavar="DIR", help="A log directory or one partition directory.")
+        str, typer.Argument(metavar="DIR", help="Log directory or partition directory.")
     ],
     into: Annotated[
         str | None,
@@ -90,47 +90,48 @@ def repair(
         bool, typer.Option("--in-place", help="Repair the directory itself.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done, change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")
     ] = False,
     backup: Annotated[
         bool,
         typer.Option(
             "--backup/--no-backup",
-            help="Keep what is cut from logs in place as <name>.before-repair.",
+            help="With --in-place: keep removed bytes as <name>.before-repair.",
         ),
     ] = True,
     from_recovery_point: Annotated[
         bool,
         typer.Option(
             "--from-recovery-point",
-            help="Check only what a broker checks after a crash.",
+            help="Check only from the recovery point on, like a broker after a crash.",
         ),
     ] = False,
     rebuild_indexes: Annotated[
         bool,
-        typer.Option("--rebuild-indexes", help="Rebuild right indexes as well, and trim them."),
+        typer.Option("--rebuild-indexes", help="Rebuild and trim correct indexes, too."),
     ] = False,
     cut_overlaps: Annotated[
         bool,
         typer.Option(
             "--cut-overlaps",
-            help="Cut at batches whose offsets were there before, too; a broker keeps most.",
+            help="Also truncate at batches with repeated offsets, most of which brokers keep.",
         ),
     ] = False,
     index_interval_bytes: Annotated[
-        int, typer.Option(min=0, metavar="BYTES", help="Bytes of log between two index entries.")
+        int, typer.Option(min=0, metavar="BYTES", help="Log bytes between two index entries.")
     ] = 4096,
     yes: Annotated[
-        bool, typer.Option("-y", "--yes", help="Do not ask before records are cut.")
+        bool, typer.Option("-y", "--yes", help="Do not ask before records are removed.")
     ] = False,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
     ] = "table",
 ) -> int:
-    """Cut damaged tails, rebuild wrong indexes, finish or remove what a crash left.
+    """Truncate damaged tails, rebuild wrong indexes, finish or remove leftovers of a crash.
 
-    A log is cut at the first batch that a broker's recovery would cut at, and all that follows
-    it goes: where another replica is healthy, delete this one and let it be fetched again instead.
+    A log is truncated at the first batch at which a broker's recovery would truncate it, and all
+    later records are lost: if another replica is healthy, delete this one instead, so that the
+    broker fetches it again.
     """
     from kctl.commands.logs.repair import RepairRequest, repair_dir
 
@@ -151,19 +152,19 @@ def repair(
 
 @app.command("diff", epilog="Exit codes: 0 same, 1 failed, 2 wrong usage, 4 they differ.")
 def diff(
-    left: Annotated[str, typer.Argument(metavar="DIR", help="A partition directory.")],
+    left: Annotated[str, typer.Argument(metavar="DIR", help="Partition directory.")],
     right: Annotated[
         str, typer.Argument(metavar="DIR", help="Another copy of the same partition.")
     ],
     force: Annotated[
-        bool, typer.Option("--force", help="Compare them even if they are of unlike topics.")
+        bool,
+        typer.Option("--force", help="Compare directories of different topics or partitions, too."),
     ] = False,
     output: _Output = "table",
 ) -> int:
-    """Compare two copies of a partition and show the first offset at which they differ.
+    """Compare two copies of a partition, and show the first offset at which they differ.
 
-    Replicas hold the same bytes. Where one starts later or ends earlier is no difference; damage
-    there is.
+    Replicas have the same bytes. A later start or an earlier end is no difference; damage is one.
     """
     from kctl.commands.logs.listing import diff_partitions
 

@@ -1,4 +1,4 @@
-"""Implementation of `kctl logs dirs` and `diff`: call the engine, print rows, choose exit codes."""
+"""Implementation of `kctl logs dirs` and `diff`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kctl.render import RowWriter
 
 
 class DifferentPartitions(EngineError):
-    """Two directories are not copies of one partition."""
+    """Two directories are not copies of the same partition."""
 
     exit_code = exits.USAGE
     hint = "copies of one partition have equal bytes; --force compares these all the same"
@@ -54,7 +54,7 @@ def list_dirs(paths: list[str], output: str) -> int:
 def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
     """Print the first difference between two copies; returns the exit code.
 
-    Errors: HoldsPartitions; DifferentPartitions, unless `force`.
+    Errors: HoldsPartitions; DifferentPartitions unless `force` is set.
     """
     from engine.inspection.log_compare import compare_partitions, unlike_reason
 
@@ -72,7 +72,7 @@ def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
 
 
 def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
-    """Return the log directories of paths, and the number of unreadable ones (reported)."""
+    """Open log directories; return them, and the number of paths whose error was printed."""
     dirs: list[LogDir] = []
     failures = 0
     for path in paths:
@@ -85,12 +85,12 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
-    """Return the number of bytes to read."""
+    """Return the total size of the segments in the partitions to check."""
     return sum(partition.files.log_bytes for _, partition in kept_partitions(dirs))
 
 
 def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
-    """Return the partitions to check, without those that a broker is about to remove."""
+    """Return the partitions without those that a broker is deleting."""
     return [
         (log_dir, partition)
         for log_dir in dirs
@@ -100,7 +100,7 @@ def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolde
 
 
 def _one_partition(path: str) -> PartitionFolder:
-    """Return the one partition in a path; raises HoldsPartitions for none or several."""
+    """Return the only partition in a path; raises HoldsPartitions for none or several."""
     partitions = find_log_dir(RealFiles(), path).partitions
     if len(partitions) != 1:
         raise HoldsPartitions(path, [partition.name for partition in partitions])

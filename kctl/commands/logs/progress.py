@@ -1,4 +1,4 @@
-"""Progress of long reads on stderr: after two seconds, and only on a terminal.
+"""A progress line of long reads on stderr, shown after two seconds and only on a terminal.
 
 ```
 verifying: 1,234.5 MB of 9,876.0 MB, 410.2 MB/s, 12 %, 21 s left
@@ -16,7 +16,7 @@ from kctl.render.status_line import StatusLine, share_and_left
 
 
 class Progress:
-    """A line over bytes read, or nothing where stderr is no terminal or the work is soon done."""
+    """Shows the bytes read on one line; silent if stderr is no terminal or the work is short."""
 
     def __init__(
         self,
@@ -26,7 +26,10 @@ class Progress:
         clock: Clock | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """`label` begins the line; `stream` is stderr by default."""
+        """Create a progress of `total_bytes`.
+
+        `label` starts the line, `stream` None means stderr.
+        """
         self._total_bytes = total_bytes
         self._label = label
         self._line = StatusLine(clock or RealClock(), stream)
@@ -44,16 +47,16 @@ class Progress:
         self._line.clear()
 
     def advance(self, read_bytes: int) -> None:
-        """Count bytes that were read."""
+        """Count bytes as read, and update the line."""
         self._done_bytes += read_bytes
         self._line.show(self._text)
 
     def clear(self) -> None:
-        """Clear the line, before another text is printed or when the work is done."""
+        """Clear the line, so that other text can be printed."""
         self._line.clear()
 
     def _text(self, lasting_s: float) -> str:
-        """Return bytes done and in all, rate, share and time left as a line."""
+        """Return the line: bytes read and in total, rate, share, remaining time."""
         done, total = self._done_bytes, self._total_bytes
         parts = [
             f"{self._label}: {done / 1e6:,.1f} MB of {total / 1e6:,.1f} MB",

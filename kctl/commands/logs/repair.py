@@ -1,4 +1,4 @@
-"""Implementation of `kctl logs repair`: plan everything, show it, confirm, and only then act."""
+"""Implementation of `kctl logs repair`: plan all repairs, show them, confirm, then write."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kctl.render import RowWriter
 
 
 class ChooseTarget(EngineError):
-    """The options name no target of the repaired data, or two."""
+    """The options name no target for the repaired data, or two targets."""
 
     exit_code = exits.USAGE
     hint = "--to DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
@@ -38,7 +38,7 @@ class ChooseTarget(EngineError):
 
 
 class DirectoryInUse(EngineError):
-    """A broker holds the lock of the directory."""
+    """A broker holds the lock of the log directory."""
 
     hint = "stop the broker first, or repair a copy with --to DIR"
 
@@ -92,7 +92,7 @@ def repair_dir(path: str, request: RepairRequest) -> int:
 
 
 def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
-    """Return a plan for every partition before any file is changed."""
+    """Plan the repair of every partition without writing; return plans and number of failures."""
     plans = []
     failures = 0
     with Progress(log_bytes([log_dir]), "reading") as progress:
@@ -118,14 +118,17 @@ def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan]
 def _recovery_point(
     log_dir: LogDir, partition: PartitionFolder, request: RepairRequest
 ) -> int | None:
-    """Return where the check begins: the recovery point, 0 if unknown; None for the whole log."""
+    """Return the offset at which the check starts; None to check the complete log.
+
+    With --from-recovery-point it is the recovery point, 0 if the checkpoint lacks the partition.
+    """
     if not request.from_recovery_point:
         return None
     return log_dir.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0
 
 
 def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> int:
-    """Carry the plans out, each for itself; returns how many failed."""
+    """Perform the plans independently of each other; returns the number of failures."""
     files = RealFiles()
     failures = 0
     if request.into is not None and log_dir.is_whole:
@@ -145,7 +148,7 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
 
 
 def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
-    """Lower the checkpoints of a written directory to the new ends of its logs."""
+    """Lower the checkpoints of the repaired directory to the new log end offsets."""
     if request.into is not None and not log_dir.is_whole:
         return
     places = {p.files.path: p.topic_partition for p in log_dir.partitions}
@@ -155,7 +158,7 @@ def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir:
 
 
 def _summarize(plans: list[RepairPlan]) -> None:
-    """Report the counts of actions, then the bytes lost and the overlaps kept in each partition."""
+    """Print the number of actions, then lost bytes and kept overlaps of each partition."""
     actions = sum(len(plan.actions) for plan in plans)
     notify(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
     for plan in plans:

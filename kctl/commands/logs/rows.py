@@ -1,4 +1,4 @@
-"""The columns and rows of `kctl logs`."""
+"""Columns and rows of `kctl logs`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def dirs_row(summary: PartitionSummary) -> dict[str, object]:
 def summary_row(
     report: PartitionReport | None, problems: list[Finding], path: str | None
 ) -> dict[str, object]:
-    """Return the row of one partition; `report` None is a log directory's own."""
+    """Return the summary row of a partition; `report` None means a log directory itself."""
     errors = sum(finding.severity is Severity.ERROR for finding in problems)
     worst = problems[0] if problems else None
     offsets = "segments", "batches", "size_bytes", "first_offset", "next_offset"
@@ -114,7 +114,7 @@ def summary_row(
 
 
 def finding_row(finding: Finding, partition: str | None) -> dict[str, object]:
-    """Return the row of one finding; `partition` None is a log directory's own."""
+    """Return the row of a finding; `partition` None means a log directory itself."""
     return {
         "severity": finding.severity.value,
         "code": finding.code,
@@ -130,7 +130,7 @@ def finding_row(finding: Finding, partition: str | None) -> dict[str, object]:
 
 
 def action_row(plan: RepairPlan, action: Action) -> dict[str, object]:
-    """Return the row of one step of a repair."""
+    """Return the row of one action of a repair."""
     kind = type(action).__name__.removesuffix("File").lower()
     content = getattr(action, "content", None)
     size = len(content) if content is not None else getattr(action, "size_bytes", None)
@@ -147,7 +147,7 @@ def action_row(plan: RepairPlan, action: Action) -> dict[str, object]:
 
 
 def diff_row(comparison: Comparison) -> dict[str, object]:
-    """Return the row of one comparison."""
+    """Return the row of a comparison of two copies."""
     difference = comparison.difference
     left_start, left_end = comparison.left_offsets or (None, None)
     right_start, right_end = comparison.right_offsets or (None, None)
@@ -179,7 +179,7 @@ def _batch(batch: BatchPrint) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return a value that every output format has."""
+    """Convert a value to a bool, int, text, None or list, which every output format supports."""
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     if value is None or isinstance(value, bool | int | str):

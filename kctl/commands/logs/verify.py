@@ -1,9 +1,9 @@
-"""Implementation of `kctl logs verify`: a row for each partition, or one for each problem.
+"""Implementation of `kctl logs verify`: a row for each partition, or for each problem.
 
 | output | rows |
 |---|---|
-| table, wide | one a partition, with its worst problem; with `--all` the problems as well |
-| all others | one a problem, each of them |
+| table, wide | one per partition, with its worst problem; with `--all` also one per problem |
+| other formats | one per problem |
 """
 
 from __future__ import annotations
@@ -82,54 +82,56 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
 
 
 def _own_findings(dirs: list[LogDir]) -> list[tuple[LogDir | None, list[Finding]]]:
-    """Return the problems of each log directory itself; under None those of all together."""
+    """Return the problems of log directories outside of partitions.
+
+    The key None has the problems of all directories together: partitions that are in several.
+    """
     found: list[tuple[LogDir | None, list[Finding]]] = [(None, verify_duplicates(dirs))]
     found += [(log_dir, verify_log_dir(log_dir)) for log_dir in dirs]
     return [(log_dir, findings) for log_dir, findings in found if findings]
 
 
 class _Rows:
-    """Collects findings and writes the requested rows."""
+    """Counts findings and prints the requested rows."""
 
     def __init__(self, request: VerifyRequest) -> None:
-        """Write the rows that the output format has: findings, a summary, or both."""
+        """Create writers for the rows of the output format: findings, a summary, or both."""
         self._notes = request.notes
         is_table = request.output in TABLES
         shows_each = not is_table or request.show_all or request.notes
-        #: Writes a row for each finding; None if only the summary is shown. The next one is None
-        #: unless tables are written.
+        #: Writes a row per finding; None if only the summary is shown.
         self._findings = RowWriter(FINDING_COLUMNS, request.output) if shows_each else None
         self._summary = RowWriter(SUMMARY_COLUMNS, request.output) if is_table else None
         self.problems = self.batches = 0
 
     @property
     def has_hidden(self) -> bool:
-        """Return whether there are problems that were counted only."""
+        """Return True if problems were counted but not printed one by one."""
         return self._findings is None and self.problems > 0
 
     def add_directory(self, log_dir: LogDir | None, findings: list[Finding]) -> None:
-        """Add the problems outside of partitions."""
+        """Add problems outside of partitions; `log_dir` None means all directories together."""
         self._take(findings, None)
         shown = [finding for finding in findings if finding.is_problem]
         if self._summary is not None and shown:
             self._summary.write(summary_row(None, shown, log_dir.path if log_dir else None))
 
     def add(self, report: PartitionReport) -> None:
-        """Add the problems of one partition."""
+        """Add the problems of a partition."""
         self.batches += report.batches
         self._take(list(report.findings), report.name)
         if self._summary is not None:
             self._summary.write(summary_row(report, worst_first(report.findings), report.path))
 
     def _take(self, findings: list[Finding], partition: str | None) -> None:
-        """Count the problems, and write them as rows, with notes if these are wanted."""
+        """Count the problems, and write them as rows; notes are written only with --notes."""
         for finding in findings:
             self.problems += finding.is_problem
             if self._findings is not None and (finding.is_problem or self._notes):
                 self._findings.write(finding_row(finding, partition))
 
     def close(self, failures: int) -> None:
-        """Write the buffered rows: the summary, then the problems."""
+        """Print the buffered rows: the summary, then the problems."""
         if self._summary is not None:
             self._summary.close(failures=failures)
             if self._findings is None or not self._findings.count:
@@ -140,6 +142,6 @@ class _Rows:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the problems, errors before warnings, each in the order of the log."""
+    """Return the problems, errors before warnings, each in log order."""
     problems = [finding for finding in findings if finding.is_problem]
     return sorted(problems, key=lambda finding: finding.severity is not Severity.ERROR)

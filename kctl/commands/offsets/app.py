@@ -1,4 +1,4 @@
-"""`kctl offsets`: starts and ends of partitions, offsets of times, committed offsets."""
+"""`kctl offsets`: start and end offsets of partitions, offsets by time, committed offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ app = noun("Offsets of partitions: start, end, by time; committed ones of copied
 
 @app.callback()
 def offsets() -> None:
-    """Offsets of partitions: start, end, by time; and what groups committed, of copied logs."""
+    """Offsets of partitions: start, end, by time; committed offsets in copied logs."""
 
 
 @app.command(
@@ -35,7 +35,7 @@ def get(
     ] = None,
     match: Annotated[
         str | None,
-        typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+        typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
     ] = None,
     at: Annotated[
         str | None,
@@ -47,11 +47,11 @@ def get(
         ),
     ] = None,
     read_committed: Annotated[
-        bool, typer.Option("--read-committed", help="End where the first open transaction starts.")
+        bool, typer.Option("--read-committed", help="Show the last stable offset as end.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show start, end and distance of partitions, or the offset of one point in each."""
+    """Show start and end offset of partitions and their difference, or the offset of one point."""
     from kctl.commands.offsets.ends import OffsetsRequest, get_offsets
 
     request = OffsetsRequest(selectors or [], match, at, read_committed, output)
@@ -67,26 +67,27 @@ def committed(
     path: Annotated[
         str,
         typer.Argument(
-            metavar="DIR", help="A log directory, or folders of __consumer_offsets copied from one."
+            metavar="DIR",
+            help="Log directory, or directory with copied __consumer_offsets partitions.",
         ),
     ],
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated."),
+        typer.Option("--group", metavar="GROUP", help="Show only this group; may be repeated."),
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Only this topic; may be repeated."),
+        typer.Option("--topic", metavar="TOPIC", help="Show only this topic; may be repeated."),
     ] = None,
     history: Annotated[
         bool,
-        typer.Option("--history", help="Every commit in its order, deletions without an offset."),
+        typer.Option("--history", help="Show every commit in order; deletions have no offset."),
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show who committed what and when, from copied files, without a broker.
+    """Show committed offsets with group and time, from copied files, without a broker.
 
-    The last commit of each group and partition; deleted and expired ones are left out.
+    Shows the last commit of each group and partition; deleted and expired offsets are left out.
     """
     from engine.host.real import RealFiles
     from kctl.commands.offsets.committed import CommittedRequest, show_committed

@@ -5,8 +5,9 @@ __consumer_offsets-0 … -49 ─ records by their time ─┬─ the last of eac
                                                     └─ all of them, with --history ──────────> rows
 ```
 
-Commits of transactions that were aborted do not count; those of one that is open at the end do, and
-are not marked: the log of offsets does not show it. No request is sent to a cluster.
+Commits of aborted transactions are left out. Commits of a transaction that is open at the end of
+the log are included without a mark, since the log does not show its result. No request is sent to
+a cluster.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class CommittedRequest(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """One record of a committed offset; the value is None where it was deleted or has expired."""
+    """A record of a committed offset; `value` is None for a tombstone (deleted or expired)."""
 
     group_id: str
     partition: TopicPartition
@@ -73,7 +74,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
         for record in source_records(files, partitions, ReplayBounds()):
             reading.take(record)
     except CorruptRecord as error:
-        # Records read before the error count.
+        # Print the commits read before the error.
         report_error(error)
         reading.failures += 1
     if reading.failures:
@@ -82,10 +83,10 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
 
 
 class CommitReading:
-    """The selected commits that were read so far."""
+    """Collects the requested commits in the order in which they are read."""
 
     def __init__(self, request: CommittedRequest) -> None:
-        """Begin with no commit read."""
+        """Create a reading without commits."""
         self._request = request
         self._history: list[Commit] = []
         #: The last commit of each group and partition; tombstones remove it.
@@ -93,7 +94,7 @@ class CommitReading:
         self.failures = 0
 
     def take(self, record: SourceRecord) -> None:
-        """Add the next record of the topic; records other than committed offsets are ignored."""
+        """Add the next record of the topic; ignore records that are not committed offsets."""
         try:
             commit = commit_of(record)
         except EngineError as error:
@@ -110,14 +111,14 @@ class CommitReading:
             self._last[commit.group_id, commit.partition] = commit
 
     def _is_wanted(self, commit: Commit) -> bool:
-        """Return True for a commit of the requested groups and topics; no names mean all."""
+        """Return True if the options select the commit's group and topic."""
         request = self._request
         return (not request.groups or commit.group_id in request.groups) and (
             not request.topics or commit.partition.topic in request.topics
         )
 
     def rows(self) -> Iterator[OutputRow]:
-        """Yield a row for each commit: the last ones by group, or all in order."""
+        """Return rows of the last commits by group and partition, or of all with --history."""
         commits: Iterable[Commit] = self._history
         if not self._request.history:
             commits = [commit for _, commit in sorted(self._last.items(), key=itemgetter(0))]
@@ -125,7 +126,7 @@ class CommitReading:
 
 
 def commit_of(record: SourceRecord) -> Commit | None:
-    """Return the commit in a record, None for a record of another kind; raises WireError."""
+    """Decode a record; None if it is not a committed offset. Raises WireError."""
     if record.key is None or len(record.key) < _TYPE.size:
         raise WireError("a record without the type of its key")
     (type_id,) = _TYPE.unpack_from(record.key)
@@ -137,7 +138,7 @@ def commit_of(record: SourceRecord) -> Commit | None:
 
 
 def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
-    """Decode a record by the first release that knows its version."""
+    """Decode a record by Kafka 3.9's schemas, or else by those of the later release."""
     try:
         return decode_coordinator_record("offsets", key, value)
     except WireError:
@@ -145,7 +146,7 @@ def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
 
 
 def _row(commit: Commit) -> OutputRow:
-    """Return a record of __consumer_offsets as a row; a tombstone has no committed offset."""
+    """Return the row of a commit; the offset of a tombstone is None."""
     value = commit.value
     commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp
     return {

@@ -66,7 +66,7 @@ class DeleteRequest(NamedTuple):
 
 
 def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
-    """Print a row for each partition; returns the exit code."""
+    """Print the offsets of each partition; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
@@ -92,7 +92,7 @@ def _rows(
     partitions: list[TopicPartition],
     results_by_column: Mapping[str, Mapping[TopicPartition, int | EngineError | None]],
 ) -> tuple[list[OutputRow], int]:
-    """Return a row for each partition without an error, and the number of errors (reported)."""
+    """Return a row for each partition without an error; print and count the errors."""
     rows = []
     failures = 0
     for partition in partitions:
@@ -115,7 +115,10 @@ def _rows(
 
 
 def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
-    """Show the records that would be lost, confirm, delete; prints a row for each partition."""
+    """Show the records to delete, confirm, delete; print a row for each partition.
+
+    Returns the exit code.
+    """
     check_format(request.output)
     with connect(options) as client:
         point = parse_point(request.before, client.clock.wall_ms())
@@ -123,7 +126,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
         for error in errors:
             report_error(error)
         lookup = OffsetLookup(client, partitions)
-        # The point first: its offset is then at most the end, which is requested later.
+        # Resolve the point before the end, so that its offset is not above the end.
         before = lookup.resolve(point)
         results_by_column = {
             "start_offset": lookup.resolve(_START),
@@ -147,7 +150,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
 
 
 def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
-    """Return the rows whose log contains the offset, and the number of others (reported)."""
+    """Return the rows whose offset is not above the log end; print and count the others."""
     kept = []
     for row in rows:
         if row["before_offset"] <= row["end_offset"]:
@@ -160,7 +163,7 @@ def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
 
 
 def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
-    """Delete the records of rows; return the rows that succeeded, and the number of failures."""
+    """Send DeleteRecords for the rows; return the successful rows and the number of failures."""
     from engine.client.topic_admin import delete_records
 
     before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}

@@ -1,4 +1,4 @@
-"""`kctl perf`: rates of producing and consuming, and latency from end to end."""
+"""`kctl perf`: rates of producing and consuming, and end-to-end latency."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ def produce(
     settings: Settings = None,
     output: Output = "table",
 ) -> int:
-    """Measure how fast records are stored, by the client that kctl produce uses.
+    """Measure the rate at which records are stored, with the client of kctl produce.
 
-    Counted is from the end of the warm-up on, of which each partition gets a record at least:
-    start-up and connections are in no rate. With --rate a latency begins when a record was due,
-    so that one which waits behind a slow answer counts its wait.
+    The measurement starts after the warm-up, which sends at least one record to each partition, so
+    that start-up and connections are not included. With --rate a latency starts when a record is
+    due, so that it includes the wait behind a slow response.
 
-    On a terminal charts show the rate and the p99 of each --interval while it lasts.
-    Ctrl-C ends it and prints what was measured. In a topic that is named the records stay.
+    On a terminal, charts show rate and p99 of each --interval during the run.
+
+    Ctrl-C ends it and prints the measurement up to then. Records stay in a topic given by --topic.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_producing
 
@@ -68,7 +69,7 @@ def consume(
     topic: Topic = None,
     start: Annotated[
         str,
-        typer.Option("--from", metavar="POINT", help="Where to start, as of kctl consume."),
+        typer.Option("--from", metavar="POINT", help="Start, given as for kctl consume."),
     ] = "start",
     records: Records = 100_000,
     size: Size = 100,
@@ -76,13 +77,13 @@ def consume(
     settings: Settings = None,
     output: Output = "table",
 ) -> int:
-    """Measure how fast records are read, by the client that kctl consume uses.
+    """Measure the rate at which records are read, with the client of kctl consume.
 
-    Without --topic so many records, and those of the warm-up, are produced first, which is not
-    measured. Counted is from the first fetch behind the warm-up on, which has an equal share of
+    Without --topic the records and the warm-up records are produced first, which is not measured.
+    The measurement starts with the first fetch after the warm-up, which reads an equal share of
     each partition. A latency is the wait for a response.
 
-    On a terminal charts show the rate and the p99 of each --interval while it lasts.
+    On a terminal, charts show rate and p99 of each --interval during the run.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_consuming
 
@@ -110,10 +111,10 @@ def latency(
 ) -> int:
     """Measure the time from a producer to a consumer, both in this process.
 
-    Without --rate a record is sent when the one before has arrived. With it records are sent when
-    they are due, and a latency begins then.
+    Without --rate a record is sent when the previous one has arrived. With --rate records are sent
+    when they are due, and a latency starts then.
 
-    On a terminal charts show the rate and the p99 of each --interval while it lasts.
+    On a terminal, charts show rate and p99 of each --interval during the run.
     """
     from kctl.commands.perf.measuring import PerfRequest, measure_latency
 

@@ -1,4 +1,4 @@
-"""A run of `kctl perf` while it lasts: its progress, and charts of its intervals, on stderr.
+"""Live display of a run of `kctl perf` on stderr: progress, and charts of its intervals.
 
 ```
 123,456 of 1,000,000 records, 12 %, 20 s left, 3.91 MiB/s
@@ -6,7 +6,7 @@ records/s ▅▆▇█▇▆▁▁▆▇ 41,000, at most 43,120
 p99 ms    ▂▂▂▂▂▂  █▂ 12.5, at most 310
 ```
 
-On a terminal only, and cleared at the end. Charts scale from 0 to their largest value.
+Only on a terminal, and cleared at the end. Charts scale from 0 to their largest value.
 """
 
 from __future__ import annotations
@@ -25,28 +25,31 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _NS_PER_S: Final = 1_000_000_000
-#: Often enough to be live, and rarely enough to take little time of what is measured.
+#: Time between two drawings: short enough to be live, long enough not to slow the run down.
 _EVERY_NS: Final = _NS_PER_S // 4
 _NAME_COLUMNS: Final = 10
-#: The figures behind a chart have so many columns, if that leaves as many for the chart.
+#: Columns of the figures after a chart, if the chart keeps at least as many.
 _FIGURE_COLUMNS: Final = 32
 _CHART_COLUMNS_MIN: Final = 10
 _WHOLE_FROM: Final = 100
 
 
 class RunDisplay:
-    """Draws a run of so many records a few times a second; silent where stderr is no terminal."""
+    """Draws the progress of a run a few times per second; silent if stderr is no terminal."""
 
     def __init__(self, record_count: int, now_ns: Callable[[], int], *, has_charts: bool) -> None:
-        """`now_ns` is the clock of the measurement; without charts one line is drawn."""
+        """Create a display for `record_count` records; without `has_charts` it has one line.
+
+        `now_ns` is the clock of the measurement.
+        """
         self._record_count = record_count
         self._now_ns = now_ns
         self._has_charts = has_charts
-        #: When the next drawing is due.
+        #: Time at which the next drawing is due.
         self._next_ns = 0
-        #: 99th percentiles of the last intervals, by the time when each began.
+        #: 99th percentiles of the last intervals, by start time.
         self._p99s_ms: dict[float, float | None] = {}
-        #: The drawing on stderr; None before it begins, and where stderr is no terminal.
+        #: The drawing on stderr; None before it starts, or if stderr is no terminal.
         self._live: Live | None = None
 
     def __enter__(self) -> RunDisplay:
@@ -67,12 +70,12 @@ class RunDisplay:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing and leave no line."""
+        """Stop drawing, and clear the display."""
         if self._live is not None:
             self._live.stop()
 
     def show(self, measurement: Measurement) -> None:
-        """Draw a measurement if it is time."""
+        """Draw a measurement unless the last drawing was less than `_EVERY_NS` ago."""
         if self._live is None or (now_ns := self._now_ns()) < self._next_ns:
             return
         self._next_ns = now_ns + _EVERY_NS
@@ -95,7 +98,7 @@ class RunDisplay:
     def _progress(
         self, measurement: Measurement, intervals: Sequence[Interval], lasting_s: float
     ) -> str:
-        """Return the line of counts, with all figures of the last interval if no chart has them."""
+        """Return the progress line; without charts it includes the last interval's rate and p99."""
         parts = [f"{measurement.records:,} of {self._record_count:,} records"]
         parts += share_and_left(measurement.records, self._record_count, lasting_s)
         if not intervals:
@@ -109,7 +112,7 @@ class RunDisplay:
         return ", ".join(parts)
 
     def _p99s(self, intervals: Sequence[Interval]) -> list[float | None]:
-        """Return the p99 of each interval; those of the last drawing are cached."""
+        """Return the p99 of each interval in ms; values of the last drawing are reused."""
         known = self._p99s_ms
         self._p99s_ms = {
             one.start_s: known[one.start_s] if one.start_s in known else _p99_ms(one)
@@ -121,7 +124,7 @@ class RunDisplay:
 def chart_line(
     name: str, values: Sequence[float | None], width: int, heights: str = HEIGHTS
 ) -> str:
-    """Return the last values as a chart after a name, and figures after it if there is room."""
+    """Return a name, a chart of the last values and, if `width` allows, last value and maximum."""
     room = width - _NAME_COLUMNS
     has_figures = room >= _CHART_COLUMNS_MIN + _FIGURE_COLUMNS
     if has_figures:
@@ -141,7 +144,7 @@ def _p99_ms(interval: Interval) -> float | None:
 
 
 def _figure(value: float | None) -> str:
-    """Return a figure in whole numbers or three digits, `-` for an unknown one."""
+    """Return a number rounded to an integer or to three digits; `-` for an unknown value."""
     if not is_known(value):
         return "-"
     return f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:.3g}"

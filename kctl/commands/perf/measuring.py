@@ -1,4 +1,4 @@
-"""Implementation of `kctl perf`: a topic, a warm-up, steps of a run until its end or Ctrl-C."""
+"""Implementation of `kctl perf`: topic, warm-up, steps of a run until its end or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SEND_KEYS: Final = tuple(key for key in PRODUCER_KEYS if key not in _NOT_MEASUR
 
 
 class PerfRequest(NamedTuple):
-    """The options that all measurements have."""
+    """Options common to all measurements."""
 
     topic: str | None
     records: int
@@ -57,7 +57,7 @@ class PerfRequest(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The end of a run: `interrupt` is the signal that ended it."""
+    """A finished run; `error` or `interrupt` is set if it ended early."""
 
     measurement: Measurement
     error: EngineError | None
@@ -65,7 +65,7 @@ class Finished(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the whole requested measurement was made."""
+        """Return True if the run ended neither by an error nor by an interrupt."""
         return self.error is None and self.interrupt is None
 
     @property
@@ -79,12 +79,12 @@ class Finished(NamedTuple):
 def _overrides(
     options: ClusterOptions, request: PerfRequest, own_keys: tuple[str, ...]
 ) -> ClientOverrides:
-    """Return the settings of the command line above those of the cluster's properties file."""
+    """Return the client settings: those of -X override those of the cluster's properties file."""
     overrides = client_overrides(request.settings, own_keys)
     return overrides.above(settings_in_file(options, own_keys))
 
 
-# -- the three measurements
+# -- measurements
 
 
 def measure_producing(
@@ -170,7 +170,7 @@ def measure_latency(
         raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
     overrides = _overrides(options, request, (*_SEND_KEYS, *CONSUMER_KEYS))
     options = options._replace(overrides=overrides.shared)
-    # With a linger time the wait for more records would be measured.
+    # A linger time would be part of the latency.
     linger_ms = 0 if sent.linger_ms is None and "linger.ms" not in overrides.own else sent.linger_ms
     sending = _sending(request, sent._replace(linger_ms=linger_ms), overrides.own)
     fetch = fetch_options(overrides.own, read_committed=None)
@@ -195,18 +195,21 @@ def measure_latency(
         return finished.exit_code
 
 
-# -- their parts
+# -- parts of measurements
 
 
 class PerfTopic(NamedTuple):
-    """The topic of a run."""
+    """Name and partition count of a run's topic."""
 
     name: str
     partition_count: int
 
 
 def _checked(request: PerfRequest, made: TopicOptions) -> int:
-    """Return the interval in ns; raises UnreadableArgument, UnknownFormat."""
+    """Validate the options, and return --interval in ns.
+
+    Errors: UnreadableArgument, UnknownFormat.
+    """
     check_format(request.output)
     if request.topic is not None and (made.partitions or made.replication_factor):
         expected = "no --topic: they are those of a topic that is made"
@@ -220,7 +223,7 @@ def _checked(request: PerfRequest, made: TopicOptions) -> int:
 def _sending(
     request: PerfRequest, sent: SendOptions, settings: Mapping[str, str]
 ) -> ProducerOptions:
-    """Return the options with which `kctl produce` would send; raises UnreadableArgument."""
+    """Return the producer options, as for `kctl produce`; raises UnreadableArgument."""
     return producer_options(
         ProduceRequest(request.topic or "", **sent._asdict(), settings=settings)
     )
@@ -230,7 +233,7 @@ def _sending(
 def _topic(
     options: ClusterOptions, client: KafkaClient, name: str | None, made: TopicOptions
 ) -> Iterator[PerfTopic]:
-    """Yield the named topic, or one that is deleted at the end; raises ApiError."""
+    """Yield the named topic, or a new topic that is deleted at the end; raises ApiError."""
     if name is not None:
         view = client.view_of_existing([name])
         yield PerfTopic(name, len(view.topics[name].partitions))
@@ -249,7 +252,7 @@ def _topic(
 
 
 def _delete(options: ClusterOptions, name: str) -> None:
-    """Delete a topic over a new connection: those of the run may have a request in flight."""
+    """Delete a topic on a new connection, since a request may be in flight on the run's."""
     try:
         with connect(options) as client:
             error: EngineError | None = delete_topics(client, [name])[name]
@@ -260,7 +263,7 @@ def _delete(options: ClusterOptions, name: str) -> None:
 
 
 def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
-    """Return the load: topic, record size, keys and rate (records/s)."""
+    """Return the load: topic, record size in bytes, keys and rate in records/s."""
     return LoadShape(
         topic.name,
         topic.partition_count,
@@ -271,9 +274,9 @@ def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
 
 
 def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
-    """Produce the records to be consumed; raises the error of the first that fails."""
+    """Produce the records to consume; raises the error of the first record that fails."""
     load = RecordLoad(_shape(request, topic), client.entropy)
-    # A warm-up reads as much from each partition.
+    # The warm-up reads an equal share of each partition.
     share = math.ceil(request.warm_up / topic.partition_count)
     count = request.records + share * topic.partition_count
     run = ProducingRun(client, load, ProducerOptions(linger_ms=5), count, work_ns)
@@ -288,7 +291,7 @@ def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
 def _bounds(
     client: KafkaClient, topic: PerfTopic, point: Point, *, read_committed: bool
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return the offsets of a point and of the end in each partition; raises the first error."""
+    """Return each partition's offset of `point` and its end offset; raises the first error."""
     keys = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
     lookup = OffsetLookup(client, keys, read_committed=read_committed)
     found: list[dict[TopicPartition, int]] = []
@@ -305,7 +308,7 @@ def _bounds(
 def _finished_after_warm_up(
     run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
 ) -> tuple[Finished, int]:
-    """Warm a run up, and continue it until it is done, fails or is interrupted.
+    """Warm up, then run until done, failed or interrupted; return the end of the run.
 
     Also returns the number of records of the warm-up.
     """
@@ -318,7 +321,7 @@ def _finished_after_warm_up(
             while not run.is_done:
                 with interrupts.allowed():
                     run.step()
-                # Not interrupted: lines that are drawn in part would stay on the screen.
+                # Draw without interrupts: a partly drawn display would stay on the screen.
                 display.show(run.measurement)
         except KeyboardInterrupt as signal:
             interrupt = signal
@@ -332,7 +335,7 @@ def _print_retry(error: EngineError) -> None:
 
 
 def _settings_shown(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
-    """Return the settings of the measurement, by Kafka's names where it has them."""
+    """Return the settings of the measurement by Kafka's names, or else by names of kctl."""
     partitions = f"by {request.key_count} keys" if request.key_count else "in turn"
     rate = "unlimited" if request.rate_per_s is None else f"{request.rate_per_s:g}/s"
     return {
@@ -355,7 +358,7 @@ def _print(
     settings: Mapping[str, str],
     failed: int = 0,
 ) -> None:
-    """Print the measurement, even if it is incomplete."""
+    """Print the measurement, complete or not, and the error that ended it."""
     if finished.error is not None:
         report_error(finished.error, topic.name)
     result = Measured(

@@ -1,4 +1,4 @@
-"""The options of `kctl perf` that several measurements have."""
+"""Options common to several measurements of `kctl perf`."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import typer
 
 Topic = Annotated[
     str | None,
-    typer.Option(
-        "--topic", "-t", metavar="TOPIC", help="Else one is made for the run, and deleted."
-    ),
+    typer.Option("--topic", "-t", metavar="TOPIC", help="Topic; default: a temporary one."),
 ]
 Records = Annotated[
-    int, typer.Option("--records", "-n", min=1, metavar="N", help="How many records count.")
+    int, typer.Option("--records", "-n", min=1, metavar="N", help="Number of measured records.")
 ]
 WarmUp = Annotated[
     int,
     typer.Option(
-        "--warm-up", min=0, metavar="N", help="Records before, which do not count; see below."
+        "--warm-up", min=0, metavar="N", help="Records of the warm-up, which are not measured."
     ),
 ]
-Size = Annotated[int, typer.Option("--size", min=0, metavar="BYTES", help="Bytes of each value.")]
+Size = Annotated[
+    int, typer.Option("--size", min=0, metavar="BYTES", help="Size of each value in bytes.")
+]
 Rate = Annotated[
     float | None,
-    typer.Option("--rate", min=0.001, metavar="N", help="Records a second at most."),
+    typer.Option("--rate", min=0.001, metavar="N", help="Maximum records per second."),
 ]
 Keys = Annotated[
     int,
@@ -32,17 +32,17 @@ Keys = Annotated[
         "--keys",
         min=0,
         metavar="N",
-        help="So many keys, by which partitions are chosen; else in turn.",
+        help="Number of keys that select partitions; default: partitions in turn.",
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as linger.ms=5."),
+    typer.Option("-X", metavar="KEY=VALUE", help="Client setting, such as linger.ms=5."),
 ]
 
 
 class TopicOptions(NamedTuple):
-    """The topic that is made where none is named; None leaves it to the brokers."""
+    """Options of the topic created without --topic; None means the brokers' default."""
 
     partitions: Annotated[
         int | None,
@@ -51,26 +51,33 @@ class TopicOptions(NamedTuple):
             "--partitions",
             min=1,
             metavar="N",
-            help="Of the topic that is made; 1 without it.",
+            help="Partitions of the created topic; default 1.",
         ),
     ] = None
     replication_factor: Annotated[
         int | None,
         typer.Option(
-            "-r", "--replication-factor", min=1, metavar="N", help="Of the topic that is made."
+            "-r",
+            "--replication-factor",
+            min=1,
+            metavar="N",
+            help="Replication factor of the created topic.",
         ),
     ] = None
     interval: Annotated[
         str,
-        typer.Option("--interval", metavar="DURATION", help="A row of rates for each so long."),
+        typer.Option(
+            "--interval", metavar="DURATION", help="Length of an interval; one row of rates each."
+        ),
     ] = "1s"
 
 
 class SendOptions(NamedTuple):
-    """Options for sending records; None where an option was not given."""
+    """Options for sending records; None if an option is not given."""
 
     acks: Annotated[
-        str | None, typer.Option("--acks", metavar="ACKS", help="all, 1 (leader) or 0 (no answer).")
+        str | None,
+        typer.Option("--acks", metavar="ACKS", help="all, 1 (leader) or 0 (no response)."),
     ] = None
     compression: Annotated[
         str | None,
@@ -81,7 +88,10 @@ class SendOptions(NamedTuple):
     batch_bytes: Annotated[
         int | None,
         typer.Option(
-            "--batch-bytes", min=0, metavar="BYTES", help="Largest batch before compression; 1 MiB."
+            "--batch-bytes",
+            min=0,
+            metavar="BYTES",
+            help="Maximum batch size before compression; default 1 MiB.",
         ),
     ] = None
     linger_ms: Annotated[

@@ -1,4 +1,4 @@
-"""The output of `kctl perf`: one object with the window's rates, its latencies and intervals."""
+"""Output of `kctl perf`: one object with rates, latencies and intervals of a measurement."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ RESULT_COLUMNS: Final = (
     Column("settings", "SETTINGS", wide=True, kind="string{}"),
     Column("intervals", "INTERVALS", kind="object[]", fields=INTERVAL_COLUMNS),
 )
-#: The client of `kctl produce` and `kctl consume`.
+#: Name of the measured client, that of `kctl produce` and `kctl consume`.
 CLIENT: Final = "kctl's own client (Python), as of kctl produce and consume"
 
 
 class Measured(NamedTuple):
-    """A measured run: where, how, and how it ended."""
+    """A measured run with its settings; `is_complete` is false if it ended early."""
 
     measured: str
     topic: str
@@ -63,7 +63,7 @@ class Measured(NamedTuple):
 
 
 def print_result(result: Measured, output: str) -> None:
-    """Print the measurement; tables have the rates of intervals below it."""
+    """Print the measurement; in tables the rows of its intervals follow below."""
     row = result_row(result)
     if output not in TABLES:
         write_object(RESULT_COLUMNS, row, output)
@@ -79,7 +79,7 @@ def print_result(result: Measured, output: str) -> None:
 
 
 def result_row(result: Measured) -> OutputRow:
-    """Return the row of a result."""
+    """Return a measurement as an output row."""
     measurement = result.measurement
     total = measurement.total
     return {
@@ -102,7 +102,7 @@ def result_row(result: Measured) -> OutputRow:
 
 
 def _rates(interval: Interval) -> OutputRow:
-    """Return records, rates per second and latencies (ms) of an interval."""
+    """Return records, rates per second and latencies in ms of an interval."""
     latencies = interval.latencies.percentiles_ms()
     return {
         "records": interval.records,

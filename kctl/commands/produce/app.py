@@ -1,4 +1,4 @@
-"""`kctl produce`: records from stdin."""
+"""`kctl produce`: records from stdin or files."""
 
 from __future__ import annotations
 
@@ -27,27 +27,29 @@ app = one_command()
     "seq 1000 | kctl produce t --transactional-id loader --per-transaction 100"
 )
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where the records go.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Target topic.")],
     key_delimiter: Annotated[
         str | None,
         typer.Option(
             "-k",
             "--key-delimiter",
             metavar="TEXT",
-            help="What stands between key and value (\\t \\n \\r \\0 \\\\ \\xNN are read); a line "
+            help="Text between key and value (\\t \\n \\r \\0 \\\\ \\xNN are read); a line "
             "without it has no key.",
         ),
     ] = None,
     key: Annotated[
-        str | None, typer.Option("--key", metavar="TEXT", help="One key for all records.")
+        str | None, typer.Option("--key", metavar="TEXT", help="Key of all records.")
     ] = None,
     headers: Annotated[
         list[str] | None,
-        typer.Option("-H", "--header", metavar="NAME=VALUE", help="A header of every record."),
+        typer.Option(
+            "-H", "--header", metavar="NAME=VALUE", help="Header of every record; may be repeated."
+        ),
     ] = None,
     null: Annotated[
         str | None,
-        typer.Option("--null", metavar="TEXT", help="A key or value of this text becomes null."),
+        typer.Option("--null", metavar="TEXT", help="Send a key or value with this text as null."),
     ] = None,
     partition: Annotated[
         int | None,
@@ -56,7 +58,7 @@ def produce(
             "--partition",
             min=0,
             metavar="NUMBER",
-            help="Else by the key, as Java's producer does.",
+            help="Partition; default: by key, as in Java's producer.",
         ),
     ] = None,
     input_: Annotated[
@@ -64,29 +66,35 @@ def produce(
         typer.Option(
             "--input",
             metavar="FORMAT",
-            help="lines, or ndjson as `kctl consume` and `kctl dump-log` print with -o ndjson.",
+            help="lines, or ndjson as printed by `kctl consume` and `kctl dump-log`.",
         ),
     ] = "lines",
     value_json: Annotated[
         bool,
-        typer.Option("--value-json", help="Each line is a JSON document, and is the value."),
+        typer.Option("--value-json", help="Check that each line, which is the value, is JSON."),
     ] = False,
     files: Annotated[
         list[str] | None,
-        typer.Option("--file", metavar="PATH", help="Each file is one record; - is stdin."),
+        typer.Option(
+            "--file", metavar="PATH", help="File that is one record, - for stdin; may be repeated."
+        ),
     ] = None,
     from_line: Annotated[
         int,
         typer.Option(
-            "--from-line", min=1, metavar="NUMBER", help="Pass over the lines before this one."
+            "--from-line",
+            min=1,
+            metavar="NUMBER",
+            help="First line to send; earlier lines are skipped.",
         ),
     ] = 1,
     keep_partitions: Annotated[
         bool,
-        typer.Option("--keep-partitions", help="With ndjson: to the partitions that it names."),
+        typer.Option("--keep-partitions", help="With ndjson: keep the partitions of the input."),
     ] = False,
     new_timestamps: Annotated[
-        bool, typer.Option("--new-timestamps", help="With ndjson: not the times that it names.")
+        bool,
+        typer.Option("--new-timestamps", help="With ndjson: ignore the timestamps of the input."),
     ] = False,
     compression: Annotated[
         str | None,
@@ -96,13 +104,13 @@ def produce(
     ] = None,
     acks: Annotated[
         str | None,
-        typer.Option("--acks", metavar="ACKS", help="all, 1 (leader) or 0 (no answer)."),
+        typer.Option("--acks", metavar="ACKS", help="all, 1 (leader) or 0 (no response)."),
     ] = None,
     no_idempotence: Annotated[
         bool,
         typer.Option(
             "--no-idempotence",
-            help="Without a producer id; what may be stored is then not sent again.",
+            help="Send without a producer id; requests without a response are not retried.",
         ),
     ] = False,
     batch_bytes: Annotated[
@@ -111,13 +119,16 @@ def produce(
             "--batch-bytes",
             min=0,
             metavar="BYTES",
-            help="Largest batch before compression; 1 MiB, and less where the topic takes less.",
+            help="Maximum batch size before compression; default 1 MiB, or the topic's limit.",
         ),
     ] = None,
     linger_ms: Annotated[
         int | None,
         typer.Option(
-            "--linger", min=0, metavar="MS", help="How long a batch waits for more records; 50."
+            "--linger",
+            min=0,
+            metavar="MS",
+            help="Time that a batch waits for more records; default 50.",
         ),
     ] = None,
     transactional_id: Annotated[
@@ -125,7 +136,7 @@ def produce(
         typer.Option(
             "--transactional-id",
             metavar="ID",
-            help="In transactions of this id; another producer that uses it is fenced.",
+            help="Send in transactions of this id, fencing other producers that use it.",
         ),
     ] = None,
     per_transaction: Annotated[
@@ -134,7 +145,7 @@ def produce(
             "--per-transaction",
             min=1,
             metavar="NUMBER",
-            help="So many records a transaction; else all of the input is one.",
+            help="Records per transaction; default: the complete input.",
         ),
     ] = None,
     abort_every: Annotated[
@@ -143,7 +154,7 @@ def produce(
             "--abort-every",
             min=1,
             metavar="NUMBER",
-            help="Abort every so many-th transaction, for rehearsals.",
+            help="Abort every NUMBER-th transaction, for tests.",
         ),
     ] = None,
     transaction_timeout_ms: Annotated[
@@ -152,7 +163,7 @@ def produce(
             "--transaction-timeout",
             min=1,
             metavar="MS",
-            help="After how long the cluster aborts an open transaction; 60000.",
+            help="Time after which the cluster aborts an open transaction; default 60000.",
         ),
     ] = None,
     output: Annotated[
@@ -161,27 +172,28 @@ def produce(
             "-o",
             "--output",
             metavar="FORMAT",
-            help=f"Print a row for each batch stored: {FORMATS_HELP}",
+            help=f"Print a row for each stored batch: {FORMATS_HELP}",
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as linger.ms=5."),
+        typer.Option("-X", metavar="KEY=VALUE", help="Client setting, such as linger.ms=5."),
     ] = None,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
     timeout: Timeout = TIMEOUT_S,
 ) -> int:
-    """Produce records from stdin: a line each, or NDJSON; or from files, one each.
+    """Produce records from stdin, one per line or NDJSON; or from files, one record each.
 
-    A broker that goes away is waited for until --timeout; batches that are too large for the topic
-    are split. Stops at the first record that fails and shows the --from-line to go on with.
+    While a broker is unavailable, sending is retried until --timeout. A batch that is too large for
+    the topic is split. Stops at the first record that fails, and prints the --from-line to continue
+    with.
 
-    With --transactional-id records are counted once their transaction is committed; what is open at
-    an error or Ctrl-C is aborted.
+    With --transactional-id records are counted once their transaction is committed; an error or
+    Ctrl-C aborts the open transaction.
 
-    Ctrl-C ends it once what was read is stored; a second one ends it at once.
+    Ctrl-C stops once the records read up to then are stored; a second one stops at once.
     """
     from kctl.client_overrides import client_overrides
     from kctl.commands.produce.producing import produce_records

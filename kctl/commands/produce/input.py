@@ -1,4 +1,4 @@
-"""From lines and files to records, by the input options of `kctl produce`."""
+"""Turn lines and files into records, by the input options of `kctl produce`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INPUTS = (LINES, NDJSON)
 
 
 class FileTooLong(EngineError):
-    """A file is longer than any record may be."""
+    """A file is longer than the longest record."""
 
     hint = "no broker takes a request as long (socket.request.max.bytes); split it"
 
@@ -34,29 +34,29 @@ class FileTooLong(EngineError):
 
 
 class RecordSink(Protocol):
-    """Accepts records, as `Producer` does."""
+    """Accepts records to send, like `Producer`."""
 
     def add(self, record: OutgoingRecord, place: int = ...) -> None:
-        """Add a record."""
+        """Add a record; `place` is its line or file number."""
         ...
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add records on the fast path."""
+        """Add records with equal key, headers and partition in one call."""
         ...
 
 
 class RecordSource(Protocol):
-    """Makes records of lines; `skipped` are the lines that are none, as empty ones."""
+    """Makes records from lines; `skipped` has the numbers of lines without a record."""
 
     skipped: InputPlaces
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
+        """Add the records of lines to a producer; raises UnreadableRecord, ApiError."""
         ...
 
 
 def record_source(request: ProduceRequest) -> RecordSource | FileRecords:
-    """Return the source of records that the options define; raises UnreadableArgument."""
+    """Return the source of records for the input options; raises UnreadableArgument."""
     if request.input not in _INPUTS:
         raise UnreadableArgument("a value of --input", request.input, ", ".join(_INPUTS))
     _check_options(request)
@@ -75,7 +75,7 @@ def record_source(request: ProduceRequest) -> RecordSource | FileRecords:
 
 
 def _check_options(request: ProduceRequest) -> None:
-    """Refuse options that would have no effect; raises UnreadableArgument."""
+    """Raise UnreadableArgument for an option that has no effect on this kind of input."""
     kind, expected = _kind_of_input(request)
     options = {
         "--key-delimiter": (request.key_delimiter, (LINES,)),
@@ -95,7 +95,7 @@ def _check_options(request: ProduceRequest) -> None:
 
 
 def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
-    """Return the kind of input, and the option that requested it."""
+    """Return the kind of input, and the option that selects it as text."""
     if request.files:
         return "--file", "--file"
     if request.value_json:
@@ -104,12 +104,12 @@ def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
 
 
 def _input_kinds_text(kinds: tuple[str, ...]) -> str:
-    """Return kinds of input as the options that choose them."""
+    """Return the options that select kinds of input, as text."""
     return ", ".join(kind if kind.startswith("-") else f"--input {kind}" for kind in kinds)
 
 
 def _encoded(text: str | None) -> bytes | None:
-    # Arguments that are not UTF-8 come back as their original bytes.
+    # Restore the original bytes of an argument that is not UTF-8.
     return None if text is None else os.fsencode(text)
 
 
@@ -118,7 +118,7 @@ def _headers(request: ProduceRequest) -> tuple[Header, ...]:
 
 
 def _header(text: str) -> Header:
-    """Return a header of NAME=VALUE; raises UnreadableArgument."""
+    """Parse a header NAME=VALUE; raises UnreadableArgument."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise UnreadableArgument("a header", text, "NAME=VALUE")
@@ -126,7 +126,7 @@ def _header(text: str) -> Header:
 
 
 class _FromLine:
-    """Skips the lines before a given one."""
+    """Skips the lines before `from_line`, and passes later ones to `source`."""
 
     def __init__(self, source: RecordSource, from_line: int) -> None:
         self._source = source
@@ -134,7 +134,7 @@ class _FromLine:
         self.skipped = source.skipped
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of the lines that are selected."""
+        """Add the records of the lines from `from_line` on."""
         skipped_count = self._from_line - chunk.first
         if skipped_count <= 0:
             self._source.feed(producer, chunk)
@@ -143,19 +143,19 @@ class _FromLine:
 
 
 class _Lines:
-    """A record a line: key and value around a delimiter, or the value alone."""
+    """Makes a record of each line: key and value around a delimiter, or only a value."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Read the delimiter and the fixed key, headers and partition of `request`."""
-        #: Places of lines without a record.
+        """Create a source with the delimiter, null marker, key and other options of `request`."""
+        #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         delimiter = request.key_delimiter
         self._delimiter = None if delimiter is None else unescaped(delimiter, "a delimiter")
-        #: Bytes of a key or value that mean null; None if no text does.
+        #: Null marker: bytes of a key or value that mean null; None without a marker.
         self._null = _encoded(request.null)
         key = _encoded(request.key)
         self._partition = request.partition
-        #: What all records have in common: the fast path fills in the values.
+        #: Template of all records, to which the fast path adds the values.
         self._fast = OutgoingValues(
             request.topic,
             (),
@@ -165,13 +165,16 @@ class _Lines:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of lines; runs of one form on the fast path."""
+        """Add the records of lines, on the fast path if the lines have the same form."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
                 producer.add(self._record(line), place)
 
     def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
-        """Add the records in one call if every line has a key or none can, and nothing is null."""
+        """Add all records in one call; return False if that is impossible.
+
+        Every line must have a delimiter, if one is given, and no key or value may be null.
+        """
         fast, null = self._fast, self._null
         keys: Sequence[bytes] | None = None
         values: Sequence[bytes] = chunk.lines
@@ -186,7 +189,7 @@ class _Lines:
         return True
 
     def _record(self, line: bytes) -> OutgoingRecord:
-        """Return the record of a line; the part before the delimiter is its key."""
+        """Return the record of a line; the text before the delimiter is its key."""
         key, value = self._fast.key, line
         if self._delimiter is not None:
             before, delimiter, after = line.partition(self._delimiter)
@@ -198,21 +201,21 @@ class _Lines:
         )
 
     def _nullable(self, content: bytes) -> bytes | None:
-        """Return a key or value, None for the marker that stands for null."""
+        """Return a key or value, None if it equals the null marker."""
         return None if content == self._null else content
 
 
 class _Rows:
-    """A record a row, as `kctl consume -o ndjson` prints them; empty lines are none."""
+    """Makes a record of each row that `kctl consume -o ndjson` printed; skips empty lines."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Read the fixed headers and partition of `request`."""
-        #: Places of lines without a record.
+        """Create a source with the headers and partition of `request`."""
+        #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         self._topic = request.topic
         self._partition = request.partition
         self._headers = _headers(request)
-        #: Which fields of a row are kept: partitions, timestamps.
+        #: Whether partitions and timestamps of rows are kept.
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
@@ -232,13 +235,13 @@ class _Rows:
 
 
 class _Documents:
-    """Each JSON document is the value of one record, byte for byte; empty lines are skipped."""
+    """Makes a record of each JSON document, whose bytes are the value; skips empty lines."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Read the fixed key, headers and partition of `request`."""
-        #: Places of lines without a record.
+        """Create a source with the key, headers and partition of `request`."""
+        #: Numbers of lines without a record.
         self.skipped = InputPlaces()
-        #: What all records have in common: the fast path fills in the values.
+        #: Template of all records, to which the fast path adds the values.
         self._fast = OutgoingValues(
             request.topic,
             (),
@@ -248,7 +251,7 @@ class _Documents:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of documents, including those before the first malformed one."""
+        """Add the records of documents; a malformed one raises after the earlier ones are added."""
         places: list[int] = []
         values: list[bytes] = []
         try:
@@ -264,7 +267,7 @@ class _Documents:
 
 
 class FileRecords:
-    """A record a file, which is its value byte for byte; `-` is stdin."""
+    """Makes a record of each file, whose bytes are the value; `-` means stdin."""
 
     def __init__(self, request: ProduceRequest) -> None:
         self._request = request
@@ -289,11 +292,11 @@ class FileRecords:
 
 
 def _content(path: str) -> bytes:
-    """Return a file's bytes, those of stdin for `-`; raises FileTooLong above the limit."""
+    """Read a file, or stdin for `-`; raises FileTooLong above the limit."""
     if path == "-":
         import sys
 
-        # One byte more than the limit shows that there is too much.
+        # One byte above the limit reveals that stdin is too long.
         content = sys.stdin.buffer.read(PRODUCE_LINE_BYTES_MAX + 1)
         if len(content) > PRODUCE_LINE_BYTES_MAX:
             raise FileTooLong(path)

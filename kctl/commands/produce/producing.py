@@ -1,9 +1,9 @@
-"""Implementation of `kctl produce`: reads its input, makes records, sends them in batches.
+"""Implementation of `kctl produce`: read the input, make records, send them in batches.
 
-A batch leaves when it is full, when the input ends, and `--linger` after its first record: so
-`tail -f log | kctl produce` is prompt and a large file goes in large batches.
+A batch is sent when it is full, when the input ends, and `--linger` after its first record: so
+`tail -f log | kctl produce` is prompt, and a large file is sent in large batches.
 
-Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read up to then are still sent, unless a second Ctrl-C follows.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
                     records = TransactionalInput(transactional, transactions)
                     _TransactionalRun(records, source, report, interrupts).send_all()
         finally:
-            # The report of stored records is completed after errors, too.
+            # Complete the report of stored records after errors, too.
             report.close()
     return report.exit_code
 
 
 def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
-    """Return the line of progress; None where rows go to the same terminal."""
+    """Return a progress line; None if rows are printed to the same terminal."""
     if request.output is not None and sys.stdout.isatty():
         return None
     return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
 
 
 def _limits_of(client: KafkaClient, topic: str) -> str | None:
-    """Return the topic's size limits as text, None if its brokers do not return them."""
+    """Return the topic's size limits as text, None if they cannot be requested."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resource = Resource(ConfigResourceType.TOPIC, topic)
@@ -92,7 +92,7 @@ def _limits_of(client: KafkaClient, topic: str) -> str | None:
 
 
 class _Run:
-    """One run: from the input to the end of its last batch."""
+    """One run: from reading the input to the results of its last batch."""
 
     def __init__(
         self,
@@ -101,14 +101,17 @@ class _Run:
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        """`interrupts` are held while records are sent, to end the run in order."""
+        """Create a run; `interrupts` defers Ctrl-C while records are sent."""
         self._producer = producer
         self._source = source
         self._report = report
         self._interrupts = interrupts
 
     def send_all(self) -> None:
-        """Send everything; however that ends, the records before are stored and counted."""
+        """Send the complete input.
+
+        Also after an error or Ctrl-C, send and count the records read.
+        """
         report, producer = self._report, self._producer
         try:
             self._send_source()
@@ -123,14 +126,17 @@ class _Run:
             report.take(producer.flush())
 
     def _send_source(self) -> None:
-        """Send the records of the input, files by the fast path of their own."""
+        """Send the records of the input, which are files or lines."""
         if isinstance(self._source, FileRecords):
             self._source.feed(self._producer)
         else:
             self._send_lines(self._source)
 
     def _send_lines(self, source: RecordSource) -> None:
-        """Send the lines of stdin until the end or the first failure; a pause flushes batches."""
+        """Send the lines of stdin until its end or the first failure.
+
+        Batches are flushed when the input pauses.
+        """
         report, producer = self._report, self._producer
         for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._patience_ms):
             if chunk is None:
@@ -143,7 +149,7 @@ class _Run:
                 return
 
     def _patience_ms(self) -> int | None:
-        """Return how long to wait for input before a batch is due."""
+        """Return how long to wait for input before a batch is due; None without a batch to send."""
         due_ms = self._producer.due_in_ms()
         if due_ms is not None:
             return due_ms
@@ -151,7 +157,7 @@ class _Run:
 
 
 class _TransactionalRun(_Run):
-    """A run whose records count once their transaction is committed."""
+    """A run with transactions: records are counted once their transaction is committed."""
 
     def __init__(
         self,
@@ -160,12 +166,12 @@ class _TransactionalRun(_Run):
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        """`records` is the producer and the end of its transactions."""
+        """Create a run; `records` is the producer, which also ends its transactions."""
         super().__init__(records, source, report, interrupts)
         self._records = records
 
     def send_all(self) -> None:
-        """Send everything; however that ends, no transaction is left open."""
+        """Send the complete input; after an error or Ctrl-C, abort the open transaction."""
         report, records = self._report, self._records
         try:
             self._send_source()
@@ -184,9 +190,9 @@ class _TransactionalRun(_Run):
             report.note(records.summary())
 
     def _give_up(self) -> None:
-        """Abort the open transaction; if that fails, only warn."""
+        """Abort the open transaction; if that fails, print a warning."""
         try:
             self._records.give_up()
         except EngineError as error:
-            # Its coordinator aborts it by its timeout.
+            # The coordinator aborts it after the transaction timeout.
             self._report.note(f"warning: the open transaction could not be aborted: {error}")

@@ -1,8 +1,8 @@
-"""Reports of `kctl produce`: rows of batches, errors by their lines, and where to continue.
+"""Reports of `kctl produce`: rows of batches, errors by line, and where to continue.
 
 | failed | stored | continue with |
 |---|---|---|
-| single records, too large | every other line that was read | the line after those |
+| single records that are too large | every other line that was read | the line after those |
 | a line that is no record | every line before it | that line |
 | batches | every line before their first one, perhaps later ones of other partitions | that line |
 """
@@ -29,7 +29,7 @@ BATCH_COLUMNS = (
 
 
 class ProduceReport:
-    """Counts the stored records, prints rows if requested, and reports the records not stored."""
+    """Counts stored records, prints a row per batch if requested, and reports failed records."""
 
     def __init__(
         self,
@@ -40,7 +40,11 @@ class ProduceReport:
         rate_line: RateLine | None = None,
         limits: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """`limits` is called at the first line that fails alone; it returns a notice, or None."""
+        """Create a report without records.
+
+        `skipped` are lines without a record. `limits` is called at the first record that is too
+        large; it returns a note on the topic's limits, or None.
+        """
         #: Writes a row per batch; None without --output.
         self._writer = None
         if request.output is not None:
@@ -52,40 +56,40 @@ class ProduceReport:
         self._timeout_s = timeout_s
         self._count = 0
         self._failures = 0
-        #: Errors that were printed, with their topic or partition: each is printed once.
+        #: Printed errors with topic or partition: each is printed once.
         self._reported: set[tuple[object, str]] = set()
-        #: Whether the present trouble was printed; reset by the next success.
+        #: Whether a retry was printed since the last success.
         self._is_retry_reported = False
-        #: The last line that the producer has got.
+        #: Number of the last line given to the producer.
         self._last_line = 0
-        #: Lines that failed alone: later lines are stored.
+        #: Lines whose record was too large; later lines are stored.
         self._single: list[int] = []
-        #: The first line that is not stored for another reason. None: there is none.
+        #: First line not stored for another reason, or None.
         self._first_lost: int | None = None
-        #: Whether a batch may have been stored although it failed.
+        #: Whether a failed batch may be stored nevertheless.
         self._is_doubtful = False
-        #: Lines without a record: they are neither stored nor lost.
+        #: Lines without a record, which are neither stored nor lost.
         self._skipped = skipped
         self.exit_code = exits.OK
 
     @property
     def has_failed(self) -> bool:
-        """Return whether an error was reported."""
+        """Return True if an error was reported."""
         return self.exit_code != exits.OK
 
     def read_up_to(self, line: int, done_bytes: int) -> None:
-        """Note the last line that the producer has got, and show the progress."""
+        """Store the number of the last line that was read, and update the progress line."""
         self._last_line = line
         if self._rate_line is not None:
             self._rate_line.update(self._count, done_bytes)
 
     def _make_room(self) -> None:
-        """Clear the line of rates on stderr before another line is printed there."""
+        """Clear the progress line, so that other text can be printed on stderr."""
         if self._rate_line is not None:
             self._rate_line.clear()
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Record the results of batches."""
+        """Count and print the results of batches."""
         for result in results:
             if result.error is not None:
                 self._take_failure(result, result.error)
@@ -101,7 +105,7 @@ class ProduceReport:
                 self._writer.write(row)
 
     def _take_failure(self, result: BatchResult, error: EngineError) -> None:
-        """Count the lost records of a batch; report an error once for each partition."""
+        """Record the lines of a failed batch; print an error once for each partition."""
         batch = result.batch
         places = list(batch.places)
         if batch.record_count == 1 and is_too_large(error):
@@ -120,17 +124,17 @@ class ProduceReport:
             self.fail(error, str(batch.partition))
 
     def _place(self, place: int) -> str:
-        """Return where a record came from: its file, or its line of the input, from 1."""
+        """Return the origin of a record as text: its file, or its line (from 1) of the input."""
         files = self._request.files
         return f"file {files[place - 1]}" if files else f"line {place}"
 
     def stop_at(self, error: EngineError, line: int) -> None:
-        """Report a line that is no record; no line after it was read."""
+        """Report a malformed line; no line after it was sent."""
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
     def take_unanswered_commit(self, transactional_id: str) -> None:
-        """Note that the last transaction may be committed, and how to check it."""
+        """Print that the last transaction may be committed, and how to check it."""
         self._is_doubtful = True
         self.note(
             "warning: nobody answered the commit of the last transaction, which may be stored: "
@@ -138,34 +142,34 @@ class ProduceReport:
         )
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Report an error."""
+        """Print and count an error; it may raise the exit code."""
         self._make_room()
         report_error(error, about)
         self._failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def note(self, text: str) -> None:
-        """Report a message on stderr, apart from the records."""
+        """Print a message on stderr."""
         self._make_room()
         notify(text)
 
     # -- messages of the producer during the run
 
     def on_retry(self, error: EngineError) -> None:
-        """Report once that sending is tried again, until it has worked."""
+        """Print that sending is retried, once until the next success."""
         if not self._is_retry_reported:
             self._is_retry_reported = True
             self._make_room()
             notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
-        """Report that the producer continues without a producer id."""
+        """Print that the producer continues without a producer id."""
         notify(f"warning: not idempotent, the cluster gives no producer id: {error}")
 
     # -- the end
 
     def close(self) -> None:
-        """Complete the rows; report where to continue, and how many records were stored."""
+        """Print buffered rows, where to continue after a failure, and the number of records."""
         self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)
@@ -174,7 +178,7 @@ class ProduceReport:
         notify(counted(self._count, "record"))
 
     def _resume_lines(self) -> list[str]:
-        """Return the lines on which input is stored, and with which --from-line to continue."""
+        """Return messages on which lines are stored, and which --from-line to continue with."""
         if self._request.files or not self._count:
             return []
         start = self._request.from_line

@@ -1,4 +1,4 @@
-"""The options of `kctl produce`, and the producer that they define."""
+"""Options of `kctl produce`, and their conversion to producer options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
 _CODECS = {codec.name.lower(): codec for codec in Codec}
 _TRUTHS = {"true": True, "false": False}
 
-#: The client settings that a producer honours, besides those of every client.
+#: Settings of a producer, in addition to those of every client.
 PRODUCER_KEYS = (
     "acks",
     "batch.size",
@@ -33,7 +33,7 @@ PRODUCER_KEYS = (
 
 
 class ProduceRequest(NamedTuple):
-    """The options of `kctl produce`; None where one was not given."""
+    """The options of `kctl produce`; None if an option is not given."""
 
     topic: str
     key_delimiter: str | None = None
@@ -61,7 +61,7 @@ class ProduceRequest(NamedTuple):
 
 
 def producer_options(request: ProduceRequest) -> ProducerOptions:
-    """Return the producer's options: the command's options first, then -X, then defaults.
+    """Return the producer's options: the command's options override -X, which overrides defaults.
 
     Errors: UnreadableArgument.
     """
@@ -82,7 +82,7 @@ def producer_options(request: ProduceRequest) -> ProducerOptions:
 
 
 def transaction_timeout_ms(request: ProduceRequest) -> int:
-    """Return after how long the coordinator aborts an open transaction.
+    """Return the time after which the coordinator aborts an open transaction.
 
     Errors: UnreadableArgument.
     """
@@ -95,7 +95,7 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
 
 
 def _idempotence(request: ProduceRequest) -> bool | None:
-    """Return whether the producer is idempotent, None if nothing is set."""
+    """Return True for an idempotent producer, None if no option and no setting decides."""
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")
@@ -103,7 +103,7 @@ def _idempotence(request: ProduceRequest) -> bool | None:
 
 
 def _in_flight(settings: Mapping[str, str]) -> int:
-    """Return max.in.flight.requests.per.connection; raises unless 1 to 5."""
+    """Return max.in.flight.requests.per.connection; raises UnreadableArgument unless 1 to 5."""
     key = "max.in.flight.requests.per.connection"
     count = _count(None, settings, key, IN_FLIGHT_MAX)
     if not 1 <= count <= IN_FLIGHT_MAX:
@@ -112,7 +112,7 @@ def _in_flight(settings: Mapping[str, str]) -> int:
 
 
 def _count(given: int | None, settings: Mapping[str, str], key: str, default: int) -> int:
-    """Return the option, else the setting, else the default; raises UnreadableArgument."""
+    """Return `given`, else the setting `key`, else the default; raises UnreadableArgument."""
     if given is not None:
         return given
     text = settings.get(key)
@@ -122,7 +122,7 @@ def _count(given: int | None, settings: Mapping[str, str], key: str, default: in
 
 
 def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:
-    """Return the value of an option's word; raises UnreadableArgument for another word."""
+    """Return the value that `choices` has for `text`; raises UnreadableArgument if it has none."""
     if text not in choices:
         raise UnreadableArgument(f"a value of {option}", text, ", ".join(choices))
     return choices[text]

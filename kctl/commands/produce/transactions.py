@@ -1,4 +1,4 @@
-"""`kctl produce --transactional-id`: the input in transactions of a number of records each.
+"""`kctl produce --transactional-id`: divide the input into transactions.
 
 ```
 records ── begin before the first ── N taken ──┬─ commit: counted, with a row for each batch
@@ -21,7 +21,7 @@ from kctl.commands.produce.request import ProduceRequest, producer_options
 
 
 class TransactionOptions(NamedTuple):
-    """Transactions of the input; `per_transaction` None makes one of all of it."""
+    """Options of transactions; `per_transaction` None means one transaction for all records."""
 
     transactional_id: str
     per_transaction: int | None
@@ -29,7 +29,10 @@ class TransactionOptions(NamedTuple):
 
 
 def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
-    """Return how records are divided into transactions, None without; raises UnreadableArgument."""
+    """Return the transactions' options, None without a transactional id.
+
+    Errors: UnreadableArgument.
+    """
     transactional_id = request.transactional_id
     if transactional_id is None:
         transactional_id = request.settings.get("transactional.id")
@@ -49,19 +52,19 @@ def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
 
 
 class TransactionalInput:
-    """Accepts records as a producer does, and ends a transaction after a number of records.
+    """Accepts records like a producer, and ends a transaction after a number of records.
 
-    Results are those of committed transactions: aborted ones have none.
+    Returns the results of committed transactions only.
     """
 
     def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
-        """`options` have the number of records per transaction."""
+        """Create an input without an open transaction."""
         self._producer = producer
         self._options = options
-        #: Results of the open transaction, and those of committed ones that were not returned yet.
+        #: Results of the open transaction, and results of committed ones to return.
         self._results: list[BatchResult] = []
         self._committed: list[BatchResult] = []
-        #: Records of the open transaction.
+        #: Number of records in the open transaction.
         self._record_count = 0
         #: Place of the open transaction's first record; None without an open transaction.
         self.first_open_place: int | None = None
@@ -69,21 +72,24 @@ class TransactionalInput:
         self.aborted_count = 0
         self.aborted_record_count = 0
 
-    # As a producer
+    # Interface of a producer
 
     @property
     def transactional_id(self) -> str:
-        """Return the id of its producer."""
+        """Return the producer's transactional id."""
         return self._options.transactional_id
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Add a record. Errors: those of TransactionalProducer."""
+        """Add a record, beginning or ending a transaction if due.
+
+        Errors: those of TransactionalProducer.
+        """
         self._begin_before(place)
         self._producer.add(record, place)
         self._took(1)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add records on the fast path, in as many transactions as they need."""
+        """Add records on the fast path, divided into transactions."""
         done, count = 0, len(records.values)
         while done < count:
             self._begin_before(places[done])
@@ -97,39 +103,39 @@ class TransactionalInput:
             done = end
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send due batches; returns the results of transactions committed since the last poll."""
+        """Send due batches; return the results of transactions committed since the last call."""
         self._results += self._producer.poll(wait_ms)
         return self._taken()
 
     def flush(self) -> list[BatchResult]:
-        """Send due batches; the transaction stays open for more records."""
+        """Send due batches without ending the transaction; return results like `poll`."""
         return self.poll()
 
     def due_in_ms(self) -> int | None:
-        """Return when the first batch is to leave, None if there are no records to send."""
+        """Return the time until the first batch is due, None if there are no records to send."""
         return self._producer.due_in_ms()
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no batch is due or under way."""
+        """Return True if no batch is due or in flight."""
         return self._producer.is_idle
 
     # Transactions
 
     def finish(self) -> list[BatchResult]:
-        """Commit the open transaction at the end of the input."""
+        """Commit the open transaction at the end of the input; return results like `poll`."""
         if self._producer.phase is TransactionPhase.OPEN:
             self._end()
         return self._taken()
 
     def give_up(self) -> None:
-        """Abort the open transaction. Errors: those of TransactionalProducer."""
+        """Abort the open transaction, if any. Errors: those of TransactionalProducer."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             self._abort()
 
     @property
     def may_be_committed(self) -> bool:
-        """Return whether the commit of the last transaction has had no response."""
+        """Return True if the commit of the last transaction got no response."""
         return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
@@ -141,18 +147,18 @@ class TransactionalInput:
         return text
 
     def _begin_before(self, place: int) -> None:
-        """Begin a transaction before the record from this place, unless one is open."""
+        """Begin a transaction, unless one is open; its first record is at `place`."""
         if self.first_open_place is None:
             self._producer.begin()
             self.first_open_place = place
 
     def _room(self, count: int) -> int:
-        """Return the number of records that fit into the open transaction, at most `count`."""
+        """Return the number of records, up to `count`, that the open transaction may still get."""
         limit = self._options.per_transaction
         return count if limit is None else limit - self._record_count
 
     def _took(self, count: int) -> None:
-        """Count records of the open transaction; commit it once it has as many as wanted."""
+        """Count records of the open transaction, and end it once it is full."""
         self._record_count += count
         if self._record_count == self._options.per_transaction:
             self._end()
@@ -162,7 +168,7 @@ class TransactionalInput:
         every = self._options.abort_every
         number = self.committed_count + self.aborted_count + 1
         if every is not None and number % every == 0:
-            # Records that have not left would leave no trace of the transaction.
+            # Unsent records would leave no aborted transaction in the log.
             self._producer.flush()
             self._abort()
             return
@@ -171,17 +177,17 @@ class TransactionalInput:
         self._ended()
 
     def _abort(self) -> None:
-        """Abort the transaction, and count it with its records."""
+        """Abort the transaction, and count it and its records."""
         self._producer.abort()
         self.aborted_count += 1
         self.aborted_record_count += self._record_count
         self._ended()
 
     def _ended(self) -> None:
-        """Reset the state of the open transaction: none is open now."""
+        """Reset the state to that without an open transaction."""
         self._results, self._record_count, self.first_open_place = [], 0, None
 
     def _taken(self) -> list[BatchResult]:
-        """Return the results of batches committed since the last call: only these are reported."""
+        """Return the results of batches committed since the last call."""
         committed, self._committed = self._committed, []
         return committed

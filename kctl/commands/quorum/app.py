@@ -1,4 +1,4 @@
-"""`kctl quorum`: the controllers of a cluster without ZooKeeper."""
+"""`kctl quorum`: the controller quorum of a KRaft cluster."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _Behind = Annotated[
     typer.Option(
         "--behind",
         metavar="DURATION",
-        help="For how long a replica may have fetched nothing, or not all.",
+        help="Maximum time for which a replica may not be caught up.",
     ),
 ]
-_Strict = Annotated[bool, typer.Option("--strict", help="Observers that are behind count, too.")]
+_Strict = Annotated[bool, typer.Option("--strict", help="Count lagging observers as problems.")]
 
 
 @app.command("describe", epilog="Examples: kctl quorum describe · kctl quorum describe -o json")
@@ -30,12 +30,12 @@ def describe(
     strict: _Strict = False,
     output: Output = "table",
 ) -> int:
-    """Show the quorum, its replicas, and the verdict; exit code 4 if a voter is behind.
+    """Show the quorum, its replicas and problems; exit code 4 if a voter lags behind.
 
     Critical: no-leader, no-majority, majority-at-risk. Warning: voter-behind. Notice:
     observer-behind.
 
-    LOSSES-LEFT is how many of the voters that are caught up may be lost before metadata halts.
+    LOSSES-LEFT is how many of the caught-up voters may fail before metadata changes stop.
     """
     from kctl.commands.quorum.replicas import QuorumRequest, describe_cluster_quorum
 
@@ -47,13 +47,16 @@ def describe(
 def voters(
     cluster: ClusterOptions,
     observers: Annotated[
-        bool, typer.Option("--observers", help="Brokers and controllers that do not vote, too.")
+        bool,
+        typer.Option(
+            "--observers", help="Include observers: brokers, and controllers that do not vote."
+        ),
     ] = False,
     behind: _Behind = "5s",
     strict: _Strict = False,
     output: Output = "table",
 ) -> int:
-    """List voters with their lag and the times of their fetches; exit code as of describe."""
+    """List voters with their lag and the times of their fetches; exit codes as of describe."""
     from kctl.commands.quorum.replicas import QuorumRequest, list_voters
 
     return list_voters(cluster, QuorumRequest(behind, strict, output), observers=observers)

@@ -60,7 +60,7 @@ _NO_DIRECTORY: Final = bytes(16)
 
 
 class NoQuorum(EngineError):
-    """The metadata of the cluster is in ZooKeeper."""
+    """The cluster has no quorum, since its metadata is in ZooKeeper."""
 
     hint = (
         "ask `kctl brokers list` for the controller, `kctl check` for what is wrong, "
@@ -75,7 +75,7 @@ class NoQuorum(EngineError):
 
 
 class NoQuorumLeader(TimedOut):
-    """A broker took the request, and the leader of the controllers did not answer it in time."""
+    """A broker accepted the request, but the leader of the controllers did not respond in time."""
 
     hint = (
         "brokers hand this to the leader of the controllers: if `kctl brokers list` answers, there "
@@ -93,7 +93,7 @@ class QuorumRequest(NamedTuple):
 
 
 class _QuorumState(NamedTuple):
-    """One observation of the quorum, and its problems."""
+    """A description of the quorum, its health, and its problems."""
 
     cluster_id: str | None
     quorum: QuorumView
@@ -101,7 +101,10 @@ class _QuorumState(NamedTuple):
     findings: Sequence[HealthFinding]
 
     def exit_code(self, request: QuorumRequest) -> int:
-        """Return 4 if there is more than notices, with --strict for those, too."""
+        """Return PROBLEMS_FOUND for a finding above notices, with --strict for any finding.
+
+        Else OK.
+        """
         counted = [one for one in self.findings if request.strict or one.severity != NOTICE]
         return exits.PROBLEMS_FOUND if counted else exits.OK
 
@@ -126,7 +129,10 @@ def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> 
 
 
 def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: bool) -> int:
-    """Print a row for each voter, and each observer on request; returns the exit code."""
+    """Print a row for each voter, with `observers` also for each observer.
+
+    Returns the exit code.
+    """
     state = _describe(options, request)
     chosen = [one for one in state.health.replicas if observers or one.is_voter]
     rows = [_replica_row(one, state.quorum) for one in chosen]
@@ -137,7 +143,7 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
 
 def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
-    """Request the quorum and judge its health; errors: NoQuorum, NoQuorumLeader."""
+    """Request the quorum, and derive its health and findings; raises NoQuorum, NoQuorumLeader."""
     check_format(request.output)
     behind_for_ms = duration_ms(request.behind, "--behind")
     with connect(options) as client:
@@ -153,7 +159,7 @@ def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
 
 
 def _controller_text(client: KafkaClient) -> str:
-    """Return in words which broker is the controller of a cluster with znodes."""
+    """Return the controller of a ZooKeeper cluster as text."""
     view = client.view([])
     controller = view.brokers.get(view.controller_id)
     if controller is None:
@@ -162,7 +168,7 @@ def _controller_text(client: KafkaClient) -> str:
 
 
 def _quorum_row(state: _QuorumState) -> OutputRow:
-    """Return the quorum as one row, with its replicas and findings nested."""
+    """Return the quorum as one row, with replicas and findings nested."""
     quorum, health = state.quorum, state.health
     return {
         "cluster_id": state.cluster_id,
@@ -187,7 +193,7 @@ def _quorum_row(state: _QuorumState) -> OutputRow:
 
 
 def _replica_row(one: ReplicaHealth, quorum: QuorumView) -> OutputRow:
-    """Return one voter or observer as a row; None where the leader reports no value."""
+    """Return the row of a voter or observer; None for values that the leader does not report."""
     replica = one.replica
     has_directory = replica.directory_id != _NO_DIRECTORY
     return {

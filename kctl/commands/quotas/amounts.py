@@ -1,12 +1,12 @@
-"""Quotas as text: short names, and amounts as people write them.
+"""Quotas as text: short names and amounts.
 
 | quota | short | amount |
 |---|---|---|
-| `producer_byte_rate` | `produce` | bytes each second: 10MB, 1.5MiB/s |
-| `consumer_byte_rate` | `consume` | the same |
+| `producer_byte_rate` | `produce` | bytes per second: 10MB, 1.5MiB/s |
+| `consumer_byte_rate` | `consume` | bytes per second |
 | `request_percentage` | `request` | time of request and network threads: 50%, 200% of two threads |
-| `controller_mutation_rate` | `mutations` | partitions created and deleted each second: 5, 0.5/s |
-| `connection_creation_rate` | `connections` | connections of an address each second: 10, 10/s |
+| `controller_mutation_rate` | `mutations` | partitions created and deleted per second: 5, 0.5/s |
+| `connection_creation_rate` | `connections` | connections of an address per second: 10, 10/s |
 
 Source: KIP-13, KIP-124, KIP-599, KIP-612.
 """
@@ -37,7 +37,7 @@ _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 
 
 def quota_of(argument: str) -> str:
-    """Return the name of a quota, given short or in full; raises UnreadableArgument."""
+    """Return the full name of a quota given by short or full name; raises UnreadableArgument."""
     name = argument.strip().lower().replace("-", "_")
     name = _SHORT.get(name, name)
     if name not in _SHORT.values():
@@ -46,7 +46,7 @@ def quota_of(argument: str) -> str:
 
 
 def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
-    """Parse QUOTA=AMOUNT arguments, the last of each quota; raises UnreadableArgument."""
+    """Parse QUOTA=AMOUNT arguments; the last one of a quota counts. Raises UnreadableArgument."""
     found = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")
@@ -60,7 +60,7 @@ def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
 
 
 def amount_of(quota: str, text: str) -> float:
-    """Return the amount of a text in the quota's unit; raises UnreadableArgument."""
+    """Parse an amount in the quota's unit; raises UnreadableArgument."""
     if quota in _BYTE_RATES:
         return float(parse_bytes(text))
     unit = "%" if quota == REQUEST else "/s"
@@ -71,7 +71,7 @@ def amount_of(quota: str, text: str) -> float:
 
 
 def amount_text(quota: str, amount: float) -> str:
-    """Return an amount for people, in a form that `amount_of` reads as the same number."""
+    """Return an amount as text that `amount_of` parses to the same number."""
     is_whole = float(amount).is_integer()
     if quota in _BYTE_RATES and is_whole:
         return f"{exact_bytes_text(int(amount))}/s"

@@ -1,4 +1,4 @@
-"""`kctl quotas`: how much clients may do."""
+"""`kctl quotas`: rate limits of clients."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ app = noun("Quotas of users, client ids and addresses: list, set, unset.")
 @app.command("list", epilog="Examples: kctl quotas list · kctl quotas list --user billing")
 @on_cluster
 def list_(cluster: ClusterOptions, entity: EntityOptions, output: Output = "table") -> int:
-    """List quotas: all, or those that have the named user, client id or address in them.
+    """List quotas: all, or those of the given user, client id or address.
 
-    <default> is the quota of all that have none of their own. The nearest one counts for a client:
-    of its user and client id, then of its user, then of its client id.
+    <default> is the quota of entities without a quota. A client has the most specific quota that
+    exists: for user and client id, else for the user, else for the client id.
     """
     from kctl.commands.quotas.limits import list_quotas
 
@@ -45,10 +45,10 @@ def set_(
     dry_run: DryRun = False,
     output: Output = "table",
 ) -> int:
-    """Set quotas of a user, a client id, both together, or an address; each broker has its own.
+    """Set quotas of a user, a client id, both together, or an address, per broker.
 
-    Bytes each second, time of threads in percent, partitions and connections each second. Kafka's
-    names, as producer_byte_rate, stand for the same.
+    Bytes per second, percent of threads' time, partitions and connections per second. Kafka's
+    names, such as producer_byte_rate, are accepted, too.
     """
     from kctl.commands.quotas.limits import change_quotas, set_request
 
@@ -63,11 +63,11 @@ def unset(
     quotas: Annotated[
         list[str] | None, typer.Argument(metavar="QUOTA...", help="produce, consume, request, …")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="All that are set for it.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="All quotas of the entity.")] = False,
     dry_run: DryRun = False,
     output: Output = "table",
 ) -> int:
-    """Take quotas away, so that the next nearest counts, or none."""
+    """Remove quotas, so that the next less specific quota applies, or none."""
     from kctl.commands.quotas.limits import change_quotas, unset_request
 
     request = unset_request(entity, quotas or [], is_all=all_, dry_run=dry_run, output=output)

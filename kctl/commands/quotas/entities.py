@@ -10,35 +10,35 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
 
-#: The default of a kind of entity, as Kafka's nodes have it.
+#: Name of the default entity, as in Kafka's znodes.
 DEFAULT: Final = "<default>"
 
 
 class EntityOptions(NamedTuple):
-    """The entity of a quota."""
+    """Options that define the entity of a quota."""
 
     user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="A user, without User:.")
+        str | None, typer.Option("--user", metavar="NAME", help="User name, without User:.")
     ] = None
-    user_default: Annotated[
-        bool, typer.Option("--user-default", help="Each user without a quota of its own.")
-    ] = False
+    user_default: Annotated[bool, typer.Option("--user-default", help="Users without a quota.")] = (
+        False
+    )
     client_id: Annotated[
-        str | None, typer.Option("--client-id", metavar="ID", help="A client id.")
+        str | None, typer.Option("--client-id", metavar="ID", help="Client id.")
     ] = None
     client_id_default: Annotated[
-        bool, typer.Option("--client-id-default", help="Each client id without one of its own.")
+        bool, typer.Option("--client-id-default", help="Client ids without a quota.")
     ] = False
-    ip: Annotated[
-        str | None, typer.Option("--ip", metavar="ADDRESS", help="Connections from an address.")
-    ] = None
-    ip_default: Annotated[
-        bool, typer.Option("--ip-default", help="Each address without one of its own.")
-    ] = False
+    ip: Annotated[str | None, typer.Option("--ip", metavar="ADDRESS", help="Client address.")] = (
+        None
+    )
+    ip_default: Annotated[bool, typer.Option("--ip-default", help="Addresses without a quota.")] = (
+        False
+    )
 
 
 class EntityNotClear(EngineError):
-    """The options do not define the entity of a quota."""
+    """The options do not define one entity, or the entity does not have the quota."""
 
     exit_code = exits.USAGE
     hint = "give --user, --client-id, both, or --ip; --user-default and its like for all others"
@@ -52,7 +52,7 @@ Parts = dict[str, str]
 
 
 def parts_of(options: EntityOptions) -> Parts:
-    """Return the parts of an entity that options name; raises EntityNotClear."""
+    """Return the parts of the entity that options define; raises EntityNotClear."""
     parts: Parts = {}
     for kind, name, is_default in (
         ("user", options.user, options.user_default),
@@ -71,7 +71,7 @@ def parts_of(options: EntityOptions) -> Parts:
 
 
 def named_parts(options: EntityOptions) -> Parts:
-    """Return the parts of an entity, of which there is at least one; raises EntityNotClear."""
+    """Return the parts of the entity; raises EntityNotClear if options define none."""
     parts = parts_of(options)
     if not parts:
         raise EntityNotClear("whose quotas? Nobody is named")

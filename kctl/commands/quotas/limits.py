@@ -51,7 +51,7 @@ _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 
 class QuotasNotClear(EngineError):
-    """The arguments of `unset` name neither some quotas nor all."""
+    """`unset` got both quotas and --all, or neither."""
 
     exit_code = exits.USAGE
     hint = "the quotas are produce, consume, request, mutations, connections"
@@ -62,7 +62,7 @@ class QuotasNotClear(EngineError):
 
 
 class QuotaRequest(NamedTuple):
-    """The options of `kctl quotas set` and `unset`; values of None are removed."""
+    """The options of `set` and `unset`; a value of None removes the quota."""
 
     entity: EntityOptions
     changes: Mapping[str, float | None]
@@ -72,13 +72,13 @@ class QuotaRequest(NamedTuple):
 
 
 def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> int:
-    """Print a row for each quota of entities that have the named parts; returns the exit code."""
+    """Print a row for each quota of matching entities; returns the exit code."""
     check_format(output)
     parts = parts_of(entity)
     with connect(options) as client:
         quotas = _quotas(client, parts, is_strict=False)
         if not parts:
-            # Those of addresses are requested explicitly only.
+            # A filter without parts returns no quotas of addresses.
             any_address = [QuotaEntityFilter("ip", None)]
             quotas |= describe_quotas(client, any_address, is_strict=False)
     rows: list[OutputRow] = []
@@ -98,14 +98,14 @@ def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> 
 def set_request(
     entity: EntityOptions, arguments: Sequence[str], *, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Return the request of `set`; raises UnreadableArgument."""
+    """Parse the arguments of `set`; raises UnreadableArgument."""
     return QuotaRequest(entity, quotas_of(arguments), is_all=False, dry_run=dry_run, output=output)
 
 
 def unset_request(
     entity: EntityOptions, arguments: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Return the request of `unset`; raises UnreadableArgument, QuotasNotClear."""
+    """Parse the arguments of `unset`; raises UnreadableArgument, QuotasNotClear."""
     if is_all == bool(arguments):
         raise QuotasNotClear(arguments)
     changes = {quota_of(argument): None for argument in arguments}
@@ -133,7 +133,7 @@ def change_quotas(options: ClusterOptions, request: QuotaRequest) -> int:
 
 
 def _check_quotas(parts: Parts, changes: Mapping[str, float | None]) -> None:
-    """Refuse quotas that an entity does not have; raises EntityNotClear."""
+    """Raise EntityNotClear for a quota that this kind of entity does not have."""
     for quota in changes:
         if (quota == CONNECTIONS) != ("ip" in parts):
             kinds = "an address" if quota == CONNECTIONS else "users and client ids"
@@ -143,7 +143,7 @@ def _check_quotas(parts: Parts, changes: Mapping[str, float | None]) -> None:
 def _quotas(
     client: KafkaClient, parts: Parts, *, is_strict: bool
 ) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas by entity; `is_strict` leaves out entities with further parts."""
+    """Request quotas by entity; `is_strict` excludes entities with additional parts."""
     filters = [QuotaEntityFilter(kind, name) for kind, name in parts.items()]
     return describe_quotas(client, filters, is_strict=is_strict)
 
@@ -151,7 +151,7 @@ def _quotas(
 def _change_row(
     parts: Parts, quota: str, old: float | None, new: float | None, *, dry_run: bool
 ) -> OutputRow:
-    """Return the row of one limit before and after; None for a limit that is not set."""
+    """Return the row of a quota's change; None for a limit that is not set."""
     result = "would be changed" if dry_run else "changed"
     if old == new:
         result = "was not set" if new is None else "unchanged"
@@ -167,13 +167,13 @@ def _change_row(
 
 
 def _entity_row(parts: Parts) -> OutputRow:
-    """Return the entity of a quota by columns; an empty name is the default entity."""
+    """Return the columns of an entity; an empty name means the default entity."""
     row: OutputRow = dict.fromkeys(_FIELDS.values())
     return row | {_FIELDS.get(kind, kind): name or DEFAULT for kind, name in parts.items()}
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[int, str, str], ...]:
-    """Return an entity's sort key: by its kinds, defaults first."""
+    """Return the sort key of an entity: by kinds of its parts, defaults first."""
     kinds = list(_FIELDS)
     parts = {kind: name or "" for kind, name in entity}
     return tuple((kind not in parts, kind, parts.get(kind, "")) for kind in kinds)

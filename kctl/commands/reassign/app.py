@@ -1,4 +1,4 @@
-"""`kctl reassign`: plan, execute, watch, cancel moves of replicas."""
+"""`kctl reassign`: plan, execute, watch and cancel moves of replicas."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ from kctl.options.rates import RateWindow
 app = noun("Moves of replicas: plan, execute, watch, cancel, roll back.")
 
 _Topics = Annotated[
-    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Only these topics change.")
+    list[str] | None,
+    typer.Argument(metavar="[TOPIC]...", help="Topics that may change; default: all."),
 ]
 _PlanFile = Annotated[
     str,
-    typer.Argument(metavar="PLAN", help="A plan of ours, or JSON of kafka-reassign-partitions."),
+    typer.Argument(metavar="PLAN", help="Plan of kctl, or JSON of kafka-reassign-partitions."),
 ]
 _PlanOrJournal = Annotated[
-    str | None, typer.Argument(metavar="[PLAN|JOURNAL]", help="Its partitions; else all that move.")
+    str | None,
+    typer.Argument(
+        metavar="[PLAN|JOURNAL]", help="Show its partitions; default: all moving partitions."
+    ),
 ]
-_Journal = Annotated[str, typer.Argument(metavar="JOURNAL", help="What an execution has written.")]
+_Journal = Annotated[str, typer.Argument(metavar="JOURNAL", help="Journal of an execution.")]
 _JournalOption = Annotated[
     str | None,
-    typer.Option("--journal", metavar="FILE", help="Where to keep it; PLAN.journal if not given."),
+    typer.Option("--journal", metavar="FILE", help="Journal file; default: PLAN.journal."),
 ]
 
 
@@ -49,23 +53,29 @@ def plan(
     topics: _Topics = None,
     add_broker: Annotated[
         str | None,
-        typer.Option("--add-broker", metavar="IDS", help="Spread onto brokers that were added."),
+        typer.Option("--add-broker", metavar="IDS", help="Spread replicas onto new brokers."),
     ] = None,
     drain: Annotated[
-        str | None, typer.Option("--drain", metavar="IDS", help="Empty brokers.")
+        str | None, typer.Option("--drain", metavar="IDS", help="Move all replicas off brokers.")
     ] = None,
     replace: Annotated[
         str | None,
-        typer.Option("--replace", metavar="OLD:NEW", help="Give all of one broker to another."),
+        typer.Option(
+            "--replace", metavar="OLD:NEW", help="Move all replicas of one broker to another."
+        ),
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Mend offline replicas and rack faults.")
+        bool, typer.Option("--repair", help="Replace offline replicas, and repair rack violations.")
     ] = False,
     rf: Annotated[
-        int | None, typer.Option("--rf", min=1, metavar="N", help="Have N replicas of each.")
+        int | None,
+        typer.Option("--rf", min=1, metavar="N", help="Set the replication factor to N."),
     ] = None,
     balance: Annotated[
-        bool, typer.Option("--balance", help="Level counts, bytes and leaders; see --goals.")
+        bool,
+        typer.Option(
+            "--balance", help="Even out counts, bytes and leaders of brokers; see --goals."
+        ),
     ] = False,
     goals: Annotated[
         str | None,
@@ -79,60 +89,74 @@ def plan(
     rate_window: RateWindow = None,
     rates: Annotated[
         str | None,
-        typer.Option("--rates", metavar="PLAN", help="With the samples of a plan's file, not new."),
+        typer.Option(
+            "--rates",
+            metavar="PLAN",
+            help="Use the samples stored in a plan file instead of new ones.",
+        ),
     ] = None,
     demote: Annotated[
-        str | None, typer.Option("--demote", metavar="IDS", help="Have brokers lead nothing.")
+        str | None, typer.Option("--demote", metavar="IDS", help="Move all leadership off brokers.")
     ] = None,
     log_dirs: Annotated[
-        bool, typer.Option("--log-dirs", help="Level the directories within each broker.")
+        bool, typer.Option("--log-dirs", help="Even out the log directories within each broker.")
     ] = False,
     exclude_topic: Annotated[
         list[str] | None,
-        typer.Option("--exclude-topic", metavar="REGEX", help="Topics that stay; may be repeated."),
+        typer.Option(
+            "--exclude-topic", metavar="REGEX", help="Topics that are not moved; may be repeated."
+        ),
     ] = None,
     exclude_broker: Annotated[
         str | None,
-        typer.Option("--exclude-broker", metavar="IDS", help="Brokers that get nothing more."),
+        typer.Option("--exclude-broker", metavar="IDS", help="Brokers that get no more replicas."),
     ] = None,
     racks: Annotated[
         str, typer.Option("--racks", metavar="RULE", help="strict, relaxed or ignored.")
     ] = "strict",
     max_moves: Annotated[
-        int | None, typer.Option("--max-moves", min=0, metavar="N", help="Copy no more replicas.")
+        int | None,
+        typer.Option("--max-moves", min=0, metavar="N", help="Maximum number of replicas to copy."),
     ] = None,
     max_bytes_moved: Annotated[
         str | None,
-        typer.Option("--max-bytes-moved", metavar="BYTES", help="Copy no more than this: 20GB."),
+        typer.Option("--max-bytes-moved", metavar="BYTES", help="Maximum bytes to copy: 20GB."),
     ] = None,
     moves_per_broker: MovesPerBroker = 5,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Breaks ties; same seed, same plan.")
+        int,
+        typer.Option(
+            "--seed", metavar="N", help="Seed to break ties; the same seed gives the same plan."
+        ),
     ] = 0,
     throttle: Annotated[
         str | None,
-        typer.Option("--throttle", metavar="BYTES", help="Show how long it takes at this rate."),
+        typer.Option("--throttle", metavar="BYTES", help="Show the duration at this rate."),
     ] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="FILE", help="Write the plan, for execute.")
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Write the plan to a file, for execute."),
     ] = None,
     changes: Annotated[
-        bool, typer.Option("--changes", help="A row for each partition, not for each broker.")
+        bool, typer.Option("--changes", help="Print a row per partition, not per broker.")
     ] = False,
     front: Annotated[
         bool,
-        typer.Option("--front", help="Rows of what --max-moves, --max-bytes-moved would bring."),
+        typer.Option(
+            "--front",
+            help="Show the results for several values of --max-moves and --max-bytes-moved.",
+        ),
     ] = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit code 5 if there is something to do.")
+        bool, typer.Option("--exit-code", help="Exit code 5 if the plan has changes.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Plan moves by the fewest that do it; nothing is changed.
+    """Plan a reassignment with the fewest moves; nothing is changed.
 
-    One of --add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs says
-    what for. The rows are brokers, before and after. Goals on rates count what producers write and
-    followers fetch: what consumers fetch is not known.
+    One of --add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs is
+    required. The rows are brokers, before and after. Goals on rates include the traffic of
+    producers and followers, but not that of consumers, which is unknown.
     """
     from kctl.commands.reassign.plan import PlanRequest, make_plan
     from kctl.commands.reassign.rates import RateRequest
@@ -179,9 +203,9 @@ def execute(
     plan_file: _PlanFile,
     journal: _JournalOption = None,
 ) -> int:
-    """Execute a plan to its end, a few moves at a time; what was throttled before is so again.
+    """Execute a plan to its end, a few moves at a time; earlier throttles are restored at the end.
 
-    Everything is written to a journal first: `resume` goes on after a death, `rollback` goes back.
+    Every step is first written to a journal: `resume` continues after a crash, `rollback` reverts.
     """
     from kctl.commands.reassign.execute import execute_plan
 
@@ -197,13 +221,16 @@ def resume(
     moves_per_broker: Annotated[
         int | None,
         typer.Option(
-            "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
+            "--moves-per-broker",
+            min=1,
+            metavar="N",
+            help="Parallel moves per broker, in and out each.",
         ),
     ] = None,
     ignore_free_space: IgnoreFreeSpace = False,
     output: Output = "table",
 ) -> int:
-    """Go on with an execution that was ended before its time, or is paused."""
+    """Continue an execution that was interrupted or paused."""
     from kctl.commands.reassign.execute import resume_journal
 
     return resume_journal(
@@ -219,11 +246,11 @@ def resume(
 def throttle(
     journal: _Journal,
     rate: Annotated[
-        str, typer.Argument(metavar="BYTES|auto|none", help="For each broker and second: 50MB.")
+        str, typer.Argument(metavar="BYTES|auto|none", help="Bytes per second and broker: 50MB.")
     ],
     timeout: Timeout = TIMEOUT_S,
 ) -> int:
-    """Change the throttle of an execution, also while another process is at work by it."""
+    """Change the throttle of an execution, also of one that another process is running."""
     from kctl.commands.reassign.change import change_execution, throttle_of
 
     return change_execution(journal, throttle_of(rate), timeout)
@@ -231,7 +258,7 @@ def throttle(
 
 @app.command("pause", epilog="Example: kctl reassign pause plan.json.journal")
 def pause(journal: _Journal, timeout: Timeout = TIMEOUT_S) -> int:
-    """Begin no more moves of an execution until it is resumed; those under way go on."""
+    """Start no more moves of an execution until it is resumed; started moves continue."""
     from engine.reassign.journal_state import SettingsChange
     from kctl.commands.reassign.change import change_execution
 
@@ -245,13 +272,13 @@ def pause(journal: _Journal, timeout: Timeout = TIMEOUT_S) -> int:
 def throttles(
     cluster: ClusterOptions,
     clear: Annotated[
-        bool, typer.Option("--clear", help="Take away those that no move needs.")
+        bool, typer.Option("--clear", help="Remove throttles that no move needs.")
     ] = False,
     dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Show each throttle of replication, and which moves need it."""
+    """Show each replication throttle, and the moves that need it."""
     from kctl.commands.reassign.throttles import show_throttles
 
     return show_throttles(cluster, clear=clear, dry_run=dry_run, yes=yes, output=output)
@@ -266,14 +293,14 @@ def cancel(
     cluster: ClusterOptions,
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[JOURNAL|TOPIC[:PARTITIONS]]...", help="What to take back."),
+        typer.Argument(metavar="[JOURNAL|TOPIC[:PARTITIONS]]...", help="Moves to cancel."),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All moves of the cluster.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Cancel all moves of the cluster.")] = False,
     dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Take back moves that are under way; by a journal, its throttles too."""
+    """Cancel moves in progress; with a journal, also remove its throttles."""
     from kctl.commands.reassign.cancel import CancelRequest, cancel_moves
 
     request = CancelRequest(what or [], every, dry_run, yes, output)
@@ -283,7 +310,7 @@ def cancel(
 @app.command("rollback", epilog="Example: kctl reassign rollback plan.json.journal")
 @on_cluster
 def rollback(cluster: ClusterOptions, moves: MoveOptions, journal: _Journal) -> int:
-    """Bring every partition of an execution back to where it was before; has a journal itself."""
+    """Restore the replicas of every partition from before an execution; writes a journal, too."""
     from kctl.commands.reassign.rollback import roll_back
 
     return roll_back(cluster, journal, moves)
@@ -295,11 +322,14 @@ def status(
     cluster: ClusterOptions,
     plan_file: _PlanOrJournal = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="A row again whenever it changed, until all is done.")
+        bool,
+        typer.Option(
+            "--watch", help="Print each row again when it changes, until all moves are complete."
+        ),
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show where moves stand: the controller's phase, replicas, bytes."""
+    """Show the progress of moves: the controller's phase, replicas, bytes."""
     from kctl.commands.reassign.status import show_status
 
     return show_status(cluster, plan_file, watch=watch, output=output)
@@ -308,7 +338,7 @@ def status(
 @app.command("verify", epilog="Example: kctl reassign verify plan.json")
 @on_cluster
 def verify(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "table") -> int:
-    """Return whether a plan is carried out, and which throttles are there; exit code 4 if not."""
+    """Show whether a plan is complete, and which throttles exist; exit code 4 if it is not."""
     from kctl.commands.reassign.status import verify_plan
 
     return verify_plan(cluster, plan_file, output)
@@ -323,20 +353,22 @@ def rehearse(
     plan_file: _PlanFile,
     kill: Annotated[
         int | None,
-        typer.Option("--kill", metavar="BROKER", help="Kill it on the way, start it again later."),
+        typer.Option(
+            "--kill", metavar="BROKER", help="Kill this broker during the moves, and restart it."
+        ),
     ] = None,
     data_bytes: Annotated[
         str,
-        typer.Option("--data-bytes", metavar="BYTES", help="What all replicas of the copy have."),
+        typer.Option("--data-bytes", metavar="BYTES", help="Total size of the copy's replicas."),
     ] = "64MB",
     moves_per_broker: MovesPerBroker = 5,
     no_election: NoElection = False,
     output: Output = "table",
 ) -> int:
-    """Execute a plan on an embedded copy of the cluster, and show what happens; nothing is changed.
+    """Execute a plan on an embedded copy of the cluster, and show the result; nothing is changed.
 
-    The copy has the brokers, racks, topics, assignments and settings of topics, and records in
-    proportion to what there is.
+    The copy has the cluster's brokers, racks, topics, assignments and topic settings, and records
+    in proportion to the real sizes.
     """
     from kctl.commands.reassign.rehearse import RehearseRequest, rehearse_plan
 
@@ -349,7 +381,7 @@ def rehearse(
 @app.command("explain", epilog="Example: kctl reassign explain plan.json")
 @on_cluster
 def explain(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "table") -> int:
-    """Show what the controller will do with each partition, step by step, and what may fail."""
+    """Show the controller's steps for each partition of a plan, and what may fail."""
     from kctl.commands.reassign.explain import explain_plan
 
     return explain_plan(cluster, plan_file, output)

@@ -1,4 +1,4 @@
-"""Implementation of `kctl reassign cancel`: revert moves, also those of another process."""
+"""Implementation of `kctl reassign cancel`: revert moves, also of another process."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ CANCEL_COLUMNS = (
     Column("replicas", "REPLICAS", kind="integer[]"),
     Column("result", "RESULT"),
 )
-#: The result of a dry run.
+#: Result column of a dry run.
 MOVING: Final = "moving"
 #: Pause between two reads of another process's journal.
 _POLL_MS = 100
 
 
 class CancelNotHonoured(EngineError):
-    """The process that executes a journal has not answered a request to cancel."""
+    """The process that executes a journal did not react to a cancel in time."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_ms: int) -> None:
-        """`writer` is the process at work, None if the journal does not name it."""
+        """Create the error; `writer` None means that the journal does not name its process."""
         self.path = path
         self.writer = writer
         self.waited_ms = waited_ms
@@ -55,7 +55,7 @@ class CancelNotHonoured(EngineError):
 
 
 class AllWithTargets(EngineError):
-    """A cancel is to revert all moves, and names some of them as well."""
+    """--all is given together with the names of moves."""
 
     exit_code = exits.USAGE
 
@@ -76,7 +76,7 @@ class CancelRequest(NamedTuple):
 
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
-    """Revert moves, of a journal or of the cluster; returns the exit code."""
+    """Revert moves of a journal or of the cluster, after confirmation; returns the exit code."""
     targets, every, dry_run, yes, output = request
     check_format(output)
     if every and targets:
@@ -131,7 +131,7 @@ def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str,
 
 
 def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
-    """Show the moves that a cancel of a journal would revert; returns the exit code."""
+    """Print the moves that cancelling a journal would revert; returns the exit code."""
     state = journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
@@ -153,9 +153,9 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
-    """Revert the moves of a journal, with its throttles; returns the exit code.
+    """Revert the moves and throttles of a journal; returns the exit code.
 
-    A process that executes it is requested to cancel, and waited for.
+    If another process executes the journal, it gets a request to cancel, and this one waits.
     """
     state = journal_state(path)
     if state.is_over:
@@ -172,7 +172,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
                 over = _cancel_by_holder(client, held)
                 if over is not None:
                     return _print_over(over, path, output)
-                # It was killed, so this process takes the journal over and cancels.
+                # The process was killed: take the journal over and cancel.
                 continue
             if state.is_over:
                 journal.close()
@@ -181,10 +181,10 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
 
 
 def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
-    """Request a cancel of the process that holds a journal, and wait until it releases the journal.
+    """Request a cancel from the process that holds a journal, and wait until it releases it.
 
-    Returns the state of the journal, None if the process was killed before it wrote an end.
-    Errors: CancelNotHonoured, if the process has not noted the request within the client's timeout.
+    Returns the final state, None if the process was killed before it wrote an end. Errors:
+    CancelNotHonoured if the process has not noted the request within the client's time-out.
     """
     files, path = RealHeldFiles(), held.path
     request_cancel(files, path, this_process())
@@ -200,7 +200,7 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
 
 
 def _print_over(state: JournalState, path: str, output: str | None) -> int:
-    """Print the results of changes that another process cancelled, or had completed before."""
+    """Print the results of changes that another process cancelled, or completed before."""
     if state.how_over == CANCELLED:
         return print_ends(state.begun.changes, state.ended, output)
     notify(

@@ -1,7 +1,7 @@
 """Implementation of `kctl reassign throttle` and `pause`: change a running execution.
 
-The change is a line in the journal. The process that is at work by it follows and answers; without
-one it holds for the next `resume`.
+The change is written to the journal. The process that executes the journal reads and confirms it;
+without such a process the next `resume` applies it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLL_S = 0.1
 
 
 class ChangeRefused(EngineError):
-    """The process at work has not followed a change."""
+    """The executing process refused a change."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, reason: str) -> None:
         self.path = path
@@ -35,10 +35,10 @@ class ChangeRefused(EngineError):
 
 
 class ChangeNotAnswered(EngineError):
-    """The process at work has not read of a change in time."""
+    """The executing process did not react to a change in time."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_s: float) -> None:
-        """`writer` is the process at work, None if the journal does not name it."""
+        """Create the error; `writer` None means that the journal does not name its process."""
         self.path = path
         self.writer = writer
         self.waited_s = waited_s
@@ -50,14 +50,14 @@ class ChangeNotAnswered(EngineError):
 
 
 def throttle_of(text: str) -> SettingsChange:
-    """Return the change for `50MB`, `auto` or `none`; raises UnreadableArgument."""
+    """Parse a throttle: `50MB`, `auto` or `none`; raises UnreadableArgument."""
     if text == "auto":
         return SettingsChange(FIRST_RATE, is_adaptive=True)
     return SettingsChange(0 if text == "none" else parse_bytes(text), is_adaptive=False)
 
 
 def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int:
-    """Change the settings of a journal's execution; returns the exit code.
+    """Request a change of a journal's execution, and wait for it; returns the exit code.
 
     Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of the journal.
     """
@@ -89,7 +89,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
 
 
 def change_text(change: SettingsChange) -> str:
-    """Return the text of a change."""
+    """Return a change as text."""
     parts = []
     if change.is_adaptive:
         parts.append("throttle auto")

@@ -56,7 +56,7 @@ END_COLUMNS = (
 
 
 class UnusedLatencyTopic(EngineError):
-    """A latency topic was named, but the throttle does not adapt to measurements."""
+    """--latency-topic is given, but the throttle is not `auto`."""
 
     exit_code = exits.USAGE
 
@@ -67,7 +67,7 @@ class UnusedLatencyTopic(EngineError):
 
 
 def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
-    """Return the settings of an execution; raises UnreadableArgument, UnusedLatencyTopic."""
+    """Return an execution's settings; raises UnreadableArgument, UnusedLatencyTopic."""
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
         raise UnusedLatencyTopic(moves.latency_topic)
@@ -87,19 +87,19 @@ def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> Exe
 
 
 def _rate_of(text: str | None) -> int | None:
-    """Return the bytes each second of an option that is not `auto`, None for no throttle."""
+    """Return the bytes per second of an option other than `auto`, None for no throttle."""
     return None if text in (None, "none") else parse_bytes(text)
 
 
 def execute_plan(
     options: ClusterOptions, path: str, journal: str | None, moves: MoveOptions
 ) -> int:
-    """Execute a plan file; returns the exit code."""
+    """Check a plan file, confirm, and execute it; returns the exit code."""
     check_format(moves.output)
     plan = read_plan(path)
     settings = settings_of(moves, plan.plan)
     journal_path = journal or f"{path}.journal"
-    # Its moves are under way now, which explains less than the journal does.
+    # Report a journal in use before checks that would report its moves as conflicts.
     require_free(RealHeldFiles(), journal_path)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
@@ -124,7 +124,10 @@ def execute_plan(
 
 
 def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
-    """Return a plan's changes; raises for a plan of another cluster or an outdated one."""
+    """Return a plan's changes, empty if the cluster has them, and the cluster id.
+
+    Raises for a plan of another cluster, and for one that is outdated.
+    """
     read = read_cluster(client)
     require_cluster(plan.cluster_id, read.cluster_id)
     if plan.plan is None:
@@ -146,7 +149,7 @@ def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) ->
 
 
 def begin(client: KafkaClient, path: str, begun: Begun, output: str | None) -> int:
-    """Execute a plan with a new journal; returns the exit code. Without an output no rows."""
+    """Execute changes with a new journal; returns the exit code. `output` None prints no rows."""
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
@@ -169,12 +172,10 @@ def resume_journal(
 ) -> int:
     """Resume the execution of a journal with new settings, if given; returns the exit code.
 
-    | process of the journal | is done |
-    |---|---|
-    | has ended the execution | nothing |
-    | runs, and is paused or gets a throttle or limit | it is sent the change |
-    | runs, nothing changes | JournalHeld is raised |
-    | is gone | this process executes the rest |
+    | state of the journal | effect | |---|---| | the execution has ended | nothing | | a process
+    executes it, and it is paused or a throttle or limit is given | it is sent the change | | a
+    process executes it, and nothing changes | JournalHeld is raised | | its process has ended |
+    this process executes the rest |
     """
     check_format(output)
     change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)
@@ -199,7 +200,7 @@ def resume_on(
     *,
     ignores_room: bool,
 ) -> int:
-    """Resume an execution that is not over, or its cancel; returns the exit code.
+    """Resume an unfinished execution, or its cancel, in this process; returns the exit code.
 
     Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
@@ -226,9 +227,9 @@ def resume_on(
 def go_on(
     client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
 ) -> int:
-    """Execute or cancel the changes of a journal, show progress, print how changes ended.
+    """Execute or cancel the changes of a journal, show progress, print each change's result.
 
-    The journal is closed in the end. Returns the exit code.
+    Closes the journal at the end. Returns the exit code.
     """
     from kctl.commands.reassign.progress import MoveProgress
 
@@ -261,7 +262,7 @@ def go_on(
 
 
 def _print_unfinished(path: str) -> None:
-    """Print how to resume an execution that an error has ended, if it has changed anything."""
+    """Print how to resume an execution ended by an error, unless it has changed nothing."""
     with suppress(EngineError):
         state = read_journal(RealHeldFiles(), path)
         if not state.is_over and not state.has_changed_nothing:
@@ -272,7 +273,7 @@ def _print_unfinished(path: str) -> None:
 
 
 def _report_end(end: ExecutionEnd, path: str) -> int:
-    """Report the deviations from the plan; returns their number."""
+    """Print the deviations from the plan; returns their number."""
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
@@ -306,9 +307,9 @@ def print_ends(
     *,
     failures: int = 0,
 ) -> int:
-    """Print how changes ended; returns the exit code for them and this number of failures.
+    """Print the result of each change; return the exit code for them and for `failures`.
 
-    Without an output only deviations from the plan are printed.
+    With `output` None only deviations from the plan are printed.
     """
     rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]
@@ -323,7 +324,7 @@ def print_ends(
 
 
 def _end_row(change: PartitionChange, how: str) -> dict[str, object]:
-    """Return the row of a change that has ended."""
+    """Return the row of a change with its result."""
     return {
         "topic": change.topic,
         "partition": change.partition,

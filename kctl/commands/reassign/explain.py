@@ -1,4 +1,4 @@
-"""Implementation of `kctl reassign explain`: the steps of each partition, also as a picture."""
+"""Implementation of `kctl reassign explain`: the steps of each partition, as rows or a picture."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def _rows(change: PartitionChange) -> list[dict[str, object]]:
-    """Return one row for each step of the partition's reassignment."""
+    """Return a row for each step of the partition's reassignment."""
     return [
         {
             "topic": change.topic,
@@ -56,7 +56,7 @@ def _rows(change: PartitionChange) -> list[dict[str, object]]:
 
 
 def _draw(change: PartitionChange) -> None:
-    """Draw a partition: a column for each broker, a row for each step."""
+    """Draw a partition's steps: a column for each broker, a row for each step."""
     from rich.console import Console
     from rich.table import Table
 
@@ -77,7 +77,7 @@ def _draw(change: PartitionChange) -> None:
 
 
 def _mark(step: MoveStep, broker_id: int) -> str:
-    """Return a broker's state in a step: leader, in sync, copies, or empty."""
+    """Return a broker's state in a step: leader, in sync, copies, or "" if it has no replica."""
     if broker_id not in step.replicas:
         return ""
     if broker_id == step.leader:

@@ -1,4 +1,4 @@
-"""Plans and journals as files: detection of the kind, and parsing."""
+"""Files of plans and journals: detect the kind, parse them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _PLAN_BYTES_MAX = 64 << 20
 
 
 def state_folder() -> str:
-    """Return where jobs keep their plans, and where journals are noted that this user began."""
+    """Return the directory of jobs' plans, and of the list of journals this user began."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return f"{home}/kctl/reassign"
 
 
 def known_journals() -> KnownJournals:
-    """Return the journals that this user began on this machine."""
+    """Return the list of journals that this user began on this machine."""
     from engine.reassign.known_journals import KnownJournals
 
     return KnownJournals(RealFiles(), RealHeldFiles(), state_folder())
 
 
 class PlanTooLarge(EngineError):
-    """A file is larger than any plan."""
+    """A file is larger than the largest plan."""
 
     def __init__(self, path: str, size_bytes: int) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class PlanTooLarge(EngineError):
 
 
 class NoPlan(EngineError):
-    """A file is no plan."""
+    """A file does not contain a plan."""
 
     def __init__(self, path: str, error: BadPlanFile | str) -> None:
         self.path = path
@@ -52,14 +52,14 @@ class NoPlan(EngineError):
 
 
 class PlanOrJournal(NamedTuple):
-    """The content of a file: a plan or a journal."""
+    """The content of a file: a plan or a journal; the other is None."""
 
     plan: PlanFile | None
     journal: JournalState | None
 
 
 def read_plan(path: str) -> PlanFile:
-    """Return the plan of a file; raises the errors of reading and parsing."""
+    """Read and parse a plan file; raises PlanTooLarge, NoPlan and errors of reading."""
     files = RealFiles()
     size_bytes = files.size_bytes(path)
     if size_bytes > _PLAN_BYTES_MAX:
@@ -70,14 +70,14 @@ def read_plan(path: str) -> PlanFile:
         raise NoPlan(path, "it is no text") from error
     except BadPlanFile as error:
         raise NoPlan(path, error) from error
-    # One of ours may have found nothing to do.
+    # A plan written by kctl may have no changes.
     if not plan.rows and plan.plan is None:
         raise NoPlan(path, "it names no partitions")
     return plan
 
 
 def journal_state(path: str) -> JournalState:
-    """Return the state that a journal records, and report unreadable lines; errors of reading."""
+    """Read the state that a journal records; print a warning for each unreadable line."""
     state = read_journal(RealHeldFiles(), path)
     for line_number, reason in state.damage:
         notify(f"warning: {path}: line {line_number} is passed over: {reason}")
@@ -85,7 +85,7 @@ def journal_state(path: str) -> JournalState:
 
 
 def read_either(path: str) -> PlanOrJournal:
-    """Return the plan or the journal that a file contains."""
+    """Read a file that contains a plan or a journal."""
     try:
         return PlanOrJournal(None, journal_state(path))
     except UnreadableJournal:

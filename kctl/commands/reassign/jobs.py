@@ -1,4 +1,4 @@
-"""Whole jobs: plan, confirm, execute, check the result; an interrupted job can be resumed.
+"""Jobs: plan, confirm, execute, check the result; resume after an interruption.
 
 A job keeps its plan and journal in `$XDG_STATE_HOME/kctl/reassign`, named by the cluster and the
 job: the same command, run again, continues an interrupted job.
@@ -53,17 +53,17 @@ from kctl.render.table import size_text
 
 
 class JobRequest(NamedTuple):
-    """A job: its name (`drain-3`), its planner, and how its moves are made."""
+    """A job: its name (such as `drain-3`), its planner, and options of its moves."""
 
     name: str
     plan: Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
     moves: MoveOptions
-    #: The broker that must hold no replica in the end.
+    #: Broker that must have no replica at the end; None if there is none.
     emptied: int | None = None
 
 
 class NotEmpty(EngineError):
-    """A broker still holds replicas after it was drained."""
+    """A broker still has replicas after it was drained."""
 
     def __init__(self, broker_id: int, count: int) -> None:
         self.broker_id = broker_id
@@ -119,15 +119,15 @@ def undo_job(options: ClusterOptions, request: JobRequest) -> int:
 
 
 def _path(client: KafkaClient, name: str) -> str:
-    """Return the path of a job's journal: one for each cluster and name of a job."""
+    """Return the path of a job's plan, by cluster and name; its journal has the suffix .journal."""
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-{name}.json"
 
 
 def _resume(client: KafkaClient, request: JobRequest, journal: str) -> int:
-    """Show the open job, and resume it after confirmation; returns the exit code.
+    """Show the unfinished job, confirm, and resume it; returns the exit code.
 
-    Errors: JournalHeld if another process is executing it.
+    Errors: JournalHeld if another process executes it.
     """
     state = journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]
@@ -158,7 +158,7 @@ def _resume(client: KafkaClient, request: JobRequest, journal: str) -> int:
 
 
 def change_of(moves: MoveOptions) -> SettingsChange:
-    """Return the change that the command requests for a running job: throttle or bound."""
+    """Return the change that the options request of a running job: throttle and move limit."""
     is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
     bound = None if is_default else moves.moves_per_broker
     change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
@@ -166,7 +166,7 @@ def change_of(moves: MoveOptions) -> SettingsChange:
 
 
 def _throttle_of(state: JournalState) -> str:
-    """Return the throttle of an interrupted job as its option."""
+    """Return the throttle of an interrupted job as text of its option."""
     settings = state.settings
     if settings.is_adaptive:
         return "--throttle auto"
@@ -175,7 +175,7 @@ def _throttle_of(state: JournalState) -> str:
 
 
 def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
-    """Check that the broker that a drain has to empty is empty."""
+    """Return the exit code of a job, PROBLEMS_FOUND or FAILED if its broker is not empty."""
     broker_id = request.emptied
     if broker_id is None or code != exits.OK or request.moves.dry_run:
         return code

@@ -81,7 +81,7 @@ _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote,
 
 
 class NotOneVerb(EngineError):
-    """The options name no purpose of a plan, or more than one."""
+    """The options name no purpose of a plan, or several."""
 
     exit_code = exits.USAGE
 
@@ -114,7 +114,7 @@ class PlanRequest(NamedTuple):
 
 
 def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Plan, write the file, print rows; returns the exit code."""
+    """Make a plan, write its file, print rows; returns the exit code."""
     check_format(request.output)
     if len(request.verbs) != 1:
         raise NotOneVerb(request.verbs)
@@ -143,13 +143,13 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     else:
         write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
-        # With bounds, moves may be left for a later plan; without, no plan reaches the goal.
+        # With limits, later plans may continue; without limits no plan reaches the goal.
         return end_short_of_goal(plan)
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
 
 
 def end_short_of_goal(plan: ReassignmentPlan) -> int:
-    """Report that a plan does not reach its goal; returns the exit code."""
+    """Print that a plan does not reach its goal; returns the exit code FAILED."""
     nearest = "nothing can be done" if plan.is_empty else "the plan is the nearest to it"
     notify(f"error: the goal cannot be reached; {nearest}")
     return exits.FAILED
@@ -158,7 +158,7 @@ def end_short_of_goal(plan: ReassignmentPlan) -> int:
 def _requested(
     request: PlanRequest, goals: frozenset[LevelGoal]
 ) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
-    """Return the function that makes the plan; malformed options are refused before."""
+    """Validate the options, and return the function that makes the plan."""
     ((verb, value),) = request.verbs.items()
     match verb:
         case "add-broker" | "drain" | "demote":
@@ -193,7 +193,7 @@ def _requested(
 
 
 def parse_brokers(text: str) -> list[int]:
-    """Return the ids of a list like 4,5; raises UnreadableArgument."""
+    """Parse a list of broker ids such as 4,5; raises UnreadableArgument."""
     ids = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in ids):
         raise UnreadableArgument("a list of brokers", text, "ids such as 4,5")
@@ -201,7 +201,7 @@ def parse_brokers(text: str) -> list[int]:
 
 
 def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
-    """Return the topics that may change: the named ones, else all that are not excluded."""
+    """Return the topics that may change: the named ones or all, without excluded ones."""
     topics = sorted({partition.topic for partition in model.partitions})
     patterns = [name_matcher(pattern) for pattern in request.exclude_topic]
     unknown = [name for name in request.topics if name not in topics]
@@ -215,7 +215,7 @@ def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
 
 
 class NoSuchTopics(EngineError):
-    """A plan is requested for topics that the cluster does not have."""
+    """The options name topics that the cluster does not have."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -224,7 +224,7 @@ class NoSuchTopics(EngineError):
 
 
 def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
-    """Return the constraints of the plan; topics that were not chosen are excluded."""
+    """Return the constraints of the plan; topics that were not selected are excluded."""
     topics = {partition.topic for partition in model.partitions}
     try:
         racks = RackRule(request.racks)
@@ -246,14 +246,14 @@ def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
 
 
 def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
-    """Print the summary of a plan, and the goals that it could not reach."""
+    """Print the summary of a plan, and the goals that it does not reach."""
     for warning in plan.warnings:
         notify(f"warning: {warning}")
     report_unmet(plan.unmet)
     if plan.is_empty:
         notify("nothing can be done" if plan.unmet else "nothing is to be done")
         return
-    # The cost of goals that were not reached is no bound of this plan.
+    # The bound is invalid if the plan does not reach its goals.
     bound = "" if plan.unmet else f" (no plan does with fewer than {plan.bound_moves})"
     removed = sum(max(0, len(c.old_replicas) - len(c.new_replicas)) for c in plan.changes)
     parts = [
@@ -301,7 +301,7 @@ def write_plan(
 
 
 def _front_row(one: TradeOff) -> dict[str, object]:
-    """Return one trade-off between bytes moved and balance as a row."""
+    """Return the row of a trade-off between bytes moved and balance."""
     after = one.after
     return {
         "moves": one.moves,
@@ -320,7 +320,7 @@ def _front_row(one: TradeOff) -> dict[str, object]:
 
 
 def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
-    """Return one row for each broker: its load before and after, and its moves."""
+    """Return a row for each broker: its load before and after, and its moves."""
     return [
         {
             "broker_id": broker.broker_id,

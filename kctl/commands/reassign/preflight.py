@@ -1,4 +1,4 @@
-"""Checks and warnings before a plan is executed or only shown."""
+"""Checks and warnings before a plan is executed, and for a dry run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from kctl.render.table import size_text
 
 
 class PlanRefused(EngineError):
-    """A plan cannot be executed as the cluster is: nothing has been moved, or nothing more."""
+    """The plan cannot be executed in the cluster's current state."""
 
     def __init__(self, reasons: Sequence[str], *, is_begun: bool, lacks_room: bool) -> None:
-        """`is_begun` if an earlier process has moved something.
+        """Create the error.
 
-        `lacks_room` if a disk may become full.
+        `is_begun` says that an earlier process has begun moves, `lacks_room` that a disk may become
+        full.
         """
         self.reasons = tuple(reasons)
         self.hint = (
@@ -46,10 +47,10 @@ def require_possible(
     ignores_room: bool = False,
     begun: Collection[TopicPartition] | None = None,
 ) -> None:
-    """Raise PlanRefused for impossible changes; report warnings about the others.
+    """Raise PlanRefused if a change is impossible; print warnings about the other changes.
 
-    A dry run also reports disks and throttles. Of a resumed execution only the changes that are not
-    `begun` are checked. Errors: those of metadata requests.
+    A dry run also prints disks and throttles. Of a resumed execution only changes that are not in
+    `begun` are checked. Errors: also those of metadata requests.
     """
     waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
     if begun is not None and not waiting:
@@ -80,7 +81,7 @@ def _room_line(room: DiskRoom) -> str:
 def _throttle_lines(
     client: KafkaClient, changes: Sequence[PartitionChange], settings: ExecutionSettings
 ) -> list[str]:
-    """Return a line for each throttle that would be set, and each that cannot be read."""
+    """Return a line for each throttle that would be set, and for each that cannot be read."""
     rates = settings.rates
     there = LiveCluster(client, changes).throttles(settings_for(changes, rates))
     known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
@@ -104,7 +105,7 @@ def _throttle_lines(
 
 
 def between_directories(changes: Sequence[PartitionChange]) -> str:
-    """Return the bytes that move between directories, after a comma; "" if none."""
+    """Return the moves between log directories as text after a comma; "" without any."""
     count = sum(len(change.log_dir_moves) for change in changes)
     if not count:
         return ""

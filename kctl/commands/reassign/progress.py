@@ -1,4 +1,4 @@
-"""The progress of an execution, on stderr: bars on a terminal, a line a step elsewhere."""
+"""Progress of an execution on stderr: bars on a terminal, only pauses elsewhere."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _BARS_MAX = 20
 
 
 class MoveProgress:
-    """Shows each observation of an execution."""
+    """Shows each observed status of an execution."""
 
     def __init__(self) -> None:
-        """Show nothing before the first observation."""
-        #: Bars on a terminal while the `with` block runs. None before it, and elsewhere.
+        """Create a display that shows nothing before its `with` block."""
+        #: Bars while the `with` block runs; None before it, or if stderr is no terminal.
         self._bars: Progress | None = None
         self._tasks: dict[TopicPartition | None, TaskID] = {}
-        #: Reasons of a pause as last printed: they are printed again only when others come.
+        #: Last printed reason of a pause: printed again only if it changes.
         self._printed_pause: str | None = None
-        #: Time and copied bytes at the first observation, of the whole (None) and of each change:
-        #: speeds count from there.
+        #: Time in ms and copied bytes at the first observation, in total (key None) and by change;
+        #: rates are computed from there.
         self._began: dict[TopicPartition | None, tuple[int, int]] = {}
 
     def __enter__(self) -> MoveProgress:
-        """Start drawing."""
+        """Start drawing bars if stderr is a terminal."""
         if sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
@@ -60,7 +60,7 @@ class MoveProgress:
             self._bars.stop()
 
     def show(self, now: ExecutionStatus) -> None:
-        """Show an observation: the whole, and the changes under way."""
+        """Show the total progress, and bars of the running changes."""
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
         self._print_pause(now)
@@ -93,7 +93,7 @@ class MoveProgress:
         total: int,
         state: str,
     ) -> None:
-        """Update a bar, or add it if there is none for the key; amounts are bytes."""
+        """Update the bar of `key`, or add it if it is missing; `done` and `total` are bytes."""
         if key not in self._tasks:
             self._tasks[key] = bars.add_task(text, total=max(total, 1), state=state)
         bars.update(
@@ -101,13 +101,13 @@ class MoveProgress:
         )
 
     def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
-        """Return bytes per second since a copy was first seen, None within its first second."""
+        """Return bytes per second since the first call for `key`, None within a second of it."""
         began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
         passed_ms = now_ms - began_ms
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
 
     def _print_pause(self, now: ExecutionStatus) -> None:
-        """Print why nothing begins, when that has changed."""
+        """Print the reason why no change may start, if it differs from the last one."""
         reasons = [] if now.pause is None else [f"nothing new begins: {now.pause}"]
         if now.missed:
             ids = ", ".join(map(str, now.missed))
@@ -119,7 +119,7 @@ class MoveProgress:
 
 
 def _progress_text(copied: int, total: int, rate: float | None) -> str:
-    """Return bytes copied, rate (bytes/s) and time left; without a rate bytes alone."""
+    """Return bytes copied, rate in bytes/s and remaining time; without a rate only bytes."""
     parts = [f"{size_text(copied)} of {size_text(total)}"]
     if rate:
         parts.append(f"{size_text(round(rate))}/s")

@@ -1,4 +1,4 @@
-"""The rates that a plan is made by: sampled now, or those of a plan's file."""
+"""Rates on which a plan is based: sampled now, or stored in a plan file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kctl.options.rates import WINDOW_S, sampled
 
 
 class RateRequest(NamedTuple):
-    """The options of `kctl reassign plan` on goals and rates; None where one is not given."""
+    """The options of `kctl reassign plan` on goals and rates; None if not given."""
 
     goals: str | None
     window_s: float | None
@@ -24,7 +24,7 @@ class RateRequest(NamedTuple):
 
 
 def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
-    """Return the goals of a balance; raises UnreadableArgument for options that have no effect."""
+    """Return the goals of a balance; raises UnreadableArgument for options without effect."""
     given = {
         "--goals": request.goals,
         "--rate-window": request.window_s,
@@ -47,7 +47,7 @@ def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
 
 
 def _goal(goal: str) -> LevelGoal:
-    """Return a goal of `--goals`; raises UnreadableArgument."""
+    """Parse one goal of `--goals`; raises UnreadableArgument."""
     try:
         return LevelGoal(goal.strip())
     except ValueError:
@@ -61,7 +61,7 @@ def rates_of(
     goals: frozenset[LevelGoal],
     cluster_id: str | None,
 ) -> SampledRates | None:
-    """Return the write rates that goals need, None if no goal does.
+    """Sample the write rates, or read them from a plan file; None if no goal needs them.
 
     Errors: those of the file, WrongCluster, and of requests.
     """
@@ -79,7 +79,7 @@ def rates_of(
 
 
 def print_rates(plan: ReassignmentPlan) -> None:
-    """Print the balance of rates before and after, and the partitions without rates."""
+    """Print the balance of rates on brokers, before and after the plan."""
     before, after = plan.before, plan.after
     notify(
         f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "

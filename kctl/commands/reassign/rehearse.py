@@ -1,4 +1,4 @@
-"""Implementation of `kctl reassign rehearse`: copy the cluster, execute the plan there."""
+"""Implementation of `kctl reassign rehearse`: copy the cluster, execute the plan on the copy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REHEARSAL_COLUMNS = (
 
 
 class NoSuchBroker(EngineError):
-    """A broker is to be killed that the cluster does not have."""
+    """--kill names a broker that the cluster does not have."""
 
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
@@ -66,7 +66,7 @@ class RehearseRequest(NamedTuple):
 
 
 def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
-    """Rehearse a plan; returns the exit code."""
+    """Rehearse a plan and print its steps; returns the exit code."""
     check_format(request.output)
     total_bytes = parse_bytes(request.data_bytes)
     plan = read_plan(request.path)
@@ -94,7 +94,7 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
 
 
 def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
-    """Return the changes of a plan; raises StalePlan if replicas are neither old nor new."""
+    """Return a plan's changes; raises StalePlan if a partition has neither old nor new replicas."""
     if plan.plan is None:
         return changes_from_targets(read.model, plan.rows)
     changes = in_order(plan.plan)
@@ -104,17 +104,17 @@ def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
 
 
 def _ports() -> RehearsalPorts:
-    """Return the real clock, files and clients for a rehearsal on an embedded cluster."""
+    """Return the real clock, files and client factory for a rehearsal."""
     host = real_host()
 
     def client_of(servers: str) -> KafkaClient:
-        """Return a new client of the copied cluster, as an administrator."""
+        """Return a new administrator client of the copied cluster."""
         return KafkaClient(
             parse_addresses(servers),
             streams=host.streams,
             clock=host.clock,
             entropy=host.entropy,
-            # By this name Kafka takes records for internal topics.
+            # Kafka accepts records for internal topics only from this client id.
             settings=ClientSettings(client_id=ADMIN_CLIENT_ID),
             timeout_ms=60_000,
         )
@@ -125,7 +125,7 @@ def _ports() -> RehearsalPorts:
 
 
 def _row(step: SeenStep) -> dict[str, object]:
-    """Return one observed step of a partition as a row; `at_ms` counts from the start."""
+    """Return the row of an observed step; `at_ms` counts from the start of the rehearsal."""
     change = step.change
     return {
         "at_ms": step.at_ms,
@@ -140,7 +140,7 @@ def _row(step: SeenStep) -> dict[str, object]:
 
 
 def _print_end(end: RehearsalEnd, count: int) -> int:
-    """Print the refused changes, the lost records and the duration; return the exit code."""
+    """Print refused changes, lost records and the duration; returns the exit code."""
     for warning in end.warnings:
         notify(f"warning: {warning}")
     for key, error in end.end.refused.items():

@@ -25,7 +25,7 @@ from kctl.render import check_format, write_rows
 
 
 def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
-    """Restore the replicas that an execution has changed; returns the exit code."""
+    """Restore the replicas from before an execution; returns the exit code."""
     check_format(moves.output)
     state = journal_state(path)
     settings = settings_of(moves)
@@ -59,7 +59,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
 
 
 def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return the changes that revert completed ones."""
+    """Return the changes that revert the completed changes of a journal."""
     view = client.view({change.topic for change in state.begun.changes})
     found = ((c.name, view.partition(c.name)) for c in state.begun.changes)
     now = {key: partition for key, partition in found if partition is not None}
@@ -67,7 +67,7 @@ def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
 
 
 def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return the changes under way, in the form in which a cancel reverts them."""
+    """Return the journal's changes in progress as the reverse changes that a cancel causes."""
     ongoing = list_reassignments(client)
     return [
         change._replace(
@@ -85,13 +85,13 @@ def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
 
 
 def _show(changes: Sequence[PartitionChange], output: str) -> int:
-    """Print the changes that a rollback would make; returns CHANGES_PENDING if there are any."""
+    """Print the changes of a rollback; returns CHANGES_PENDING if there are any."""
     write_rows(CHANGE_COLUMNS, [change_row(change, 1) for change in changes], output)
     return exits.CHANGES_PENDING if changes else exits.OK
 
 
 def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
-    """Wait until no partition of a plan moves any more."""
+    """Wait until no changed partition is being reassigned, up to the client's time-out."""
     keys = {change.name for change in changes}
     deadline_s = time.monotonic() + client.timeout_ms / 1000
     while time.monotonic() < deadline_s and keys & list_reassignments(client).keys():

@@ -36,24 +36,24 @@ STATUS_COLUMNS = (
     Column("copied_bytes", "COPIED", right=True, is_size=True),
     Column("total_bytes", "OF", right=True, is_size=True),
 )
-#: Note for moves whose earlier replicas come from the controller.
+#: Note for a plan without old replicas, which then come from the controller.
 ORDER_UNKNOWN = (
     "note: the controller does not keep the order of ORIGINAL while replicas move: which of them"
     " was preferred is known to the plan or journal alone"
 )
-#: Often enough to see the phases of a move that takes a while.
+#: Interval of --watch, short enough to show the phases of a longer move.
 _PERIOD_S = 0.1
 
 
 class Watched(NamedTuple):
-    """The moves to watch; `is_all` follows every move."""
+    """The changes to show; `is_all` also includes moves that start later."""
 
     changes: list[PartitionChange]
     is_all: bool
 
 
 def show_status(options: ClusterOptions, path: str | None, *, watch: bool, output: str) -> int:
-    """Print the state of moves, repeatedly if they are watched; returns the exit code."""
+    """Print the state of moves, repeatedly with `watch`; returns the exit code."""
     check_format(output)
     writer = RowWriter(STATUS_COLUMNS, output)
     seen: dict[TopicPartition, dict[str, object]] = {}
@@ -80,7 +80,7 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
 
 
 def _watched(client: KafkaClient, path: str | None) -> Watched:
-    """Return the changes of a file, without one all reassignments of the cluster."""
+    """Return the changes of a file; for None the cluster's current reassignments."""
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
@@ -89,14 +89,14 @@ def _watched(client: KafkaClient, path: str | None) -> Watched:
 
 
 def _following(client: KafkaClient, watched: Watched) -> Watched:
-    """Return the changes watched so far, and those that have begun since."""
+    """Return the watched changes, and those that have started since."""
     known = {change.name for change in watched.changes}
     more = [change for change in _watched(client, None).changes if change.name not in known]
     return Watched([*watched.changes, *more], is_all=True)
 
 
 def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
-    """Return the changes of a plan or a journal; a plan of Kafka's tool lacks the old replicas.
+    """Return the changes of a plan or a journal; a plan of Kafka's tool has no old replicas.
 
     Errors: WrongCluster, those of the file.
     """
@@ -122,7 +122,7 @@ def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
 
 
 def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
-    """Return the change of a target's row; its leader is to be the first replica."""
+    """Return the change that a target row describes; its new leader is the first replica."""
     return PartitionChange(
         row.topic,
         row.partition,
@@ -136,7 +136,7 @@ def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> Partiti
 
 
 def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
-    """Return a row for each change, with the state that the cluster has now."""
+    """Request the cluster's state, and return a row for each change."""
     if not watched.changes:
         return []
     now = LiveCluster(client, watched.changes).read()
@@ -144,7 +144,7 @@ def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
 
 
 def _row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
-    """Return the phase and progress of one partition's reassignment as a row."""
+    """Return the row of a partition's reassignment: phase and progress."""
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
     replicas = now.replicas.get(key, {})
@@ -165,9 +165,9 @@ def _row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
 
 
 def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> tuple[int, ...]:
-    """Return the replicas before the reassignment, in the plan's order if it has them.
+    """Return the replicas before the reassignment, in the plan's order if it has the same ones.
 
-    The controller then lists them after those of the target, and does not keep their order.
+    During the reassignment the controller lists them after the target replicas, in another order.
     """
     if ongoing is None or set(ongoing.original) == set(change.old_replicas):
         return change.old_replicas
@@ -175,7 +175,7 @@ def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> t
 
 
 def verify_plan(options: ClusterOptions, path: str, output: str) -> int:
-    """Print each partition of a plan; the exit code is 4 unless all are as it wants them."""
+    """Print the state of each partition of a plan; exit code 4 unless all match the plan."""
     check_format(output)
     with connect(options) as client:
         watched = Watched(changes_in(client, path), is_all=False)

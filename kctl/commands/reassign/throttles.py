@@ -1,7 +1,8 @@
-"""Implementation of `kctl reassign throttles`: show throttles and their moves, clear the others.
+"""Implementation of `kctl reassign throttles`: show throttles and the moves that need them.
 
-Only moves that the controller lists count. An execution that is paused or waits with nothing
-under way needs its throttles, too; that is in its journal, which may be anywhere.
+With `--clear`, remove the throttles that no move needs. Only moves that the controller lists count.
+A paused execution without moves in progress needs its throttles as well, but its journal may be on
+another machine.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ THROTTLE_COLUMNS = (
     Column("moves", "NEEDED-BY", right=True),
     Column("left", "WOULD-BE", kind="string?", wide=True),
 )
-#: A list of all replicas of a topic.
+#: Value of a topic's list that means all replicas.
 _ALL = "*"
 
 
 class NeededThrottle(NamedTuple):
-    """A throttle, the number of moves that need it, and the part that they need: None for none."""
+    """A throttle, the number of moves that need it, and the part that they need, or None."""
 
     throttle: Throttle
     move_count: int
@@ -51,7 +52,7 @@ class NeededThrottle(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Return whether moves need the throttle completely."""
+        """Return True if moves need the complete value of the throttle."""
         return self.needed == self.throttle.value
 
 
@@ -67,7 +68,7 @@ def show_throttles(
         if clear and idle and not dry_run:
             what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
             confirm(what, yes=yes)
-            # A move that began during the confirmation needs the throttles that it has set.
+            # A move that started during the confirmation needs its throttles.
             listed, idle = idle, still_idle(idle, needed_throttles(client))
             if len(idle) < len(listed):
                 notify(f"{len(listed) - len(idle)} of them changed or are needed by now, and stay")
@@ -80,7 +81,7 @@ def show_throttles(
 
 
 def still_idle(listed: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
-    """Return the throttles that have not changed since the confirmation was requested."""
+    """Return the throttles that are unchanged since they were listed for confirmation."""
     return [one for one in found if one in listed]
 
 
@@ -90,8 +91,8 @@ def _row(one: NeededThrottle) -> dict[str, object]:
 
 
 def needed_throttles(client: KafkaClient) -> list[NeededThrottle]:
-    """Return all throttles of a cluster, with the part of each that the moves under way need."""
-    # First the throttles: a move that begins meanwhile is seen, and needs those that it has set.
+    """Return the cluster's throttles, each with the part that moves in progress need."""
+    # Read throttles before moves: a move that starts in between then keeps its throttles.
     view = client.view(None)
     throttles = cluster_throttles(client, sorted(view.topics), sorted(view.brokers))
     ongoing = list_reassignments(client)
@@ -104,7 +105,7 @@ def _needed(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     copying: Mapping[int, int],
 ) -> NeededThrottle:
-    """Return a throttle with the number of moves that need it."""
+    """Return a throttle with the moves that need it; `copying` counts future replicas by broker."""
     if throttle.kind == "topic":
         return _needed_list(throttle, ongoing)
     is_of_all = throttle.name == ALL_BROKERS
@@ -120,14 +121,14 @@ def _needed(
 def _needed_list(
     throttle: Throttle, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> NeededThrottle:
-    """Return the part of a topic's throttled replicas that moving partitions need.
+    """Return the part of a topic's list of throttled replicas that moves need.
 
-    All of `*` if any partition moves.
+    The list `*` is needed completely if any partition of the topic moves.
     """
     moving = {key.partition for key in ongoing if key.topic == throttle.name}
     if throttle.value == _ALL:
         return NeededThrottle(throttle, len(moving), _ALL if moving else None)
-    # An execution lists replicas before their moves begin: brokers that take part keep theirs.
+    # An execution sets throttled replicas before their moves start: keep entries of its brokers.
     brokers = {broker_id for move in ongoing.values() for broker_id in move.replicas}
     entries = [entry for entry in throttle.value.split(",") if entry]
     kept = [entry for entry in entries if _is_needed(entry, moving, brokers)]
@@ -135,7 +136,7 @@ def _needed_list(
 
 
 def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
-    """Return whether `partition:broker` is of a partition that moves or of a broker in a move."""
+    """Return True if the partition of `partition:broker` moves, or a move involves the broker."""
     partition, _, broker_id = (part.strip() for part in entry.partition(":"))
     if not (partition.isdecimal() and broker_id.isdecimal()):
         return False
@@ -143,9 +144,9 @@ def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
 
 
 def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
-    """Count by broker the replicas that are being moved to another log directory.
+    """Count by broker the replicas that are moving to another log directory.
 
-    A broker without a response counts as one that moves some: its throttle stays.
+    A broker that does not respond counts as 1, so that its throttle is kept.
     """
     view = client.brokers_view()
     counts = {}
@@ -159,7 +160,7 @@ def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
 
 
 def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
-    """Remove the throttles that no move needs; returns the number of failures."""
+    """Remove the throttles, or their unneeded parts; returns the number of failures."""
     changes: dict[Resource, list[ConfigChange]] = {}
     for (kind, name, setting, _), _, needed in idle:
         type_ = ConfigResourceType.TOPIC if kind == "topic" else ConfigResourceType.BROKER

@@ -39,17 +39,17 @@ def delete(
         typer.Option(
             "--before",
             metavar="POINT",
-            help="Delete all before it: an offset, end, -COUNT (keep so many), -7d, "
-            "@MILLISECONDS or 2026-01-31T12:00:00Z.",
+            help="Delete records before this point: an offset, end, -COUNT (keep the last COUNT), "
+            "-7d, @MILLISECONDS or 2026-01-31T12:00:00Z.",
         ),
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be lost; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be deleted; change nothing.")
     ] = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete the records before a point in each partition. Shows what is lost and asks first."""
+    """Delete the records before a point in each partition, after showing them and asking."""
     from kctl.commands.offsets.ends import DeleteRequest, delete_records
 
     request = DeleteRequest(

@@ -1,4 +1,4 @@
-"""`kctl replay`: the records of copied logs, sent to a cluster at their own pace."""
+"""`kctl replay`: send the records of copied logs to a cluster at their original pace."""
 
 from __future__ import annotations
 
@@ -27,35 +27,49 @@ app = one_command()
 )
 def replay(
     path: Annotated[
-        str, typer.Argument(metavar="LOGDIR", help="A log directory, or one partition directory.")
+        str, typer.Argument(metavar="LOGDIR", help="Log directory or partition directory.")
     ],
-    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="Where the records go.")],
+    to: Annotated[str, typer.Option("--to", metavar="TOPIC", help="Target topic.")],
     topic: Annotated[
         str | None,
-        typer.Option("--topic", metavar="TOPIC", help="Of which topic, if several are there."),
+        typer.Option(
+            "--topic", metavar="TOPIC", help="Source topic, if the directory has several."
+        ),
     ] = None,
     partition: Annotated[
         int | None,
         typer.Option(
-            "-p", "--partition", min=0, metavar="NUMBER", help="All to this one; else each its own."
+            "-p",
+            "--partition",
+            min=0,
+            metavar="NUMBER",
+            help="Target partition of all records; default: the source's number.",
         ),
     ] = None,
     speed: Annotated[
         str,
-        typer.Option("--speed", metavar="FACTOR", help="1x, 10x, 0.5x their own pace, or max."),
+        typer.Option(
+            "--speed",
+            metavar="FACTOR",
+            help="Pace relative to the original: 1x, 10x, 0.5x, or max.",
+        ),
     ] = "1x",
     start: Annotated[
         str | None,
         typer.Option("--from", metavar="POINT", help="First offset or time: 12, -1h, 2026-01-31."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--until", metavar="POINT", help="Offset or time to stop before.")
+        str | None, typer.Option("--until", metavar="POINT", help="End offset or time, exclusive.")
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option("--max-records", min=0, metavar="N", help="So many at most.")
+        int | None,
+        typer.Option("--max-records", min=0, metavar="N", help="Maximum number of records."),
     ] = None,
     new_timestamps: Annotated[
-        bool, typer.Option("--new-timestamps", help="Stamp records now, not with their own times.")
+        bool,
+        typer.Option(
+            "--new-timestamps", help="Use current timestamps instead of the original ones."
+        ),
     ] = False,
     source_headers: Annotated[
         bool,
@@ -71,10 +85,10 @@ def replay(
     timeout: Timeout = TIMEOUT_S,
     settings: Settings = None,
 ) -> int:
-    """Send the records of copied logs to a topic, as far apart as they were written.
+    """Send the records of copied logs to a topic, at the intervals at which they were written.
 
-    The logs are only read. Aborted transactions and control records are left out. The topic must
-    be there, with a partition for each of the source's unless --partition is given.
+    The logs are only read. Records of aborted transactions and control records are skipped. The
+    topic must exist, with as many partitions as the source unless --partition is given.
     """
     from kctl.commands.replay.replaying import ReplayRequest, replay_logs
 

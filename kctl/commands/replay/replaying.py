@@ -1,6 +1,6 @@
-"""Implementation of `kctl replay`: reads logs in the order of time, waits, sends, counts.
+"""Implementation of `kctl replay`: read logs in order of time, wait, send, count.
 
-Ctrl-C ends the reading; records read before are still sent, unless Ctrl-C comes once more.
+Ctrl-C ends the reading; records read up to then are still sent, unless a second Ctrl-C follows.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from kctl.numbers import shortened
 from kctl.offset_points import PointKind, parse_point
 from kctl.render.rate_line import RateLine
 
-#: A wait is divided into pieces of this length, so that progress is shown and batches are sent.
+#: Longest single wait in ms: in between, progress is shown and batches are sent.
 _WAIT_MS = 200
-#: Range of the factor: from one second in eleven days to faster than any machine.
+#: Range of the speed factor: from one second in eleven days to faster than any machine.
 _SPEED_MIN, _SPEED_MAX = 0.000001, 1_000_000_000.0
 
 
@@ -56,7 +56,7 @@ class ReplayRequest(NamedTuple):
 
 
 class TooFewPartitions(EngineError):
-    """A topic has no partition for one of those that are replayed."""
+    """The target topic has fewer partitions than the replayed logs."""
 
     exit_code = exits.USAGE
 
@@ -89,7 +89,7 @@ def replay_logs(options: ClusterOptions, request: ReplayRequest) -> int:
 
 
 def parse_speed(text: str) -> float | None:
-    """Return a factor, None for as fast as can be; raises UnreadableArgument."""
+    """Parse the speed factor, None for `max`; raises UnreadableArgument."""
     if text == "max":
         return None
     try:
@@ -111,7 +111,7 @@ def _bounds(request: ReplayRequest, now_ms: int) -> ReplayBounds:
 
 
 def _bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]:
-    """Return an offset or a time, the other one None; raises UnreadableArgument."""
+    """Parse a bound into (offset, time in ms), of which one is None; raises UnreadableArgument."""
     point = parse_point(text, now_ms)
     if point.kind is PointKind.OFFSET:
         return point.number, None
@@ -124,7 +124,7 @@ def _bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]
 def _check_partitions(
     client: KafkaClient, request: ReplayRequest, partitions: list[PartitionFolder]
 ) -> None:
-    """Raise TooFewPartitions if the target topic lacks a partition of the source."""
+    """Raise TooFewPartitions if the target topic lacks a partition that is needed."""
     count = len(client.view_of_existing([request.to]).topics[request.to].partitions)
     needed = 1 + (
         max(map(number_of, partitions)) if request.partition is None else request.partition
@@ -134,7 +134,7 @@ def _check_partitions(
 
 
 class _Run:
-    """One run: from the first record to the end of the last batch."""
+    """One run: from the first record to the result of the last batch."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Run:
         report: _Report,
         interrupts: HeldInterrupts,
     ) -> None:
-        """`interrupts` are held while records are sent, to end the run in order."""
+        """Create a run; `interrupts` defers Ctrl-C while records are sent."""
         self._clock = client.clock
         self._producer = producer
         self._request = request
@@ -152,7 +152,7 @@ class _Run:
         self._interrupts = interrupts
 
     def send_all(self, records: Iterable[SourceRecord], pace: Pace) -> None:
-        """Send everything; however that ends, the records taken before are sent and counted."""
+        """Send all records; also after an error or Ctrl-C, send and count the records read."""
         try:
             for record in self._in_time(records, pace):
                 place = self._report.note(record)
@@ -165,7 +165,7 @@ class _Run:
                 self._report.take(self._producer.flush())
 
     def _in_time(self, records: Iterable[SourceRecord], pace: Pace) -> Iterator[SourceRecord]:
-        """Yield each record when it is due."""
+        """Yield each record at the time that `pace` gives it, sending batches while waiting."""
         for record in records:
             due_ms = pace.due_ms(record.order_ms, self._clock.monotonic_ms())
             while (left_ms := due_ms - self._clock.monotonic_ms()) > 0:
@@ -175,7 +175,10 @@ class _Run:
             yield record
 
     def _outgoing(self, record: SourceRecord) -> OutgoingRecord:
-        """Return the record to send; None as timestamp or partition lets the producer choose it."""
+        """Return the record to send.
+
+        The producer fills in a timestamp or partition that is None.
+        """
         request = self._request
         headers = record.headers
         if request.source_headers:
@@ -191,7 +194,7 @@ class _Run:
 
 
 def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
-    """Return headers that name topic, partition and offset of the source record."""
+    """Return headers with topic, partition and offset of the source record."""
     return (
         ("replay.topic", record.topic.encode()),
         ("replay.partition", b"%d" % record.partition),
@@ -200,10 +203,10 @@ def _source_headers(record: SourceRecord) -> tuple[Header, ...]:
 
 
 class _Report:
-    """Counts the records read and stored, and reports progress."""
+    """Counts read and stored records, and prints progress."""
 
     def __init__(self, client: KafkaClient, total_bytes: int) -> None:
-        """`total_bytes` is the size of the input."""
+        """Create a report; `total_bytes` is the size of the input."""
         self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
         self._read_bytes = 0
         self._stored = 0
@@ -215,17 +218,20 @@ class _Report:
         self.exit_code = exits.OK
 
     def read(self, size_bytes: int) -> None:
-        """Count bytes of a log."""
+        """Count bytes as read."""
         self._read_bytes += size_bytes
 
     def note(self, record: SourceRecord) -> int:
-        """Record the source of a record; returns its place."""
+        """Store the source partition and offset of a record under a new place.
+
+        Returns the place.
+        """
         place, self._next_place = self._next_place, self._next_place + 1
         self._places[place] = record.partition, record.offset
         return place
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Record the results of batches."""
+        """Count stored records, and print errors of batches."""
         for result in results:
             origins = [self._places.pop(place) for place in result.batch.places]
             if result.error is not None:
@@ -242,12 +248,12 @@ class _Report:
         self._rate_line.update(self._stored, self._read_bytes)
 
     def on_retry(self, error: EngineError) -> None:
-        """Report that batches are sent again."""
+        """Print that batches are sent again."""
         self._rate_line.clear()
         notify(f"sending again: {error}")
 
     def close(self) -> None:
-        """Notify how many records were sent, and up to which offset of each partition."""
+        """Print the number of stored records, and the highest stored offset of each partition."""
         self._rate_line.clear()
         ends = ", ".join(f"{number}: {end}" for number, end in sorted(self._ends.items()))
         notify(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))

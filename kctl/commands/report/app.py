@@ -1,4 +1,4 @@
-"""`kctl report`: all of a cluster at one time."""
+"""`kctl report`: the complete state of a cluster at one time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ app = noun("Report on a cluster as a whole, as one page of HTML too.")
 
 @app.callback()
 def report() -> None:
-    """Report on a cluster as a whole, as one page of HTML too."""
+    """Report on a complete cluster, also as an HTML page."""
 
 
 @app.command(
@@ -27,13 +27,15 @@ def cluster(
     html: Annotated[
         str | None,
         typer.Option(
-            "--html", metavar="FILE", help="Write one page of HTML; rows are printed with -o alone."
+            "--html",
+            metavar="FILE",
+            help="Write an HTML page; rows are printed only if -o is given.",
         ),
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="FILE", help="Also what has changed since: a saved -o json."
+            "--since", metavar="FILE", help="Show changes since a saved report (-o json)."
         ),
     ] = None,
     interval: Annotated[
@@ -41,22 +43,21 @@ def cluster(
         typer.Option(
             "--interval",
             metavar="DURATION",
-            help="For how long rates are sampled, and groups are watched.",
+            help="Time to sample rates and to watch groups.",
         ),
     ] = "10s",
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
     ] = None,
 ) -> int:
-    """Report on a cluster: findings with their meaning and a command to go on with, then the rest.
+    """Report on a cluster: findings, each with its meaning and the next command, then statistics.
 
     Shares of brokers in leaders, bytes and writes; settings that differ between brokers; topics at
-    risk; groups and whether they keep up; what retention deletes and when; certificates; changes
-    since a saved report. Nothing is changed, and the exit code is 0, with findings too. Table,
-    wide, markdown, json and yaml have all parts; the other formats have the findings.
+    risk; groups and whether they keep up; upcoming deletions by retention; certificates; changes
+    since a saved report. Nothing is changed; the exit code is 0 even with findings. Table, wide,
+    markdown, json and yaml have all parts; other formats only findings.
 
-    The page needs no connection when it is viewed. Its charts are made by an extra: pip install
-    'kctl-kafka[report]'.
+    The HTML page needs no connection. Its charts need an extra: pip install 'kctl-kafka[report]'.
     """
     from kctl.commands.report.reporting import ReportRequest, report_cluster
 

@@ -1,7 +1,7 @@
-"""Charts as SVG, drawn by Vega-Lite when the report is made: the page has no script.
+"""Charts as SVG, rendered by Vega-Lite when the report is made: the page has no script.
 
-Texts have the colour of the page, so that one drawing is read in light and in dark; charts are as
-narrow as a phone. The library is imported where the first chart is drawn: it is an optional extra.
+Text has the page's colour, so that a drawing is readable in light and dark mode; charts are narrow
+enough for a phone. The library is imported for the first chart, since it is an optional extra.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kctl.render.visible import visible_cell
 
 _WIDTH: Final = 230
 _BAR_STEP: Final = 20
-#: Room for the text after the longest bar.
+#: Width of the axis relative to the longest bar, for the text after it.
 _ROOM: Final = 1.4
 _BLUE: Final = "#4c90f0"
 _ORANGE: Final = "#d9822b"
-#: Distinguishable in light and in dark, and with colour blindness.
+#: Colours that are distinguishable in light and dark mode, and with colour blindness.
 _PALETTE: Final = ("#4c90f0", "#d9822b", "#29a371", "#a67bd6", "#c7a008", "#db5f7e", "#8a97a3")
-#: Source: XML 1.0 §2.2; controls are escaped before.
+#: Characters that XML does not allow. Source: XML 1.0 §2.2; controls are escaped before.
 _NOT_IN_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
 _CONFIG: Final[Mapping[str, Any]] = {
     "background": None,
@@ -81,7 +81,7 @@ def check_charts() -> None:
 
 
 def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
-    """Return horizontal bars in their order, with a line at their mean."""
+    """Return horizontal bars in order as SVG, with a line at `mean` unless it is None."""
     most = max((bar.value for bar in bars), default=0)
     scale = {"domainMin": 0, "domainMax": most * _ROOM or 1, "nice": False}
     y = {"field": "name", "type": "nominal", "sort": None, "title": None}
@@ -105,7 +105,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
 
 
 def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
-    """Return a chart of columns, each stacked from its parts by series."""
+    """Return columns as SVG, each stacked from its parts by series."""
     series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}
     y_axis = {"tickCount": 4, "titleColor": "currentColor"}
@@ -130,12 +130,12 @@ def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
 
 
 def _drawn(name: str) -> str:
-    """Return a name without the characters that XML has not, at which the library aborts."""
+    """Replace the characters of a name that XML does not allow: the library aborts on them."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    """Return a chart of Vega-Lite as SVG; raises if its library is not installed."""
+    """Render a Vega-Lite chart as SVG; raises NoChartLibrary."""
     check_charts()
     from vl_convert import vegalite_to_svg
 

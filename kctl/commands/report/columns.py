@@ -1,4 +1,4 @@
-"""The columns of a report: its parts as tables, and all of it as one object."""
+"""Columns of a report: each part as a table, and the complete report as one object."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ UNKNOWN_COLUMNS = (
 
 
 class Part(NamedTuple):
-    """A part of a report: its field, its title, its meaning, its columns."""
+    """A part of a report: its field, title, meaning and columns."""
 
     key: str
     title: str
@@ -132,7 +132,7 @@ class Part(NamedTuple):
 
 
 def shown_rows(part: Part, document: OutputRow) -> list[OutputRow]:
-    """Return the rows of a part for people: amounts of bytes as sizes."""
+    """Return the rows of a part for tables, with amounts of bytes as text."""
     rows: list[OutputRow] = document[part.key]
     if part.key != "imbalance":
         return rows
@@ -145,7 +145,7 @@ def shown_rows(part: Part, document: OutputRow) -> list[OutputRow]:
 
 
 _PER_UNIT: Final = {"bytes": "", "bytes/s": "/s"}
-#: Those that a table or a page shows, in their order.
+#: Parts of tables and pages, in order.
 PARTS: Final = (
     Part("findings", "Findings", "The worst first.", FINDING_COLUMNS),
     Part("changes", "Changes", "Since the saved report.", CHANGE_COLUMNS),
@@ -178,7 +178,7 @@ PARTS: Final = (
 _OBJECTS: Final = tuple(
     Column(part.key, part.title, kind="object[]", fields=part.columns) for part in PARTS
 )
-#: The whole document.
+#: Columns of the complete report as one object.
 REPORT_COLUMNS: Final = (
     Column("format", "FORMAT", kind="integer"),
     Column("made_at_ms", "MADE", is_time=True),

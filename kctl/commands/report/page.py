@@ -1,4 +1,4 @@
-"""A report as one page of HTML: findings first, then a section a part, with charts.
+"""A report as an HTML page: findings first, then a section per part, with charts.
 
 ```
 title, cluster, time            tiles: brokers, topics, bytes, writes, findings
@@ -29,9 +29,9 @@ from kctl.render.table import cell_text, size_text
 from kctl.render.visible import visible_cell
 from kctl.time_text import time_text
 
-#: Number of findings of one kind that are shown; the others are folded.
+#: Findings of one kind beyond this number are collapsed.
 _SHOWN_FINDINGS: Final = 5
-#: Maximum number of rows of a table; -o json has all.
+#: Maximum number of rows of a table; -o json has every row.
 _SHOWN_ROWS: Final = 200
 _STYLE = """
 .tiles { display: flex; flex-wrap: wrap; gap: .6rem; padding: 0; list-style: none }
@@ -74,7 +74,7 @@ def cluster_page(document: OutputRow) -> str:
 
 
 def _when(document: OutputRow) -> str:
-    """Return the time of the report, its sampling interval, and the report it is compared with."""
+    """Return the report's time, its sampling interval, and the time of the compared report."""
     sampled = f"rates of {document['interval_ms'] / 1000:g} s"
     since = document["since_ms"]
     compared = "" if since is None else f"; compared with {time_text(since)}"
@@ -100,7 +100,7 @@ def _tiles(document: OutputRow) -> Iterator[str]:
 
 
 def _contents(document: OutputRow) -> Iterator[str]:
-    """Yield the list of parts with their row counts; changes only of a comparison."""
+    """Yield the list of parts with row counts; changes only if reports are compared."""
     yield '<ul class="contents">\n'
     for part in PARTS:
         if part.key != "changes" or document["since_ms"] is not None:
@@ -115,7 +115,7 @@ def _head(part: Part) -> str:
 
 
 def _findings(part: Part, document: OutputRow) -> Iterator[str]:
-    """Yield the HTML of the findings, grouped by kind; those after the first few are folded."""
+    """Yield the HTML of findings, grouped by kind; beyond a number per kind they are collapsed."""
     yield _head(part)
     by_kind: dict[tuple[str, str], list[OutputRow]] = {}
     for finding in document["findings"]:
@@ -141,7 +141,7 @@ def _sentence(text: str) -> str:
 
 
 def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
-    """Yield the HTML list of findings, with one command below if all have the same."""
+    """Yield the HTML list of findings; their command follows once if it is the same for all."""
     commands = {finding["command"] for finding in findings}
     yield "<ul>\n"
     for finding in findings:
@@ -155,7 +155,7 @@ def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
 
 
 def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
-    """Return the rows of a section; in the section of groups, only groups with a problem."""
+    """Return the rows of a section; of groups only those whose verdict is not OK."""
     rows = shown_rows(part, document)
     if part.key == "groups":
         return [row for row in rows if row["verdict"] != LagVerdict.OK.value]
@@ -163,7 +163,7 @@ def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
 
 
 def _section(part: Part, document: OutputRow) -> Iterator[str]:
-    """Yield the HTML of one part: its charts, then its rows as a table."""
+    """Yield the HTML of a part: its charts, then its rows as a table."""
     yield _head(part)
     draw = _CHARTS.get(part.key)
     charts = [] if draw is None else draw(document)
@@ -183,7 +183,7 @@ def _section(part: Part, document: OutputRow) -> Iterator[str]:
 
 
 def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
-    """Yield the HTML of a table with the columns that are not wide, at most `_SHOWN_ROWS` rows."""
+    """Yield the HTML of a table without wide columns, with at most `_SHOWN_ROWS` rows."""
     shown = [column for column in columns if not column.wide]
     yield '<div class="scroll"><table><thead><tr>'
     for column in shown:
@@ -198,7 +198,7 @@ def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str
 
 
 def _cell(column: Column, value: Any) -> str:
-    """Return a value as HTML, by the kind of its column."""
+    """Return a value as HTML, formatted by the kind of its column."""
     if value is None:
         return "<span class=null>–</span>"
     if column.is_size:

@@ -1,4 +1,4 @@
-"""The charts of a report's page: which figures they show, and in which words."""
+"""Charts of a report's page: their values and captions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.time_text import time_text
 
-#: A caption and its drawing.
+#: Captions with their charts as SVG.
 Charts = list[tuple[str, str]]
 
 _BARS_MAX: Final = 12
@@ -22,7 +22,7 @@ _UNITS: Final = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 def broker_charts(document: OutputRow) -> Charts:
-    """Return leaders, bytes and writes by broker."""
+    """Return charts of leaders, bytes and writes by broker."""
     charts = []
     for key, caption, is_size in (
         ("leader_count", "Leaders by broker", False),
@@ -41,7 +41,7 @@ def broker_charts(document: OutputRow) -> Charts:
 
 
 def topic_charts(document: OutputRow) -> Charts:
-    """Return charts of the largest topics, and of those with the most writes."""
+    """Return charts of the largest topics, and of the topics with the most writes."""
     charts = []
     for key, caption in (
         ("size_bytes", "Largest topics, by bytes at the leaders"),
@@ -54,13 +54,13 @@ def topic_charts(document: OutputRow) -> Charts:
 
 
 def group_chart(document: OutputRow) -> Charts:
-    """Return the groups with most unread records."""
+    """Return the chart of groups with the largest lag; empty if no group has one."""
     bars = _largest([(row["group"], row["lag"]) for row in document["groups"]], is_size=False)
     return [("Groups by unread records", bar_chart(bars))] if bars else []
 
 
 def deletion_chart(document: OutputRow) -> Charts:
-    """Return the chart of bytes that retention deletes in the next days, or hours, by topic."""
+    """Return the chart of bytes that retention will delete, by topic and day, or by hour."""
     rows = document["deletions"]
     if not rows:
         return []
@@ -96,7 +96,10 @@ def deletion_chart(document: OutputRow) -> Charts:
 def _largest(
     amounts: Iterable[tuple[str, int]], *, is_size: bool, is_sorted: bool = True
 ) -> list[Bar]:
-    """Return the bars of the largest amounts: sorted, or as they come where all have room."""
+    """Return bars of the largest amounts, sorted.
+
+    Unless `is_sorted`, up to `_BARS_MAX` amounts keep their order, and zeros are included.
+    """
     rows = list(amounts)
     if is_sorted:
         rows = [(name, value) for name, value in rows if value > 0]
@@ -106,5 +109,5 @@ def _largest(
 
 
 def _unit(most_bytes: int) -> tuple[str, int]:
-    """Return the unit in which an amount is a number that people read."""
+    """Return the largest unit that is not above `most_bytes`, and its size in bytes."""
     return next((unit for unit in _UNITS if most_bytes >= unit[1]), ("bytes", 1))

@@ -23,11 +23,11 @@ from kctl.durations import duration_ms
 from kctl.render import check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
 
-#: Formats that can have several tables; the others have the findings.
+#: Formats with all parts; other formats have only findings.
 _OF_ALL_PARTS = ("table", "wide", "markdown")
-#: One request to brokers has so much time, however long --timeout is.
+#: Maximum time of a request to brokers, even with a longer --timeout.
 _STEP_MS_MAX = 10_000
-# A report of 100,000 partitions has a tenth of it.
+# Maximum size of a saved report; one of 100,000 partitions has a tenth of it.
 _SAVED_BYTES_MAX = 256 << 20
 
 
@@ -78,13 +78,13 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
 
 
 def document_of(report: ClusterReport) -> OutputRow:
-    """Return a report as plain values, as JSON has them."""
+    """Return a report as JSON-compatible values."""
     plain: OutputRow = _plain(report)
     return plain
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: named tuples as objects, tuples as lists."""
+    """Convert a value for JSON: named tuples to objects, tuples to lists."""
     if hasattr(value, "_asdict"):
         return {key: _plain(item) for key, item in value._asdict().items()}
     if isinstance(value, tuple | list):
@@ -95,12 +95,12 @@ def _plain(value: Any) -> Any:
 
 
 def _read(path: str) -> SavedReport:
-    """Read an earlier report to compare with, up to a size."""
+    """Read a saved report of limited size to compare with."""
     return read_report(read_input(path, _SAVED_BYTES_MAX), path)
 
 
 def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
-    """Return the function that reads a certificate's expiry, None without TLS."""
+    """Return a function that reads a server certificate's expiry; None without TLS."""
     tls = client.settings.tls
     if tls is None:
         return None
@@ -110,21 +110,21 @@ def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
 
 
 def _local_files(client: KafkaClient) -> RealFiles | None:
-    """Return the files of this machine where the cluster's logs are among them."""
+    """Return file access if the cluster is embedded on this machine, else None."""
     from kctl.run_location import embedded_cluster
 
     return None if embedded_cluster(client) is None else RealFiles()
 
 
 def _check_folder(path: str) -> None:
-    """Raise FileMissing before any request if the page could not be written."""
+    """Raise FileMissing if the page's directory does not exist, before any request."""
     folder = os.path.dirname(os.path.abspath(path))
     if not RealFiles().is_dir(folder):
         raise FileMissing(folder)
 
 
 def _write_page(path: str, document: OutputRow) -> None:
-    """Write the report as a page of HTML, and note its count of findings."""
+    """Write the report as an HTML page, and print the number of findings."""
     from kctl.commands.report.page import cluster_page
 
     page = cluster_page(document)
@@ -133,7 +133,7 @@ def _write_page(path: str, document: OutputRow) -> None:
 
 
 def _print(document: OutputRow, output: str) -> None:
-    """Print one object as JSON or YAML, else a table for each part, or only the findings."""
+    """Print the report: one object as JSON or YAML, a table per part, or only the findings."""
     if output in ("json", "yaml"):
         write_object(REPORT_COLUMNS, document, output)
         return

@@ -1,4 +1,4 @@
-"""`kctl retention`: deletions by retention, now and later, also under other settings."""
+"""`kctl retention`: deletions by retention, now and later, also with other settings."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from kctl.options.cluster import Output, Yes, noun, on_cluster
 app = noun("Retention: what goes and when, under these settings or others; run it now.")
 
 _Topics = Annotated[
-    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Topics; else all of --dir.")
+    list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Topics; default: all of --dir.")
 ]
 _Match = Annotated[
-    str | None, typer.Option("--match", metavar="REGEX", help="And topics whose whole name fits.")
+    str | None,
+    typer.Option("--match", metavar="REGEX", help="Also topics whose complete name matches."),
 ]
 _Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="As if topics had this: retention.ms=7d; repeatable."
+        "--set",
+        metavar="KEY=VALUE",
+        help="Assume this topic setting: retention.ms=7d; may be repeated.",
     ),
 ]
 
@@ -37,33 +40,41 @@ def plan(
     match: _Match = None,
     dirs: Annotated[
         list[str] | None,
-        typer.Option("--dir", metavar="DIR", help="Log directories, not a cluster; repeatable."),
+        typer.Option(
+            "--dir",
+            metavar="DIR",
+            help="Log directory to read instead of a cluster; may be repeated.",
+        ),
     ] = None,
     settings: _Settings = None,
     at: Annotated[
-        str, typer.Option("--at", metavar="TIME", help="As it will be then, if nothing comes.")
+        str,
+        typer.Option("--at", metavar="TIME", help="Time of the forecast, assuming no new records."),
     ] = "now",
     upcoming: Annotated[
-        bool, typer.Option("--upcoming", help="A row for each deletion to come, with its time.")
+        bool, typer.Option("--upcoming", help="Print a row per upcoming deletion, with its time.")
     ] = False,
     by_topic: Annotated[
-        bool, typer.Option("--by-topic", help="A row for each topic, not for each partition.")
+        bool, typer.Option("--by-topic", help="Print a row per topic, not per partition.")
     ] = False,
     chart: Annotated[
-        bool, typer.Option("--chart", help="Tables with a bar: what goes of what there is.")
+        bool, typer.Option("--chart", help="Add a bar to tables: deleted share of the log.")
     ] = False,
     advise: Annotated[
         str | None,
         typer.Option(
-            "--advise", metavar="BYTES", help="Settings by which the topics fit into this: 500GB."
+            "--advise",
+            metavar="BYTES",
+            help="Show settings with which the topics fit into this size: 500GB.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
-    """Show what retention frees now, when more goes, and how large logs become.
+    """Show what retention deletes now, when it deletes more, and how large logs become.
 
-    Of a directory and of the embedded cluster it is exact, by segments. Of any other it is a range,
-    as brokers do not expose where segments begin. Sizes are of one copy of each partition.
+    Exact, by segments, for a directory and for the embedded cluster. For other clusters it is a
+    range, since brokers do not report segment boundaries. Sizes are those of one replica per
+    partition.
     """
     from kctl.commands.retention.plan import PlanRequest, show_plan
 
@@ -92,7 +103,7 @@ def run_retention(
     cluster: ClusterOptions,
     topics: _Topics = None,
     directory: Annotated[
-        str | None, typer.Option("--dir", metavar="DIR", help="A log directory no broker uses.")
+        str | None, typer.Option("--dir", metavar="DIR", help="Log directory that no broker uses.")
     ] = None,
     settings: _Settings = None,
     in_place: Annotated[
@@ -100,15 +111,15 @@ def run_retention(
     ] = False,
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="DIR", help="With --dir: what is left goes here."),
+        typer.Option("--out", metavar="DIR", help="With --dir: write the remaining logs to DIR."),
     ] = None,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete now what is due: on the embedded cluster, or in a log directory that no broker uses.
+    """Delete due segments now: on the embedded cluster, or in a log directory no broker uses.
 
-    The cluster checks all topics, by their settings. A directory's topics have the defaults of
-    Kafka but for those of --set.
+    The cluster checks all topics, by their settings. Topics of a directory have Kafka's default
+    settings, except those given by --set.
     """
     from kctl.commands.retention.run import RunRequest, run_now
 

@@ -99,7 +99,7 @@ class PlanRequest(NamedTuple):
 
 
 class MixedRowKinds(EngineError):
-    """The options request rows of different kinds."""
+    """Options request different kinds of rows at once."""
 
     exit_code = exits.USAGE
     hint = "ask for one after the other"
@@ -110,7 +110,7 @@ class MixedRowKinds(EngineError):
 
 
 class _Seen(NamedTuple):
-    """Logs by topic, their settings, and how many could not be read."""
+    """Logs by topic, the topics' settings, and the number of logs that failed."""
 
     topics: dict[str, list[LogHistory]]
     configs: dict[str, LogConfig]
@@ -156,7 +156,7 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
 
 
 def _check_rows(request: PlanRequest) -> None:
-    """Raise MixedRowKinds if options ask for several kinds of rows."""
+    """Raise MixedRowKinds if options request several kinds of rows."""
     kinds = {
         "--advise": request.advise is not None,
         "--upcoming": request.upcoming,
@@ -168,7 +168,7 @@ def _check_rows(request: PlanRequest) -> None:
 
 
 def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
-    """Return the chosen logs of log directories, with Kafka's defaults and --set as settings."""
+    """Read the selected logs of directories; settings are Kafka's defaults and those of --set."""
     files = RealFiles()
     matcher = None if request.match is None else name_matcher(request.match)
     wanted = set(request.topics)
@@ -199,7 +199,7 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
 def _of_cluster(
     options: ClusterOptions, request: PlanRequest, overrides: Mapping[str, str], now_ms: int
 ) -> _Seen:
-    """Return the chosen topics' logs and settings; segments are exact on an embedded cluster."""
+    """Request the selected topics' logs and settings; an embedded cluster's segments are exact."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
     from engine.forecast.cluster_history import cluster_histories
     from engine.forecast.local_history import local_histories
@@ -232,7 +232,7 @@ def _of_cluster(
 
 
 def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
-    """Report the bytes that retention deletes now, and records with future timestamps."""
+    """Print the bytes that retention deletes now, and records with future timestamps."""
     freed = sum(forecast.freed_bytes for forecast in forecasts)
     size = sum(forecast.size_bytes for forecast in forecasts)
     least = sum(forecast.freed_least_bytes for forecast in forecasts)
@@ -241,7 +241,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
     logs = counted(len(forecasts), "partition")
     gone = f"{size_text(freed)} of {size_text(size)}{share}"
     if least != most:
-        # Segment boundaries are not known: whole segments are deleted, never a part.
+        # Only complete segments are deleted, but segment boundaries are not known.
         gone = f"{size_text(least)} to {size_text(most)} of {size_text(size)}"
     notify(f"{gone} go now, of {logs}")
     for forecast in forecasts:
@@ -251,7 +251,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
 
 
 def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
-    """Print how many topics are compacted: the plan does not include what cleaning frees."""
+    """Print the number of compacted topics, since the plan does not include log cleaning."""
     count = sum(config.is_compacted for config in configs.values())
     if count:
         verb = "is" if count == 1 else "are"
@@ -260,7 +260,7 @@ def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
 
 
 def _row(forecast: RetentionForecast) -> OutputRow:
-    """Return a partition's forecast as a row; None for segment counts that are only estimated."""
+    """Return the row of a partition's forecast; segment counts are None if it is estimated."""
     following = forecast.later[0] if forecast.later else None
     rate = forecast.bytes_per_s
     return {
@@ -282,7 +282,7 @@ def _row(forecast: RetentionForecast) -> OutputRow:
 
 
 def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
-    """Return a row for each topic: sums, and the first deletion that comes."""
+    """Return a row for each topic: sums, and the next deletion."""
     rows: dict[str, OutputRow] = {}
     for forecast in forecasts:
         row = _row(forecast)
@@ -302,12 +302,12 @@ def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
 
 
 def _sum(left: int | None, right: int | None) -> int | None:
-    """Return a sum that is unknown, None, if either part is."""
+    """Return the sum, None (unknown) if either number is None."""
     return None if left is None or right is None else left + right
 
 
 def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
-    """Yield a row for each later deletion, with the bytes that are left after it."""
+    """Yield a row for each later deletion, with the remaining bytes."""
     left = forecast.left_bytes
     for deletion in forecast.later:
         left -= deletion.size_bytes
@@ -321,7 +321,7 @@ def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
 
 
 def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures: int) -> int:
-    """Print the settings advised for each topic, and the command that makes them."""
+    """Print each topic's advised settings and the command to set them; returns the exit code."""
     rows = [
         {
             "topic": row.topic,

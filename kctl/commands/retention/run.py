@@ -50,7 +50,7 @@ class RunRequest(NamedTuple):
 
 
 class ForeignCluster(EngineError):
-    """A cluster that is not the embedded one decides itself when it deletes."""
+    """Kafka's protocol has no request to apply retention now."""
 
     hint = (
         "its brokers look every log.retention.check.interval.ms; `kctl configs set --topic "
@@ -62,7 +62,7 @@ class ForeignCluster(EngineError):
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
-    """Delete records and segments that are due; returns the exit code."""
+    """Delete the segments that are due; returns the exit code."""
     check_format(request.output)
     if request.directory is None:
         return _run_embedded(options, request)
@@ -74,7 +74,10 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_directory(directory: str, request: RunRequest) -> int:
-    """Run retention in a stopped broker's log directory or a copy; return the exit code."""
+    """Apply retention in a log directory that no broker uses, or in a copy.
+
+    Returns the exit code.
+    """
     from engine.broker.host import real_directory_lock
     from engine.forecast.opened_directory import DirectoryHost
     from engine.forecast.retention_run import run_retention
@@ -112,7 +115,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
 
 
 def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
-    """Return the named topics that have a log in the directory, and those that have none."""
+    """Return the named topics that have a log in the directory, and those without one."""
     found = find_log_dir(files, directory).partitions
     present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
@@ -132,7 +135,7 @@ def _row(log: RetainedLog) -> OutputRow:
 
 
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
-    """Run retention in the cluster's process, and report the logs that start later than before."""
+    """Request retention from the cluster's process; print logs whose start offset has risen."""
     from engine.cluster import daemon
     from engine.cluster.requests import Action, request_action
     from engine.forecast.cluster_history import log_starts

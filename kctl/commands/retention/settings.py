@@ -1,4 +1,4 @@
-"""Settings of topics on the command line as their logs take them."""
+"""Parse topic settings of the command line for logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kctl.setting_arguments import parse_setting, without_unit
 
 
 class TopicNotInDirs(EngineError):
-    """A topic was named that has no log in the directories."""
+    """A named topic has no log in the directories."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -20,7 +20,7 @@ class TopicNotInDirs(EngineError):
 
 
 def overrides_of(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the settings of arguments, 7d and 50GB as numbers; raises ConfigError."""
+    """Parse KEY=VALUE settings, with 7d and 50GB converted to numbers; raises ConfigError."""
     overrides = {}
     for argument in arguments:
         key, value = parse_setting(argument)

@@ -16,7 +16,8 @@ def schema(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NOUN [VERB]]", help="The command, such as topics list; all if not given."
+            metavar="[NOUN [VERB]]",
+            help="Command, such as topics list; default: list all commands.",
         ),
     ] = None,
     output: Annotated[
@@ -25,11 +26,11 @@ def schema(
             "-o",
             "--output",
             metavar="FORMAT",
-            help=f"A schema: json, yaml; the list: {FORMATS_HELP}",
+            help=f"For a schema: json, yaml; for the list: {FORMATS_HELP}",
         ),
     ] = None,
 ) -> int:
-    """Print the JSON Schema (draft 2020-12) of a command's -o json, or list those that have one."""
+    """Print the JSON Schema (draft 2020-12) of a command's -o json, or list commands with one."""
     from kctl.commands.schema.schemas import list_schemas, print_schema
 
     return print_schema(command, output or "json") if command else list_schemas(output or "table")

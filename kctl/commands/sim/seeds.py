@@ -1,4 +1,4 @@
-"""Implementation of `kctl sim`: run seeds, report failures and how to reproduce them."""
+"""Implementation of `kctl sim`: run seeds, print failures and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class SimRequest(NamedTuple):
 
 
 def run_seeds(request: SimRequest) -> int:
-    """Run seeds and print a summary, after Ctrl-C of the seeds that ran.
+    """Run seeds and print a summary, also of an interrupted run; returns the exit code.
 
-    Returns the exit code. Raises KeyboardInterrupt after the summary.
+    Raises KeyboardInterrupt after the summary if Ctrl-C ended the run.
     """
     check_format(request.output)
     clock = RealClock()
@@ -76,7 +76,7 @@ def run_seeds(request: SimRequest) -> int:
 
 
 def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
-    """Run the seeds and yield each result: one by one if traced, else in parallel processes."""
+    """Run the seeds and yield the results: one by one with --trace, else in parallel processes."""
     seeds = range(request.first_seed, request.first_seed + request.seed_count)
     duration_ms = int(request.seconds * 1000)
     if request.is_traced:
@@ -93,7 +93,7 @@ def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
 
 
 def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
-    """Report a failed seed at once; returns its row."""
+    """Print a failed seed, with its reduced faults; returns its row."""
     violation = result.violation
     assert violation is not None
     seed = result.plan.seed
@@ -122,7 +122,7 @@ def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
 def _write(
     request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
-    """Print the totals of all runs, and the seeds that failed."""
+    """Print the totals of all runs, and the failed seeds."""
     row = {
         "seeds": len(results),
         "failed": len(failures),

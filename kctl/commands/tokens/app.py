@@ -22,15 +22,18 @@ def list_(
     owner: Annotated[
         list[str] | None,
         typer.Option(
-            "--owner", metavar="USER", help="Only what this user owns or may renew; may repeat."
+            "--owner",
+            metavar="USER",
+            help="Show only tokens that this user owns or may renew; may be repeated.",
         ),
     ] = None,
     show_hmac: Annotated[
-        bool, typer.Option("--show-hmac", help="Show the HMAC, by which anyone is the owner.")
+        bool,
+        typer.Option("--show-hmac", help="Show the HMAC, which lets anyone log in as the owner."),
     ] = False,
     output: Output = "table",
 ) -> int:
-    """List tokens that you own, asked for, may renew or may describe."""
+    """List the tokens that you own, requested, or may renew or describe."""
     from kctl.commands.tokens.changes import list_tokens
 
     return list_tokens(cluster, owner or [], show_hmac=show_hmac, output=output)
@@ -44,22 +47,24 @@ def create(
     cluster: ClusterOptions,
     owner: Annotated[
         str | None,
-        typer.Option("--owner", metavar="USER", help="Whom it stands for; else yourself."),
+        typer.Option("--owner", metavar="USER", help="Owner of the token; default: yourself."),
     ] = None,
     renewer: Annotated[
         list[str] | None,
-        typer.Option("--renewer", metavar="USER", help="Who may renew it; may be repeated."),
+        typer.Option("--renewer", metavar="USER", help="User who may renew it; may be repeated."),
     ] = None,
     max_lifetime: Annotated[
         str | None,
-        typer.Option("--max-lifetime", metavar="DURATION", help="As 12h or 7d; else the broker's."),
+        typer.Option(
+            "--max-lifetime", metavar="DURATION", help="Such as 12h or 7d; default: the broker's."
+        ),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Write client properties that log in by it, for you alone.",
+            help="Write client properties with this login, readable only by you.",
         ),
     ] = None,
     mechanism: Annotated[
@@ -67,16 +72,16 @@ def create(
         typer.Option(
             "--mechanism",
             metavar="NAME",
-            help="With --out: SCRAM-SHA-512 or SCRAM-SHA-256; else that of your own login.",
+            help="With --out: SCRAM-SHA-512 or SCRAM-SHA-256; default: that of your login.",
         ),
     ] = None,
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
-    """Create a token; needs a connection with SASL, or TLS with a certificate of yours.
+    """Create a token; requires a connection with SASL, or with TLS and a client certificate.
 
-    Without --out its HMAC, the secret, is printed. Where your own login is by another mechanism the
-    file has SCRAM-SHA-256, unless --mechanism says otherwise.
+    Without --out the HMAC, which is the secret, is printed. If your own login does not use SCRAM,
+    the file has SCRAM-SHA-256, unless --mechanism is given.
     """
     from kctl.commands.tokens.changes import TokenRequest, create_one
 
@@ -91,12 +96,12 @@ def renew(
     token: _Token,
     duration: Annotated[
         str | None,
-        typer.Option("--for", metavar="DURATION", help="As 12h or 7d; else the broker's."),
+        typer.Option("--for", metavar="DURATION", help="Such as 12h or 7d; default: the broker's."),
     ] = None,
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
-    """Let a token hold for longer, up to the end of its lifetime."""
+    """Extend a token's validity, up to the end of its lifetime."""
     from kctl.commands.tokens.changes import renew_one
 
     return renew_one(cluster, token, duration, dry_run=dry_run, output=output)
@@ -108,13 +113,13 @@ def expire(
     cluster: ClusterOptions,
     token: _Token,
     duration: Annotated[
-        str | None, typer.Option("--after", metavar="DURATION", help="As 10m; without it now.")
+        str | None, typer.Option("--after", metavar="DURATION", help="Such as 10m; default: now.")
     ] = None,
     dry_run: _Try = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Let a token end: nobody logs in by it any more. Open sessions last as long as they would."""
+    """Expire a token, so that it accepts no more logins. Open sessions are not closed."""
     from kctl.commands.tokens.changes import expire_one
 
     return expire_one(cluster, token, duration, dry_run=dry_run, yes=yes, output=output)

@@ -61,7 +61,7 @@ CHANGE_COLUMNS: Final = (
     Column("expires_ms", "EXPIRES", is_time=True),
     RESULT_COLUMN,
 )
-#: Of a lifetime or period: the broker's own, or of an end at once.
+#: A lifetime or renewal period of the broker's default; an expiry at once.
 _UNSET_MS: Final = -1
 _LIFETIME_MIN: Final = 1000
 _SCRAM: Final = "SCRAM-SHA-256"
@@ -69,7 +69,7 @@ _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 class NoSuchToken(EngineError):
-    """No token that the client may see has this id."""
+    """None of the tokens visible to the client has this id."""
 
     hint = "`kctl tokens list` shows those that you see"
 
@@ -79,7 +79,7 @@ class NoSuchToken(EngineError):
 
 
 class MechanismWithoutFile(EngineError):
-    """A mechanism was given for a file that was not asked for."""
+    """--mechanism is given without --out."""
 
     exit_code = exits.USAGE
     hint = "brokers take a token by each mechanism of SCRAM that they have"
@@ -118,13 +118,13 @@ def list_tokens(
 
 
 def create_one(options: ClusterOptions, request: TokenRequest) -> int:
-    """Create a token and print it; returns the exit code."""
+    """Create a token and print it, or write its client properties; returns the exit code."""
     check_format(request.output)
     owner = None if request.owner is None else _principal(request.owner)
     renewers = [_principal(renewer) for renewer in request.renewers]
     lifetime_ms = _UNSET_MS
     if request.max_lifetime is not None:
-        # To a broker no time is the longest that it allows.
+        # Brokers treat 0 as the maximum lifetime.
         lifetime_ms = duration_ms(request.max_lifetime, "--max-lifetime", lowest_ms=_LIFETIME_MIN)
     if request.out is None and request.output == "name" and not request.dry_run:
         rule = "another format, or --out FILE: nobody would see the HMAC"
@@ -135,7 +135,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     columns: tuple[Column, ...] = CREATE_COLUMNS
     with connect(options) as client:
         if request.dry_run:
-            # Shows whether there are tokens, and whether this connection may request one.
+            # Check that tokens are enabled, and that this connection may request one.
             describe_tokens(client, [])
             row: OutputRow = {
                 "token_id": None,
@@ -160,7 +160,7 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
 def renew_one(
     options: ClusterOptions, token_id: str, duration: str | None, *, dry_run: bool, output: str
 ) -> int:
-    """Renew a token and print when it expires; returns the exit code."""
+    """Renew a token and print its new expiry; returns the exit code."""
     check_format(output)
     period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--for")
     with connect(options) as client:
@@ -179,7 +179,7 @@ def expire_one(
     yes: bool,
     output: str,
 ) -> int:
-    """Expire a token and print the time; returns the exit code."""
+    """Expire a token after confirmation, and print the time; returns the exit code."""
     check_format(output)
     period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--after")
     with connect(options) as client:
@@ -193,7 +193,7 @@ def expire_one(
 
 
 def _end(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
-    """Print the row of a changed token, and return the exit code."""
+    """Print the row of a changed token; returns the exit code."""
     row: OutputRow = {
         "token_id": token.token_id,
         "owner": principal_text(*token.owner),
@@ -204,7 +204,7 @@ def _end(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
 
 
 def _token(client: KafkaClient, token_id: str) -> IssuedToken:
-    """Return a token that the client sees; raises NoSuchToken, ApiError."""
+    """Return the visible token with this id; raises NoSuchToken, ApiError."""
     for token in describe_tokens(client, None):
         if token.token_id == token_id:
             return token
@@ -217,21 +217,21 @@ def _create_into_file(
     make: Callable[[], IssuedToken],
     mechanism: ScramMechanism | None,
 ) -> IssuedToken:
-    """Create a token and a file of client properties for it; return the token.
+    """Create a token, and a file of client properties for it; return the token.
 
-    The file is created first: a token whose file cannot be written could not be revoked for
-    certain, because a KRaft controller and the other brokers learn of it a moment later.
+    The file is created first: if writing it failed afterwards, the token might not be revocable at
+    once, since a KRaft controller and the other brokers learn of it with a delay.
     """
     token, is_requested = None, False
     try:
         with new_file(path) as file:
-            # A cluster that is not reached, or refuses the login, has made none for certain.
+            # Connect first: if that fails, certainly no token was created.
             client.view([])
             is_requested = True
             token = make()
             file.write(client_properties(token, client.settings, mechanism))
     except BaseException as error:
-        # Also Ctrl-C, after which nobody else would name it.
+        # Also for Ctrl-C, since the token is shown nowhere else.
         if token is not None:
             notify(f"the token is there all the same: kctl tokens expire {token.token_id}")
         elif is_requested and not _is_refusal(error):
@@ -242,7 +242,7 @@ def _create_into_file(
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return True if an error means that certainly no token was created."""
+    """Return True if the error proves that no token was created."""
     if isinstance(error, ApiError):
         return error.code != REQUEST_TIMED_OUT
     return isinstance(error, NoCommonVersion)
@@ -251,7 +251,10 @@ def _is_refusal(error: BaseException) -> bool:
 def client_properties(
     token: IssuedToken, settings: ClientSettings, wanted: ScramMechanism | None = None
 ) -> bytes:
-    """Return the properties of a client that logs in by a token, at the brokers of another's."""
+    """Return client properties that log in by `token`, with the TLS trust of `settings`.
+
+    The mechanism is `wanted`, else that of `settings` if it is SCRAM, else SCRAM-SHA-256.
+    """
     protocol = "SASL_PLAINTEXT" if settings.tls is None else "SASL_SSL"
     sasl = settings.sasl
     mechanism = sasl.mechanism if sasl and sasl.mechanism.startswith("SCRAM") else _SCRAM
@@ -269,7 +272,7 @@ def client_properties(
 
 
 def _trust_properties(tls: TlsSettings) -> dict[str, str]:
-    """Return the properties by which a client trusts the same brokers."""
+    """Return the truststore properties for these TLS settings."""
     properties = {}
     if tls.ca_path is not None:
         if tls.ca_password is None and _is_pem(tls.ca_path):
@@ -286,7 +289,7 @@ def _trust_properties(tls: TlsSettings) -> dict[str, str]:
 
 
 def _is_pem(path: str) -> bool:
-    """Return whether a trust store is PEM, which clients of Java must be told."""
+    """Return True if a truststore is PEM: Java clients need its type as a property."""
     try:
         return not is_java_store(read_store_file(path))
     except BadTlsFile:
@@ -294,7 +297,7 @@ def _is_pem(path: str) -> bool:
 
 
 def _principal(text: str) -> Principal:
-    """Return type and name of a principal, User without a type; raises UnreadableArgument."""
+    """Parse a principal, of type User if it names none; raises UnreadableArgument."""
     kind, name = principal_parts(text) if ":" in text else (USER_TYPE, text)
     if not kind or not name or not is_utf8(text):
         raise UnreadableArgument("a user", text, "a name of UTF-8, with or without User:")

@@ -1,4 +1,4 @@
-"""`kctl top`: a cluster as it changes, on one screen."""
+"""`kctl top`: live view of a cluster on one screen."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def top(
     cluster: ClusterOptions,
     every: Annotated[
         str,
-        typer.Option("--every", metavar="DURATION", help="Ask the cluster so often, or slower."),
+        typer.Option("--every", metavar="DURATION", help="Minimum interval between samples."),
     ] = "5s",
     view: Annotated[
         str | None,
         typer.Option(
             "--view",
             metavar="NAME",
-            help="Begin with it: brokers, partitions, topics, groups or moves.",
+            help="First view: brokers, partitions, topics, groups or moves.",
         ),
     ] = None,
     sort: Annotated[
@@ -36,26 +36,26 @@ def top(
     ] = None,
     filter_text: Annotated[
         str,
-        typer.Option("--filter", metavar="WORDS", help="Only rows that have each of the words."),
+        typer.Option("--filter", metavar="WORDS", help="Show only rows that contain each word."),
     ] = "",
     groups: Annotated[
-        bool, typer.Option("--groups/--no-groups", help="With groups and their lag, or without.")
+        bool, typer.Option("--groups/--no-groups", help="Whether to show groups and their lag.")
     ] = True,
     once: Annotated[
         bool,
-        typer.Option("--once", help="Print one frame; so it is without a terminal, or with -o."),
+        typer.Option("--once", help="Print one frame; the default without a terminal, or with -o."),
     ] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
     ] = None,
 ) -> int:
-    """Show a cluster as it changes: brokers, partitions in trouble, topics, groups, moves.
+    """Show a cluster live: brokers, partitions in trouble, topics, groups, moves.
 
-    Topics by what is written to them, groups by lag and its trend. On the screen 1 to 5 choose a
-    view, enter opens a row, escape goes back, s sorts, / filters, ? shows all keys, q ends.
+    Topics are sorted by write rate, groups by lag with its trend. Keys: 1 to 5 select a view, enter
+    opens a row, escape goes back, s sorts, / filters, ? shows all keys, q quits.
 
-    No broker gets more than two requests in a second. A cluster that does not answer is waited for;
-    the screen shows how old its figures are.
+    No broker gets more than two requests per second. While the cluster does not respond, the screen
+    shows the age of the last values.
 
     --once takes two samples, for the rates between them. Table, wide, markdown, json and yaml have
     all views, or that of --view; other formats that of --view, else topics. The screen needs an

@@ -1,4 +1,4 @@
-"""Rows as cells that fit a terminal's width."""
+"""Rows as text cells that fit a terminal's width."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kctl.render.columns import Column
 from kctl.render.rows import OutputRow
 from kctl.render.table import cell_text, fitted_widths, size_text
 
-#: Between two columns.
+#: Spaces between two columns.
 GAP = 2
 _CUT = "…"
 
 
 class Cells(NamedTuple):
-    """Columns with their widths, and the texts of each row, shortened to these."""
+    """Columns with their widths, and each row's texts, shortened to these widths."""
 
     columns: list[Column]
     widths: list[int]
@@ -24,7 +24,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
-    """Return the columns that fit: wide ones as long as there is room, the last dropped first."""
+    """Return the columns that fit into `width`; wide columns are dropped from the right first."""
     shown = list(columns)
     while True:
         texts = [[_text(column, row[column.key]) for column in shown] for row in rows]
@@ -48,7 +48,7 @@ def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -
 
 
 def _text(column: Column, value: Any) -> str:
-    """Return a value as text: a dash for None, sizes with units."""
+    """Return a value as text: "-" for None, sizes with units."""
     if value is None:
         return "-"
     if column.is_size:
@@ -59,7 +59,7 @@ def _text(column: Column, value: Any) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return a text of a maximum width: the middle is left out, since names differ at both ends."""
+    """Shorten a text to a width; the middle is left out, since names differ at both ends."""
     kept = len(text)
     shown = text
     while width_of(shown) > width:

@@ -1,4 +1,4 @@
-"""The lines above the rows: which cluster, how old the figures are, where one is."""
+"""The lines above the rows: cluster, age of the values, counts, current view."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ second at most.
 
 
 class Shown(NamedTuple):
-    """The state of the screen apart from the frame; `error` is why there is no newer frame."""
+    """The state of the screen apart from the frame; `error` is the error of the last sample."""
 
     place: Place
     order: Order
@@ -43,7 +43,7 @@ class Shown(NamedTuple):
 
 
 def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
-    """Return the lines, the most important first."""
+    """Return the head lines, the most important first; `frame` is None before the first sample."""
     if frame is None:
         why = (
             "the first sample is under way" if shown.error is None else f"no answer: {shown.error}"
@@ -58,7 +58,7 @@ def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
 
 
 def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
-    """Return the line with the figures' age, controller, brokers that are up and cluster id."""
+    """Return the line with the age of the values, controller, live brokers and cluster id."""
     age_s = max(now_ms - frame.sampled_at_ms, 0) // _MS_PER_S
     age = f"figures {age_s} s old"
     if shown.is_paused:
@@ -73,7 +73,7 @@ def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
 
 
 def _of_counts(frame: Frame, shown: Shown) -> str:
-    """Return the line with the counts, or with the error since the last sample."""
+    """Return the line of counts, or the error of the last sample."""
     if shown.error is not None:
         return f"no answer since then: {shown.error}"
     rates = [topic.bytes_per_s for topic in frame.topics if topic.bytes_per_s is not None]
@@ -91,7 +91,7 @@ def _of_counts(frame: Frame, shown: Shown) -> str:
 
 
 def _tabs(place: Place) -> str:
-    """Return the line of views, with the present one in brackets."""
+    """Return the line of views, with the current one in brackets."""
     tabs = []
     for number, view in enumerate(VIEWS, 1):
         tab = f"{number} {view.name}"
@@ -100,7 +100,7 @@ def _tabs(place: Place) -> str:
 
 
 def _of_rows(shown: Shown) -> str:
-    """Return the line with row count, order and filter."""
+    """Return the line with the number of rows, sort order and filter."""
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)
     direction = "down" if order.is_descending else "up"

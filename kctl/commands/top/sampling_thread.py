@@ -1,4 +1,4 @@
-"""Samples that a worker thread takes: a request that waits must not keep keys waiting."""
+"""A thread that takes samples, so that a slow request does not block the keyboard."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from engine.errors import EngineError
 from engine.watching.sampler import Sampler, WatchStopped
 from engine.watching.timed_sample import TimedSample
 
-#: For so long the end waits for a request that is under way.
+#: Time for which `stop` waits for a request in flight.
 _JOIN_S = 0.3
 
 
 class SamplingThread:
-    """Passes each sample, or the error in its place, to callbacks until it is stopped.
+    """Passes each sample, or its error, to a callback until it is stopped.
 
-    Its callbacks run in the thread. The client is the thread's alone from `start` on.
+    The callbacks run in the thread. After `start` only the thread may use the client.
     """
 
     def __init__(
@@ -29,9 +29,12 @@ class SamplingThread:
         on_sample: Callable[[TimedSample], None],
         on_error: Callable[[Exception], None],
     ) -> None:
-        """`on_sample` gets each sample, `on_error` the error in place of one."""
+        """Create a thread that is not started.
+
+        `on_sample` gets samples, `on_error` their errors.
+        """
         self._client = client
-        #: Set to end the thread; the other is cleared during a pause.
+        #: `_stopped` is set to end the thread; `_going` is cleared during a pause.
         self._stopped, self._going = Event(), Event()
         self._going.set()
         self._on_sample = on_sample
@@ -39,7 +42,7 @@ class SamplingThread:
         self._sampler = Sampler(
             client, every_ms, with_groups=with_groups, is_stopped=self._stopped.is_set
         )
-        # The process may end while a request waits.
+        # A daemon thread: the process may exit while a request is in flight.
         self._thread = Thread(target=self._run, name="samples", daemon=True)
 
     def start(self) -> None:
@@ -54,7 +57,7 @@ class SamplingThread:
             self._going.set()
 
     def stop(self) -> None:
-        """Stop taking samples; the client is closed if no request is under way."""
+        """Stop taking samples; close the client unless a request is still in flight."""
         self._stopped.set()
         self._going.set()
         if self._thread.is_alive():
@@ -63,7 +66,7 @@ class SamplingThread:
             self._client.close()
 
     def _run(self) -> None:
-        """Take samples until stopped; hand errors to the screen, end after an unexpected one."""
+        """Take samples until stopped; report errors, and end after an unexpected one."""
         while not self._stopped.is_set():
             self._going.wait()
             try:
@@ -77,6 +80,6 @@ class SamplingThread:
                 return
 
     def _hand_on(self, error: Exception) -> None:
-        """Report an error of sampling, unless the screen was left meanwhile."""
+        """Report an error of sampling, unless the thread was stopped."""
         if not self._stopped.is_set():
             self._on_error(error)

@@ -36,14 +36,14 @@ from kctl.commands.top.views import (
     Order,
     Place,
     arranged,
-    falls,
     place_of,
     place_opened_by,
     rows_at,
+    sorts_descending,
 )
 from kctl.render.rows import OutputRow
 
-#: Maximum number of rows; a filter finds the others.
+#: Maximum number of rows; a filter reaches the rest.
 ROWS_MAX: Final = 500
 _BAD: Final = frozenset(
     (
@@ -54,7 +54,7 @@ _BAD: Final = frozenset(
 
 
 class TopApp(App[int]):
-    """Shows a watch; samples come from a thread, or in tests by `take`."""
+    """The application: shows samples that a thread, or a test, passes to `take`."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "kctl top"
@@ -87,50 +87,48 @@ class TopApp(App[int]):
     ]
 
     def __init__(self, request: TopRequest, clock: Clock) -> None:
-        """Read view, order and filter of `request`."""
+        """Create a screen with the view, sort order and filter of `request`."""
         super().__init__(ansi_color=True)
         self._clock = clock
         #: Keeps the samples from which rates and histories are computed.
         self._watch = Watch()
         #: The last sample with its rates; None before the first.
         self._frame: Frame | None = None
-        #: Views that were opened from one another; the last one is shown.
+        #: Opened places, each from the previous one; the last one is shown.
         self._places = [place_of(request.chosen_view())]
         order = request.order()
-        #: Order of rows that the user has chosen, by view.
+        #: Sort order chosen by the user, by view.
         self._orders: dict[str, Order] = {} if order is None else {self.place.view.name: order}
         self._filter_text = request.filter_text
         #: Error of the last sample, None if it succeeded.
         self._error: EngineError | None = None
-        #: Rows of the table, after the filter and the limit; below, how many there were before the
-        #: limit.
+        #: Rows of the table after filter and limit; `_row_count` is their number before the limit.
         self._rows: list[OutputRow] = []
         self._row_count = 0
         self._is_paused = False
-        #: Whether the widgets exist: earlier samples are not drawn.
+        #: Whether the widgets exist: samples before that are not drawn.
         self._is_composed = False
         self._width = 80
-        #: Called with True at a pause and False after it, to pause the worker thread that takes
-        #: samples.
+        #: Called with True to pause the sampling thread, with False to resume it.
         self.on_pause: Callable[[bool], None] = lambda _is_paused: None
         #: The exception that ended the screen, unless it was an error of the cluster.
         self.fault: Exception | None = None
 
     @property
     def place(self) -> Place:
-        """Return the place that is shown now."""
+        """Return the place that is currently shown."""
         return self._places[-1]
 
-    # -- events from outside
+    # -- samples
 
     def take(self, timed: TimedSample) -> None:
-        """Show a sample."""
+        """Compute a frame from a new sample, and show it."""
         self._frame = self._watch.take(timed)
         self._error = None
         self._show()
 
     def fail(self, error: Exception) -> None:
-        """Show that there is no sample; an error that is not the cluster's ends the screen."""
+        """Show the error of a sample; an unexpected exception ends the screen."""
         if not isinstance(error, EngineError):
             self.fault = error
             self.exit(exits.INTERNAL)
@@ -138,10 +136,10 @@ class TopApp(App[int]):
         self._error = error
         self._show_head()
 
-    # -- textual
+    # -- events of textual
 
     def compose(self) -> ComposeResult:
-        """Yield the parts of the screen."""
+        """Yield the widgets of the screen."""
         yield Static(id="head")
         yield Vertical(DataTable(id="rows", cursor_type="row", cell_padding=0), Static(id="help"))
         yield Input(
@@ -150,7 +148,7 @@ class TopApp(App[int]):
         yield Static(Text(KEYS), id="keys")
 
     def on_mount(self) -> None:
-        """Begin."""
+        """Initialize the widgets, and show the first content."""
         self._width = self.size.width
         self._is_composed = True
         self.query_one("#help", Static).update(Text(HELP))
@@ -160,35 +158,35 @@ class TopApp(App[int]):
 
     def on_resize(self, event: Resize) -> None:
         """Fit the columns to the new width."""
-        # The screen's own size follows later.
+        # `self.size` is updated only after this event.
         self._width = event.size.width
         self._show()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Open a row."""
+        """Show the place that the selected row opens."""
         if event.cursor_row < len(self._rows):
             self._places.append(place_opened_by(self.place, self._rows[event.cursor_row]))
             self._filter_text = ""
             self._show(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter during the input."""
+        """Apply the filter while it is typed."""
         self._filter_text = event.value
         self._show()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
-        """Close the input and keep the filter."""
+        """Close the filter input, and keep the filter."""
         self._close_filter()
 
     # -- keys
 
     def action_view(self, number: int) -> None:
-        """Show a view."""
+        """Show the view with this index."""
         self._places = [place_of(VIEWS[number])]
         self._show(is_new_place=True)
 
     def action_close(self) -> None:
-        """Close the list of keys, else the filter, else the place."""
+        """Close the key help, else the filter, else the current place."""
         if self._is_help_shown():
             self.action_keys()
         elif self.query_one("#filter").has_class("shown"):
@@ -202,10 +200,10 @@ class TopApp(App[int]):
             self._show(is_new_place=True)
 
     def action_sort(self, step: int) -> None:
-        """Sort by the next column, or the one before."""
+        """Sort by the next column (`step` 1) or the previous one (-1)."""
         keys = self.place.view.fields()
         key = keys[(keys.index(self._order().key) + step) % len(keys)]
-        self._orders[self.place.view.name] = Order(key, falls(self.place.view, key))
+        self._orders[self.place.view.name] = Order(key, sorts_descending(self.place.view, key))
         self._show()
 
     def action_reverse(self) -> None:
@@ -215,48 +213,48 @@ class TopApp(App[int]):
         self._show()
 
     def action_filter(self) -> None:
-        """Open the input of the filter."""
+        """Open the filter input."""
         filter_input = self.query_one("#filter", Input)
         filter_input.add_class("shown")
         filter_input.value = self._filter_text
         filter_input.focus()
 
     def action_pause(self) -> None:
-        """Pause the figures, or resume."""
+        """Pause sampling, or resume it."""
         self._is_paused = not self._is_paused
         self.on_pause(self._is_paused)
         self._show_head()
 
     def action_keys(self) -> None:
-        """Show all keys, or the rows again."""
+        """Toggle between the key help and the rows."""
         is_shown = self._is_help_shown()
         self.query_one("#help").styles.display = "none" if is_shown else "block"
         self.query_one(DataTable).styles.display = "block" if is_shown else "none"
         if is_shown:
-            # A widget that is not shown loses the focus, and the keys with it.
+            # Hiding the table has taken the keyboard focus from it.
             self.query_one(DataTable).focus()
 
     def action_leave(self) -> None:
-        """End."""
+        """Close the screen."""
         self.exit(exits.OK)
 
-    # -- showing
+    # -- drawing
 
     def _is_help_shown(self) -> bool:
         return str(self.query_one("#help").styles.display) == "block"
 
     def _close_filter(self) -> None:
-        """Hide the input of the filter, and have keys go to the table again."""
+        """Hide the filter input, and return the focus to the table."""
         self.query_one("#filter").remove_class("shown")
         self.query_one(DataTable).focus()
 
     def _order(self) -> Order:
-        """Return the order that was chosen for the view, by default the view's own."""
+        """Return the sort order chosen for the current view, else the view's default."""
         view = self.place.view
         return self._orders.get(view.name, Order(view.sort, view.is_descending))
 
     def _show(self, *, is_new_place: bool = False) -> None:
-        """Fill the table with the last sample's rows, at most ROWS_MAX, and the head."""
+        """Show the last frame: head lines, and at most ROWS_MAX rows."""
         if not self._is_composed:
             return
         if self._frame is not None:
@@ -267,7 +265,7 @@ class TopApp(App[int]):
         self._show_head()
 
     def _fill(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
-        """Fill the table with these rows; the cursor stays on its row."""
+        """Fill the table with these rows; keep the cursor on the same row."""
         table = self.query_one(DataTable)
         cursor = table.cursor_row
         at = None if is_new_place else self._name_at(cursor)
@@ -292,11 +290,11 @@ class TopApp(App[int]):
         table.move_cursor(row=0 if is_new_place else max(row_number, 0), animate=False)
 
     def _name_at(self, number: int) -> tuple[object, ...] | None:
-        """Return the name of a row by its number, None beyond the rows."""
+        """Return the identity of the row at this index, None if there is no such row."""
         return self._name_of(self._rows[number]) if 0 <= number < len(self._rows) else None
 
     def _name_of(self, row: OutputRow) -> tuple[object, ...]:
-        """Return what a row is about, by which the cursor finds the row again after a refresh."""
+        """Return the identity of a row, by which the cursor finds it after a refresh."""
         keys = ("topic", "partition", "group", "broker_id")
         return tuple(row.get(key) for key in keys)
 
@@ -314,19 +312,19 @@ class TopApp(App[int]):
         head = Text("\n".join(lines))
         head.highlight_regex(r"(?m)^.*no answer.*$", "bold red")
         head.highlight_regex(r"\[\d \w+\]", "reverse")
-        # A tick can come while the screen is taken down, when its widgets are gone.
+        # The timer may fire while the screen is closing and its widgets are removed.
         for widget in self.query("#head").results(Static):
             widget.update(head)
 
 
 def _cell(text: str, width: int, *, is_right: bool) -> Text:
-    """Return a table's cell, in red for a bad verdict."""
+    """Return a table cell, red for a bad verdict."""
     padded = text.rjust(width) if is_right else text
     return Text(padded, "bold red" if text in _BAD else "")
 
 
 def run_screen(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
-    """Show the screen until it is left; returns the exit code."""
+    """Show the screen until it is closed; returns the exit code."""
     app = TopApp(request, client.clock)
     samples = SamplingThread(
         client,

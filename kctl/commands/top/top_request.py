@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kctl.commands.top.views import TOPICS, Order, View, arranged, falls, view_named
+from kctl.commands.top.views import TOPICS, Order, View, arranged, sorts_descending, view_named
 
 
 class TopRequest(NamedTuple):
@@ -19,13 +19,16 @@ class TopRequest(NamedTuple):
     output: str | None = None
 
     def chosen_view(self) -> View:
-        """Return the view to begin with; raises NoSuchView."""
+        """Return the initial view; raises NoSuchView."""
         return TOPICS if self.view is None else view_named(self.view)
 
     def order(self) -> Order | None:
-        """Return the sort order of the chosen view, None for its default; raises NoSuchSort."""
+        """Return the requested sort order, None for the view's default.
+
+        Errors: NoSuchView, NoSuchSort.
+        """
         if self.sort is None:
             return None
         view = self.chosen_view()
         arranged(view, [], order=Order(self.sort, False))
-        return Order(self.sort, falls(view, self.sort))
+        return Order(self.sort, sorts_descending(view, self.sort))

@@ -1,4 +1,4 @@
-"""The views of `kctl top`: their columns, their order, and the views that their rows open."""
+"""The views of `kctl top`: columns, sort order, and the views that rows open."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ REPLICA_COLUMNS = (
 
 
 class View(NamedTuple):
-    """A kind of rows: its columns, and its initial sort order."""
+    """A kind of rows: its columns, and its default sort order."""
 
     name: str
     columns: tuple[Column, ...]
@@ -111,12 +111,12 @@ class View(NamedTuple):
     is_descending: bool
 
     def fields(self) -> list[str]:
-        """Return the fields of its rows."""
+        """Return the field names of the view's rows."""
         return [column.key for column in self.columns]
 
 
 class Order(NamedTuple):
-    """By which field a view is sorted."""
+    """A sort order: field and direction."""
 
     key: str
     is_descending: bool
@@ -127,7 +127,7 @@ PARTITIONS: Final = View("partitions", PARTITION_COLUMNS, "trouble", False)
 TOPICS: Final = View("topics", TOPIC_COLUMNS, "bytes_per_s", True)
 GROUPS: Final = View("groups", GROUP_COLUMNS, "lag", True)
 MOVES: Final = View("moves", MOVE_COLUMNS, "topic", False)
-#: Those of the keys 1 to 5, and of one frame.
+#: Views of the keys 1 to 5, and of a single frame.
 VIEWS: Final = (BROKERS, PARTITIONS, TOPICS, GROUPS, MOVES)
 _PARTITIONS_OF: Final = View("partitions of", PARTITION_COLUMNS, "partition", False)
 _LED: Final = View("partitions led", PARTITION_COLUMNS, "bytes_per_s", True)
@@ -135,7 +135,7 @@ _LAGS: Final = View("lag of", LAG_COLUMNS, "lag", True)
 _REPLICAS: Final = View("replicas of", REPLICA_COLUMNS, "broker_id", False)
 
 
-#: Words that have an order of their own, the worst first.
+#: Sort order of words by field, the worst first.
 _RANKS: Final[Mapping[str, Sequence[str]]] = {
     "trouble": ("offline", SILENT_LEADER, *TROUBLES[1:]),
     "verdict": tuple(verdict.value for verdict in reversed(VERDICTS)),
@@ -144,7 +144,7 @@ _RANKS: Final[Mapping[str, Sequence[str]]] = {
 
 
 class NoSuchView(EngineError):
-    """A view was named that does not exist."""
+    """No view has this name."""
 
     exit_code = exits.USAGE
 
@@ -154,7 +154,7 @@ class NoSuchView(EngineError):
 
 
 class Place(NamedTuple):
-    """Rows that are shown: a view, and of which topic, partition, group or broker."""
+    """The rows to show: a view, restricted to a topic, partition, group or broker if given."""
 
     view: View
     title: str
@@ -165,7 +165,7 @@ class Place(NamedTuple):
 
 
 def view_named(name: str) -> View:
-    """Return a view of VIEWS; raises NoSuchView."""
+    """Return the view of VIEWS with this name; raises NoSuchView."""
     found = next((view for view in VIEWS if view.name == name), None)
     if found is None:
         raise NoSuchView(name)
@@ -173,12 +173,12 @@ def view_named(name: str) -> View:
 
 
 def place_of(view: View) -> Place:
-    """Return the place of a whole view."""
+    """Return the place that shows a complete view."""
     return Place(view, "partitions in trouble" if view is PARTITIONS else view.name)
 
 
 def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
-    """Return the place that a row of a place opens."""
+    """Return the place that opens when a row of `place` is selected."""
     view = place.view
     if view is TOPICS:
         return Place(_PARTITIONS_OF, f"partitions of {row['topic']}", topic=row["topic"])
@@ -192,12 +192,12 @@ def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
 
 
 def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
-    """Return all rows of a place, as fields; none if the place does not exist any more."""
+    """Return all rows of a place; empty if its topic, group or broker no longer exists."""
     return [row._asdict() for row in _values_at(place, frame, watch)]
 
 
 def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
-    """Return the rows that the view at a place shows, before they are sorted."""
+    """Return the unsorted values of a place."""
     view = place.view
     if view is PARTITIONS:
         return frame.troubled
@@ -216,7 +216,7 @@ def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
 def arranged(
     view: View, rows: Sequence[OutputRow], filter_text: str = "", order: Order | None = None
 ) -> list[OutputRow]:
-    """Return the rows that are shown, in their order; raises NoSuchSort."""
+    """Return the rows that match the filter, sorted; raises NoSuchSort."""
     key, is_descending = order or Order(view.sort, view.is_descending)
     if key not in view.fields():
         raise NoSuchSort(key, view.fields())
@@ -225,8 +225,8 @@ def arranged(
     return [dict(row) for row in ordered(found, key, is_descending=is_descending, rank=rank)]
 
 
-def falls(view: View, key: str) -> bool:
-    """Return whether a field is sorted from the largest down at first: amounts are."""
+def sorts_descending(view: View, key: str) -> bool:
+    """Return True if the default direction of a field is descending, as for amounts."""
     column = next(column for column in view.columns if column.key == key)
     is_number = column.right or column.is_size
     return is_number and key not in ("partition", "broker_id", "leader")

@@ -1,4 +1,4 @@
-"""Implementation of `kctl top`: one frame for pipes, or a screen until it is left."""
+"""Implementation of `kctl top`: a single frame, or a screen until it is closed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kctl.durations import duration_ms
 from kctl.render import Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
 
-#: Formats that can have several tables; the others have one view.
+#: Formats with several views; other formats have one.
 _SEVERAL = ("table", "wide", "markdown")
 FRAME_COLUMNS = (
     Column("sampled_at_ms", "AT", is_time=True),
@@ -44,7 +44,7 @@ FRAME_COLUMNS = (
 
 
 class NoTextual(EngineError):
-    """The library of the screen is not installed."""
+    """The library for the screen is not installed."""
 
     hint = "pip install 'kctl-kafka[top]', or print one frame with --once"
 
@@ -53,7 +53,7 @@ class NoTextual(EngineError):
 
 
 def show_top(options: ClusterOptions, request: TopRequest) -> int:
-    """Print one frame, or show the screen; returns the exit code."""
+    """Print a single frame, or show the screen; returns the exit code."""
     check_format(request.output or "table")
     every_ms = duration_ms(request.every, "--every")
     request.chosen_view()
@@ -66,7 +66,7 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
     except ImportError as error:
         raise NoTextual from error
     client = connect(options)
-    # Errors of the address or the login are reported before the screen opens.
+    # Report errors of address and login before the screen opens.
     client.view([])
     from kctl.commands.top.screen import run_screen
 
@@ -74,12 +74,12 @@ def show_top(options: ClusterOptions, request: TopRequest) -> int:
 
 
 def _is_terminal() -> bool:
-    """Return whether all three streams are terminals: stdin has the keys, stderr the screen."""
+    """Return True if stdin, stdout and stderr are terminals, as the screen requires."""
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
-    """Print one frame, from two samples so that it has rates; return the exit code."""
+    """Print one frame, computed from two samples for its rates; returns the exit code."""
     sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
     watch.take(sampler.next())
     frame = watch.take(sampler.next())
@@ -95,7 +95,7 @@ def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
 
 
 def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -> None:
-    """Print the tables of all views with a title each, and the failed requests to stderr."""
+    """Print a titled table for each view, and failed requests to stderr."""
     mark = "## " if output == "markdown" else ""
     for view in VIEWS:
         rows = _rows(view, frame, watch, request)
@@ -110,7 +110,7 @@ def _print_views(frame: Frame, watch: Watch, request: TopRequest, output: str) -
 
 
 def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow:
-    """Return a frame as one JSON object: all views, or that of --view, with sorted rows."""
+    """Return a frame with all views as one object, rows sorted and filtered."""
     return {
         "sampled_at_ms": frame.sampled_at_ms,
         "cluster_id": frame.cluster_id,

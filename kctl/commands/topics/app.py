@@ -1,4 +1,4 @@
-"""`kctl topics`: list, describe, create, alter, delete, and show settings."""
+"""`kctl topics`: list, describe, create, alter and delete topics, and show their settings."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ app = noun("Topics: list, describe, create, alter, delete.")
 _Names = Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="Names of topics.")]
 _Match = Annotated[
     str | None,
-    typer.Option("--match", metavar="REGEX", help="Choose topics whose whole name matches."),
+    typer.Option("--match", metavar="REGEX", help="Select topics whose complete name matches."),
 ]
 _UnderReplicated = Annotated[
-    bool, typer.Option("--under-replicated", help="Only where a replica is out of sync.")
+    bool, typer.Option("--under-replicated", help="Only with a replica out of sync.")
 ]
-_Unavailable = Annotated[bool, typer.Option("--unavailable", help="Only what has no leader.")]
-_Size = Annotated[bool, typer.Option("--size", help="Ask all brokers for sizes on disk, too.")]
-_Rate = Annotated[
-    bool, typer.Option("--rate", help="How fast producers write to it, sampled over a window.")
+_Unavailable = Annotated[
+    bool, typer.Option("--unavailable", help="Only with a partition without a leader.")
 ]
+_Size = Annotated[bool, typer.Option("--size", help="Also request sizes on disk.")]
+_Rate = Annotated[bool, typer.Option("--rate", help="Show write rates, sampled over a window.")]
 _Configs = Annotated[
     list[str] | None,
-    typer.Option("-c", "--config", metavar="KEY=VALUE", help="A setting; may be repeated."),
+    typer.Option("-c", "--config", metavar="KEY=VALUE", help="Topic setting; may be repeated."),
 ]
 _Assignment = Annotated[
     str | None,
@@ -58,7 +58,7 @@ def list_(
     names: _Names = None,
     match: _Match = None,
     exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal", help="Leave out Kafka's own topics.")
+        bool, typer.Option("--exclude-internal", help="Leave out internal topics.")
     ] = False,
     under_replicated: _UnderReplicated = False,
     unavailable: _Unavailable = False,
@@ -67,7 +67,7 @@ def list_(
     rate_window: RateWindow = None,
     output: Output = "table",
 ) -> int:
-    """List topics with their partitions, replicas and health."""
+    """List topics with partitions, replicas and health."""
     from kctl.commands.topics.listing import ListRequest, RateChoice, list_topics
 
     request = ListRequest(
@@ -96,29 +96,33 @@ def describe(
     under_replicated: _UnderReplicated = False,
     unavailable: _Unavailable = False,
     under_min_isr: Annotated[
-        bool, typer.Option("--under-min-isr", help="Only what refuses acks=all now.")
+        bool,
+        typer.Option("--under-min-isr", help="Only partitions that currently refuse acks=all."),
     ] = False,
     at_min_isr: Annotated[
         bool,
-        typer.Option("--at-min-isr", help="Only what would refuse acks=all with one replica less."),
+        typer.Option(
+            "--at-min-isr", help="Only partitions that would refuse acks=all with one replica less."
+        ),
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Exit code 4 if one of these is found, or a replica is missing."
+            "--check", help="Exit code 4 if a filter matches, or a replica is not in sync."
         ),
     ] = False,
     size: _Size = False,
     offsets: Annotated[
-        bool, typer.Option("--offsets", help="Ask the leaders for start and end offsets, too.")
+        bool, typer.Option("--offsets", help="Also request start and end offsets.")
     ] = False,
     rate: _Rate = False,
     rate_window: RateWindow = None,
     output: Output = "table",
 ) -> int:
-    """Show the partitions of topics: leaders, replicas, in-sync sets, settings that differ.
+    """Show the partitions of topics: leaders, replicas, in-sync replicas; and settings.
 
-    Tables and CSV have a row per partition; json, ndjson and yaml an object per topic.
+    Tables and CSV have a row per partition; json, ndjson and yaml an object per topic. Settings are
+    those that are not defaults.
     """
     from kctl.commands.topics.listing import DescribeRequest, RateChoice, describe_topics
 
@@ -148,7 +152,7 @@ def create(
     partitions: Annotated[
         int | None,
         typer.Option(
-            "-p", "--partitions", min=1, metavar="N", help="Else the brokers' own default."
+            "-p", "--partitions", min=1, metavar="N", help="Default: the brokers' setting."
         ),
     ] = None,
     replication_factor: Annotated[
@@ -158,18 +162,18 @@ def create(
             "--replication-factor",
             min=1,
             metavar="N",
-            help="Else the brokers' own default.",
+            help="Default: the brokers' setting.",
         ),
     ] = None,
     assignment: _Assignment = None,
     configs: _Configs = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="A topic that is there is no failure.")
+        bool, typer.Option("--if-not-exists", help="Accept existing topics.")
     ] = False,
     dry_run: DryRun = False,
     output: Output = "table",
 ) -> int:
-    """Create topics, all alike."""
+    """Create topics, all with the same options."""
     from kctl.commands.topics.changes import CreateRequest, create_topics
 
     request = CreateRequest(
@@ -198,7 +202,7 @@ def alter(
             "--partitions",
             min=1,
             metavar="N",
-            help="Grow to so many: keys move, no way back.",
+            help="New number of partitions; keys change partitions, irreversibly.",
         ),
     ] = None,
     assignment: Annotated[
@@ -212,13 +216,15 @@ def alter(
     configs: _Configs = None,
     delete_configs: Annotated[
         list[str] | None,
-        typer.Option("--delete-config", metavar="KEY", help="Back to the default; repeatable."),
+        typer.Option(
+            "--delete-config", metavar="KEY", help="Reset to the default; may be repeated."
+        ),
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Add partitions to topics, or change their settings. Asks before partitions are added."""
+    """Add partitions to topics, after confirmation, or change their settings."""
     from kctl.commands.topics.changes import AlterRequest, alter_topics
 
     request = AlterRequest(
@@ -241,16 +247,14 @@ def delete(
     cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
-    if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="A topic that is not there is no failure.")
-    ] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Accept missing topics.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be deleted; change nothing.")
     ] = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete topics with all their records. Shows what is lost and asks first."""
+    """Delete topics with all their records, after showing them and asking."""
     from kctl.commands.topics.changes import DeleteRequest, delete_topics
 
     request = DeleteRequest(
@@ -270,11 +274,11 @@ def configs(
     cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Include values that are defaults.")] = False,
     doc: Documentation = False,
     output: Output = "table",
 ) -> int:
-    """Show the settings of topics and where each value comes from. `kctl configs` changes them."""
+    """Show the settings of topics with the source of each value. `kctl configs` changes them."""
     from kctl.commands.configs.settings import describe_topic_configs
 
     options = cluster
@@ -292,7 +296,8 @@ def set_rf(
 ) -> int:
     """Add or remove replicas of topics until each partition has N, and wait.
 
-    New replicas go where there are fewest, racks apart; ended early, the same command goes on.
+    New replicas are placed on the least loaded brokers, in different racks. After an interruption
+    the same command continues.
     """
     from kctl.commands.topics.replication_factor import set_factor
 

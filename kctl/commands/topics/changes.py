@@ -39,7 +39,7 @@ from kctl.selection import select_topics
 from kctl.setting_arguments import parse_setting, settings_of
 from kctl.setting_checks import unset_errors, with_hint
 
-# A topic that does not exist yet, in hints.
+# Placeholder in hints for a topic that does not exist yet.
 _ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
 
 _ONLY_GROWS = "partitions can be added and never taken away: give a larger number"
@@ -102,7 +102,7 @@ class DeleteRequest(NamedTuple):
 
 
 class ContradictoryOptions(EngineError):
-    """Options contradict each other, or none has an effect."""
+    """Options contradict each other, or no option requests a change."""
 
     exit_code = exits.USAGE
 
@@ -152,7 +152,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
 
 
 def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, object]:
-    """Return a created topic as a row; None for counts that the broker does not return."""
+    """Return the row of a created topic; None for counts that the broker does not return."""
     view = TopicView(created.name, created.topic_id, False, ())
     return {
         "name": created.name,
@@ -166,7 +166,10 @@ def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, object]:
 
 
 def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
-    """Return the brokers of each partition of `1:2,2:3`; none for None."""
+    """Parse the brokers of each partition, `1:2,2:3`; empty for None.
+
+    Errors: UnreadableArgument.
+    """
     if text is None:
         return ()
     assigned = [[read_whole(id_) for id_ in part.split(":")] for part in text.split(",")]
@@ -179,7 +182,7 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
 
 
 def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
-    """Return changes that set each KEY=VALUE; raises UnreadableArgument."""
+    """Return a SET change for each KEY=VALUE; raises UnreadableArgument."""
     return [ConfigChange(ConfigOp.SET, *parse_setting(argument)) for argument in arguments]
 
 
@@ -187,7 +190,7 @@ def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
 
 
 def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
-    """Grow topics or change their settings; prints a row for each change."""
+    """Add partitions or change settings; print a row for each change, return the exit code."""
     check_format(request.output)
     changes = _settings(request.configs)
     changes += [ConfigChange(ConfigOp.DELETE, key) for key in request.delete_configs]
@@ -218,7 +221,7 @@ def _grow(
     added: tuple[tuple[int, ...], ...],
     rows: list[dict[str, object]],
 ) -> int:
-    """Add partitions to topics after confirmation, add rows; return the number of failures."""
+    """Add partitions to topics after confirmation; append rows, return the number of failures."""
     total = request.partitions or 0
     topics, failures = _growing(topics, total)
     if not topics:
@@ -240,7 +243,7 @@ def _grow(
 
 
 def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
-    """Return the topics that have fewer partitions, and the number of the others (reported)."""
+    """Return the topics with fewer than `total` partitions; print and count the others."""
     growing = []
     for topic in topics:
         count = len(topic.partitions)
@@ -261,7 +264,7 @@ def _configure(
     request: AlterRequest,
     rows: list[dict[str, object]],
 ) -> int:
-    """Change settings of topics, add a row for each; return the number of failures."""
+    """Change settings of topics; append a row for each, return the number of failures."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
@@ -290,9 +293,9 @@ def _collect(
     dry_run: bool,
     idle: Sequence[str] = (),
 ) -> int:
-    """Add a row for each success and report each failure; returns the number of failures.
+    """Append a row for each success, print each failure; returns the number of failures.
 
-    `idle` are topics that override none of the keys to unset.
+    `idle` are topics that had none of the settings to unset.
     """
     failures = 0
     for name, error in results.items():
@@ -307,7 +310,7 @@ def _collect(
 
 
 def _few(names: Sequence[str]) -> str:
-    """Return names for a prompt: all if they are few."""
+    """Return the names for a prompt; of many names the number and the first ones."""
     if len(names) <= 5:
         return ", ".join(names)
     return f"{len(names)} topics ({', '.join(names[:3])}, …)"
@@ -317,7 +320,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
-    """Delete topics and print a row for each; returns the exit code."""
+    """Delete topics after confirmation, print a row for each; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         _, topics, errors = select_topics(client, request.names, request.match)

@@ -80,7 +80,7 @@ TOPIC_COLUMNS = (
 
 
 class RateChoice(NamedTuple):
-    """The options `--rate` and `--rate-window`; the window alone requests rates, too."""
+    """The options `--rate` and `--rate-window`; the window implies rates."""
 
     is_requested: bool
     window_s: float | None
@@ -152,7 +152,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
 def _rates(
     client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
 ) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
-    """Return the rates of partitions, None if not requested, and the number of failures."""
+    """Sample the partitions' rates; return them (None if not requested) and the failure count."""
     if not choice.is_wanted:
         return None, 0
     from kctl.options.rates import sampled
@@ -161,14 +161,14 @@ def _rates(
 
 
 def _failure(topic: TopicView) -> EngineError:
-    """Return the error that a broker gave in place of a topic's metadata."""
+    """Return the error that a broker returned instead of a topic's metadata."""
     from engine.errors import api_error
 
     return api_error(topic.error_code, f"{topic.name}: {kafka_error(topic.error_code).meaning}")
 
 
 def _is_listed(topic: TopicView, request: ListRequest) -> bool:
-    """Return True for a topic that the filters of `topics list` let through."""
+    """Return True if the filters of `topics list` accept the topic."""
     if request.exclude_internal and topic.is_internal:
         return False
     if not (request.under_replicated or request.unavailable):
@@ -185,7 +185,7 @@ def _list_row(
     sizes: dict[str, int] | None,
     rates: dict[TopicPartition, PartitionRate] | None,
 ) -> dict[str, object]:
-    """Return one topic as a row; `sizes` and `rates` are None unless they were requested."""
+    """Return the row of a topic; `sizes` and `rates` are None unless they were requested."""
     numbers = [partition.partition for partition in topic.partitions]
     return {
         **({} if rates is None else topic_rate_row(topic.name, numbers, rates)),
@@ -210,7 +210,7 @@ def topic_id_text(topic: TopicView) -> str | None:
 
 
 def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict[str, int], int]:
-    """Return the bytes of each topic over all replicas, and how many brokers failed."""
+    """Return each topic's bytes over all replicas, and the number of brokers that failed."""
     sizes, failures = replica_sizes(client, [topic.name for topic in topics])
     topic_sizes: dict[str, int] = {topic.name: 0 for topic in topics}
     for (partition, _), size in sizes.items():
@@ -222,7 +222,7 @@ def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict
 def replica_sizes(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[dict[tuple[TopicPartition, int], int], int]:
-    """Return bytes by partition and broker, and the number of failed brokers (reported)."""
+    """Return bytes by partition and broker, and the number of brokers whose error was printed."""
     from engine.client.cluster_admin import describe_log_dirs
 
     sizes: dict[tuple[TopicPartition, int], int] = {}
@@ -241,7 +241,7 @@ def replica_sizes(
 
 
 class _Facts(NamedTuple):
-    """The facts that were requested in addition to the metadata."""
+    """Data requested in addition to the metadata; None if an option does not request it."""
 
     configs: dict[str, dict[str, str | None]]
     min_isr: dict[str, int]
@@ -261,7 +261,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
         or request.at_min_isr
     )
     with connect(options) as client:
-        # A search for problems covers all topics.
+        # With a filter for problems all topics are selected by default.
         _, topics, errors = select_topics(
             client, request.names, request.match, else_all=is_filtered or request.check
         )
@@ -283,7 +283,7 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
 
 
 def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView]:
-    """Return topics with the replicas that reassignments add and remove."""
+    """Return the topics with replicas that reassignments are adding and removing."""
     view = client.brokers_view()._replace(topics={topic.name: topic for topic in topics})
     known, _ = with_moves(client, view)
     return list(known.topics.values())
@@ -292,7 +292,7 @@ def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView
 def _facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
-    """Return settings, sizes, offsets and rates of topics, and the number of failures."""
+    """Request settings, sizes, offsets and rates of topics; return them and the failure count."""
     from engine.client.config_admin import (
         ConfigResourceType,
         ConfigSource,
@@ -328,7 +328,7 @@ def _facts(
 def _offsets(
     client: KafkaClient, topics: Iterable[TopicView]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], int]:
-    """Return start offsets, end offsets and the number of failed requests, which are reported."""
+    """Request start and end offsets; return them and the number of errors, which are printed."""
     from engine.client.offsets import EARLIEST, LATEST, list_offsets
 
     partitions = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
@@ -350,7 +350,7 @@ def _offsets(
 def _partition_rows(
     topic: TopicView, request: DescribeRequest, facts: _Facts
 ) -> list[dict[str, object]]:
-    """Return the rows of a topic's partitions that the filters let through."""
+    """Return the rows of a topic's partitions that the filters accept."""
     return [
         _partition_row(topic.name, partition, facts)
         for partition in topic.partitions
@@ -359,7 +359,7 @@ def _partition_rows(
 
 
 def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: int) -> bool:
-    """Return True if one of the requested states holds, or none is requested."""
+    """Return True if the partition is in one of the requested states, or none is requested."""
     claims = (
         (request.under_replicated, partition.is_under_replicated),
         (request.unavailable, not partition.has_leader),
@@ -371,7 +371,7 @@ def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: i
 
 
 def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[str, object]:
-    """Return one partition as a row, with size, offsets and rates if they were requested."""
+    """Return the row of a partition, with size, offsets and rates if requested."""
     key = TopicPartition(topic, partition.partition)
     row: dict[str, object] = {
         "topic": topic,
@@ -399,7 +399,7 @@ def _write_topics(
     facts: _Facts,
     request: DescribeRequest,
 ) -> None:
-    """Print topics nested, by name, as one CSV table, or as a heading and a table each."""
+    """Print topics: nested, as names, as one CSV table, or as a heading and a table each."""
     if request.output in _NESTED:
         write_rows(
             TOPIC_COLUMNS, [_topic_row(t, rows[t.name], facts) for t in topics], request.output
@@ -424,7 +424,7 @@ def _write_topics(
 
 
 def _heading(topic: TopicView, facts: _Facts) -> str:
-    """Return the line above a topic's partitions: its counts, id and changed settings."""
+    """Return the line above a topic's partitions: counts, id and non-default settings."""
     parts = [
         topic.name,
         f"partitions {len(topic.partitions)}",
@@ -439,7 +439,7 @@ def _heading(topic: TopicView, facts: _Facts) -> str:
 
 
 def _topic_row(topic: TopicView, rows: list[dict[str, object]], facts: _Facts) -> dict[str, object]:
-    """Return the row of a topic, with the rows of its partitions inside."""
+    """Return the row of a topic with its partitions nested."""
     return {
         "name": topic.name,
         "topic_id": topic_id_text(topic),

@@ -1,7 +1,7 @@
-"""Wait until brokers return metadata of a change that the controller has made.
+"""Wait until brokers return the metadata of a completed change.
 
-The controller responds when it has made a change; the other brokers, and with KRaft its own too,
-get the metadata a moment later. Without a wait the next command of a script might not find it.
+The controller responds once a change is made; the other brokers, and with KRaft the responding one
+too, receive the metadata later. Without the wait the next command of a script may not see it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _WAIT_MS = 10_000
 
 
 def await_created(client: KafkaClient, names: Iterable[str]) -> None:
-    """Wait until topics exist and can be used."""
+    """Wait until brokers return the topics with a leader for each partition."""
     _await(client, names, _is_usable)
 
 
 def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
-    """Wait until topics have these numbers of partitions."""
+    """Wait until topics have at least these numbers of partitions, each with a leader."""
     _await(
         client,
         counts,
@@ -31,21 +31,21 @@ def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
 
 
 def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
-    """Wait until topics are gone."""
+    """Wait until brokers no longer return the topics."""
     _await(client, names, lambda topic: topic.error_code == UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _is_usable(topic: TopicView) -> bool:
-    """Return whether all partitions of a topic have leaders: it can be written then."""
+    """Return True if every partition of the topic has a leader, so that it can be written."""
     return bool(topic.partitions) and all(partition.has_leader for partition in topic.partitions)
 
 
 def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]) -> None:
-    """Wait until all brokers return the change; after _WAIT_MS only note that some do not."""
+    """Wait until all brokers return the change; after _WAIT_MS only print a note."""
     wanted = list(names)
 
     def late(view: ClusterView) -> list[str]:
-        """Return the topics of a broker's metadata that lack the change."""
+        """Return the topics that lack the change in a broker's metadata."""
         return [name for name in wanted if name in view.topics and not is_done(view.topics[name])]
 
     if wanted and not client.await_view(wanted, lambda view: not late(view), _WAIT_MS):

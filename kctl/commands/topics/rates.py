@@ -1,4 +1,4 @@
-"""Columns of `--rate`: how fast topics and partitions are written to."""
+"""Columns of `--rate`: write rates of topics and partitions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOPIC_RATE_COLUMNS = (
 
 
 def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
-    """Return the fields of a partition's rate, nulls without one."""
+    """Return the columns of a partition's rate, None values for an unknown rate."""
     if rate is None:
         return dict.fromkeys(("bytes_per_s", "records_per_s", "is_estimate"))
     return {
@@ -44,7 +44,7 @@ def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
 def topic_rate_row(
     topic: str, partitions: Iterable[int], rates: Mapping[TopicPartition, PartitionRate]
 ) -> dict[str, object]:
-    """Return the fields of a topic's write rate: the sum, and the partition with most bytes."""
+    """Return the columns of a topic's rate: the sum, and the partition with most bytes."""
     found = {
         partition: rate
         for partition in partitions

@@ -1,4 +1,4 @@
-"""Implementation of `kctl topics set-rf`: choose topics, add or remove their replicas."""
+"""Implementation of `kctl topics set-rf`: select topics, add or remove their replicas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def set_factor(
     with connect(options) as client:
         topics = sorted(set(matching_topics(client, names, match)))
         client.view_of_existing(topics)
-    # The job is the same if it is for the same topics.
+    # The same topics give the same job name, so that a job can be resumed.
     digest = sha256("\n".join(topics).encode()).hexdigest()[:12]
     request = JobRequest(
         f"set-rf-{factor}-{digest}",

@@ -1,4 +1,4 @@
-"""`kctl transactions`: open transactions, and those that block readers of committed records."""
+"""`kctl transactions`: open and hanging transactions."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def list_(
     cluster: ClusterOptions,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", metavar="STATE", help="Only in this state; may be repeated."),
+        typer.Option("--state", metavar="STATE", help="Only ids in this state; may be repeated."),
     ] = None,
     longer_than: Annotated[
         str | None,
         typer.Option(
             "--longer-than",
             metavar="DURATION",
-            help="Only those begun longer ago, as 10m; brokers before 3.8 refuse it.",
+            help="Only transactions open for longer, such as 10m; needs Kafka 3.8.",
         ),
     ] = None,
     output: Output = "table",
 ) -> int:
     """List the transactional ids of all coordinators with their states."""
-    from kctl.commands.transactions.listing import list_all
+    from kctl.commands.transactions.listing import print_transactions
 
-    return list_all(cluster, state or [], longer_than, output)
+    return print_transactions(cluster, state or [], longer_than, output)
 
 
 @app.command("describe", epilog="Example: kctl transactions describe payments-1")
@@ -66,7 +66,7 @@ def describe(
     ],
     output: Output = "table",
 ) -> int:
-    """Show transactional ids: state, producer, since when, time-out and partitions."""
+    """Show transactional ids: state, producer, start time, time-out and partitions."""
     from kctl.commands.transactions.listing import describe
 
     return describe(cluster, transactional_ids, output)
@@ -78,14 +78,14 @@ def producers(
     cluster: ClusterOptions,
     topics: _Topics,
     open_: Annotated[
-        bool, typer.Option("--open", help="Only those with a transaction open.")
+        bool, typer.Option("--open", help="Only producers with an open transaction.")
     ] = False,
     output: Output = "table",
 ) -> int:
-    """Show who writes to partitions, as their leaders know, and where open transactions begin.
+    """Show the producers of partitions known to their leaders, and where open transactions start.
 
-    The first open transaction of a partition holds up readers of committed records: they read up to
-    its start.
+    The first open transaction of a partition is the last stable offset: read_committed consumers
+    read up to its start.
     """
     from kctl.commands.transactions.listing import show_producers
 
@@ -101,22 +101,24 @@ def find_hanging(
     cluster: ClusterOptions,
     topics: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TOPIC[:0,4-6]...", help="Topics, or some partitions; all."),
+        typer.Argument(
+            metavar="TOPIC[:0,4-6]...", help="Topics, or some partitions; default: all."
+        ),
     ] = None,
     idle_for: Annotated[
         str,
         typer.Option(
             "--idle-for",
             metavar="DURATION",
-            help="How long its producer wrote nothing; transaction.max.timeout.ms of the brokers.",
+            help="Minimum time without writes, at least the brokers' transaction.max.timeout.ms.",
         ),
     ] = "15m",
     output: Output = "table",
 ) -> int:
-    """Find transactions that hold up partitions and that no coordinator will end.
+    """Find transactions that block read_committed consumers and that no coordinator will end.
 
-    A broker that was not asked when their records came can leave such behind; `abort` ends them.
-    Exits with 4 if there are any.
+    Brokers that do not verify transactions can leave them behind; `abort` ends them. Exit code 4 if
+    there are any.
     """
     from kctl.commands.transactions.hanging import find
 
@@ -130,7 +132,7 @@ def find_hanging(
 def abort(
     cluster: ClusterOptions,
     partition: Annotated[
-        str, typer.Argument(metavar="TOPIC:PARTITION", help="Where it holds up readers.")
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="Partition of the transaction.")
     ],
     start_offset: Annotated[
         int,
@@ -139,17 +141,17 @@ def abort(
             min=0,
             max=INT64_MAX,
             metavar="OFFSET",
-            help="Where it begins, as find-hanging shows.",
+            help="First offset of the transaction, as shown by find-hanging.",
         ),
     ],
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Abort a transaction in one partition, without its coordinator.
+    """Abort a hanging transaction in one partition, without its coordinator.
 
-    Its records in this partition are lost to readers of committed records. What a coordinator has
-    open is left to it: wait for its time-out, or have its producer begin again.
+    Its records in this partition are lost for read_committed consumers. A transaction that is open
+    at its coordinator is refused: wait for its time-out, or restart its producer.
     """
     from kctl.commands.transactions.hanging import AbortRequest, abort
 
@@ -163,33 +165,34 @@ def abort(
 )
 def forge_hanging(
     partition: Annotated[
-        str, typer.Argument(metavar="TOPIC:PARTITION", help="Where it is to hang.")
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="Partition of the transaction.")
     ],
     transactional_id: Annotated[
-        str, typer.Option("--transactional-id", metavar="ID", help="Of its producer.")
+        str,
+        typer.Option("--transactional-id", metavar="ID", help="Transactional id of its producer."),
     ] = "forged",
     records: Annotated[
-        int, typer.Option("--records", min=1, max=100_000, metavar="N", help="How many it has.")
+        int,
+        typer.Option("--records", min=1, max=100_000, metavar="N", help="Number of its records."),
     ] = 1,
     age: Annotated[
         str,
-        typer.Option(
-            "--age", metavar="DURATION", help="The age of its records, by their timestamps."
-        ),
+        typer.Option("--age", metavar="DURATION", help="Age of its records by timestamp."),
     ] = "1h",
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DIR", help="The embedded cluster's data directory."),
+        typer.Option("--data", metavar="DIR", help="Directory of the embedded cluster."),
     ] = None,
     command_config: CommandConfig = None,
     timeout: Timeout = TIMEOUT_S,
     settings: Settings = None,
     output: Output = "table",
 ) -> int:
-    """Leave a transaction that hangs, for rehearsals; only on the embedded cluster.
+    """Create a hanging transaction for tests; only on the embedded cluster.
 
-    A producer commits a transaction, and then writes once more as if it were open: so they came to
-    be before brokers asked the coordinator (KIP-890). Meanwhile that check is off.
+    A producer commits a transaction, then writes another record as if it were open. This is how
+    hanging transactions occurred before brokers verified them with the coordinator (KIP-890); the
+    verification is switched off during the command.
     """
     from kctl.commands.transactions.forging import ForgeRequest, forge
 

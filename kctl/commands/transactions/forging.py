@@ -40,10 +40,7 @@ class ForgeRequest(NamedTuple):
 
 
 def forge(options: ClusterOptions, request: ForgeRequest) -> int:
-    """Leave a hanging transaction on the embedded cluster; returns the exit code.
-
-    Without addresses in the options, those of the embedded cluster are used.
-    """
+    """Create a hanging transaction on the embedded cluster; returns the exit code."""
     check_format(request.output)
     key = one_partition(request.partition)
     age_ms = duration_ms(request.age, "--age")
@@ -70,9 +67,9 @@ def forge(options: ClusterOptions, request: ForgeRequest) -> int:
 
 
 def _embedded_options(options: ClusterOptions, data: str | None) -> ClusterOptions:
-    """Return options that lead to the embedded cluster, by a file or as its administrator.
+    """Return options for connecting to the embedded cluster, by default as its administrator.
 
-    Raises NoClusterInDirectory unless it runs.
+    Raises NoClusterInDirectory unless the cluster runs.
     """
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     running = directory.running() if directory.state() is ClusterState.RUNNING else None

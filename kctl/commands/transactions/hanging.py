@@ -48,7 +48,7 @@ _NONE = -1
 
 
 class NoSuchTransaction(EngineError):
-    """No transaction is open at an offset of a partition."""
+    """No open transaction of the partition starts at this offset."""
 
     hint = "`kctl transactions producers TOPIC:PARTITION --open` shows where open ones begin"
 
@@ -59,7 +59,7 @@ class NoSuchTransaction(EngineError):
 
 
 class TransactionNotHanging(EngineError):
-    """A transaction is open at its coordinator, which ends it."""
+    """The transaction is open at its coordinator, which will end it."""
 
     hint = (
         "wait until its time-out has passed, or begin another producer of its transactional id: "
@@ -113,7 +113,7 @@ def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str)
 def _producers(
     client: KafkaClient, topics: list[str]
 ) -> tuple[list[ActiveProducer], list[EngineError]]:
-    """Return the producers of partitions, of all topics if none is named, and the failures."""
+    """Return the active producers of the topics (empty: of all topics), and the failures."""
     names = topics or sorted(client.view(None).topics)
     _, partitions, failures = select_partitions(client, names)
     producers: list[ActiveProducer] = []
@@ -126,7 +126,7 @@ def _producers(
 
 
 def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
-    """Return one hanging transaction as a row; the transactional id is None if not known."""
+    """Return the row of a hanging transaction; the transactional id is None if unknown."""
     producer = found.producer
     epoch = producer.coordinator_epoch
     return {
@@ -143,7 +143,7 @@ def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
 
 
 def abort(options: ClusterOptions, request: AbortRequest) -> int:
-    """Abort a transaction in one partition; returns the exit code."""
+    """Abort a hanging transaction in one partition, after confirmation; returns the exit code."""
     check_format(request.output)
     key = one_partition(request.partition)
     with connect(options) as client:
@@ -169,7 +169,7 @@ def abort(options: ClusterOptions, request: AbortRequest) -> int:
 
 
 def _open_at(client: KafkaClient, key: TopicPartition, start_offset: int) -> ActiveProducer:
-    """Return the producer of the transaction that begins there; raises NoSuchTransaction."""
+    """Return the producer whose transaction starts at the offset; raises NoSuchTransaction."""
     found = active_producers(client, [key])[key]
     if isinstance(found, EngineError):
         raise found

@@ -52,7 +52,7 @@ _ONGOING = "Ongoing"
 _NONE = -1
 
 
-def list_all(
+def print_transactions(
     options: ClusterOptions, states: list[str], longer_than: str | None, output: str
 ) -> int:
     """Print a row for each transactional id; returns the exit code."""
@@ -132,7 +132,7 @@ def show_producers(
 
 
 def _producer_row(key: TopicPartition, producer: ActiveProducer, end_offset: int) -> OutputRow:
-    """Return one producer as a row, with the records that its open transaction blocks."""
+    """Return the row of a producer, with the number of records its open transaction blocks."""
     start = producer.transaction_start_offset
     is_open = start != _NONE
     epoch = producer.coordinator_epoch

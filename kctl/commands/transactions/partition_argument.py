@@ -1,4 +1,4 @@
-"""The argument for one partition in commands of `kctl transactions`."""
+"""Parse the argument for a single partition in commands of `kctl transactions`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kctl.selection import parse_partitions
 
 
 def one_partition(argument: str) -> TopicPartition:
-    """Return the partition of TOPIC:PARTITION; raises UnreadableArgument."""
+    """Parse TOPIC:PARTITION; raises UnreadableArgument."""
     topic, numbers = parse_partitions(argument)
     if numbers is None or len(numbers) != 1:
         raise UnreadableArgument("a partition", argument, "TOPIC:PARTITION")

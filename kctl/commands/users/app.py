@@ -1,4 +1,4 @@
-"""`kctl users`: users of SCRAM."""
+"""`kctl users`: SCRAM credentials of users."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from kctl.passwords import PasswordOptions
 
 app = noun("Users of SCRAM: list, create, rotate passwords, delete.")
 
-_User = Annotated[str, typer.Argument(metavar="USER", help="The name, without User:.")]
+_User = Annotated[str, typer.Argument(metavar="USER", help="User name, without User:.")]
 _Mechanism = Annotated[
     str | None,
     typer.Option("--mechanism", metavar="NAME", help="SCRAM-SHA-512 or SCRAM-SHA-256."),
 ]
 _Iterations = Annotated[
     int | None,
-    typer.Option(
-        "--iterations", metavar="N", help="How often the password is hashed: 4096 to 16384."
-    ),
+    typer.Option("--iterations", metavar="N", help="Iterations of hashing: 4096 to 16384."),
 ]
 _Try = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; change nothing.")]
 
@@ -31,11 +29,11 @@ _Try = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; 
 def list_(
     cluster: ClusterOptions,
     users: Annotated[
-        list[str] | None, typer.Argument(metavar="[USER]...", help="Only these; else all.")
+        list[str] | None, typer.Argument(metavar="[USER]...", help="Users; default: all.")
     ] = None,
     output: Output = "table",
 ) -> int:
-    """List users that have a password for SCRAM; nobody can ask for the password itself."""
+    """List users with SCRAM credentials; passwords cannot be read."""
     from kctl.commands.users.credentials import list_users
 
     return list_users(cluster, users or [], output)
@@ -56,9 +54,9 @@ def create(
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
-    """Give a new user a password, asked for at the terminal unless an option says where it is.
+    """Set the password of a new user; prompts for it unless an option gives its source.
 
-    Without --mechanism for SCRAM-SHA-512. A user who has one for it already keeps it.
+    The default mechanism is SCRAM-SHA-512. An existing password for the mechanism is not changed.
     """
     from kctl.commands.users.credentials import PasswordRequest, create_user
 
@@ -77,9 +75,9 @@ def rotate(
     dry_run: _Try = False,
     output: Output = "table",
 ) -> int:
-    """Give a user another password for each mechanism that it has one for.
+    """Change a user's password for each mechanism with an existing one.
 
-    The old one is void at once: connections that are open stay, new ones need the new password.
+    The old password is invalid at once: open connections stay, new ones need the new password.
     """
     from kctl.commands.users.credentials import PasswordRequest, rotate_user
 
@@ -91,13 +89,15 @@ def rotate(
 @on_cluster
 def delete(
     cluster: ClusterOptions,
-    users: Annotated[list[str], typer.Argument(metavar="USER...", help="Names, without User:.")],
+    users: Annotated[
+        list[str], typer.Argument(metavar="USER...", help="User names, without User:.")
+    ],
     mechanism: _Mechanism = None,
     dry_run: _Try = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
-    """Delete the passwords of users. Access rules and quotas of theirs stay."""
+    """Delete the passwords of users. Their access rules and quotas are kept."""
     from kctl.commands.users.credentials import delete_users
 
     return delete_users(cluster, users, mechanism, dry_run=dry_run, yes=yes, output=output)

@@ -1,4 +1,4 @@
-"""Implementation of `kctl users`: credentials of SCRAM."""
+"""Implementation of `kctl users`: SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Credentials = Mapping[ScramMechanism, int]
 
 
 class UserExists(EngineError):
-    """A user has a credential already, which `create` leaves."""
+    """The user already has a credential, which `create` does not change."""
 
     def __init__(self, user: str, mechanism: ScramMechanism) -> None:
         super().__init__(f"user {user} has a password for {mechanism.key} already")
@@ -53,7 +53,7 @@ class UserExists(EngineError):
 
 
 class NoSuchUser(EngineError):
-    """A user has no credential, or none of a mechanism."""
+    """The user has no credential, or none for the mechanism."""
 
     hint = "`kctl users list` shows them"
 
@@ -93,7 +93,7 @@ def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> in
 
 
 def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Set a user's password for a mechanism without one; returns the exit code."""
+    """Set a user's password for a mechanism that has none; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism) or ScramMechanism.SCRAM_SHA_512
@@ -107,7 +107,7 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
 
 
 def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Change a user's password, for all its mechanisms or one; returns the exit code."""
+    """Change a user's password for one or all of its mechanisms; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
     mechanism = mechanism_of(request.mechanism)
@@ -125,7 +125,7 @@ def _set(
     iterations: Credentials,
     result: str,
 ) -> int:
-    """Set a password for mechanisms and print a row for each; returns the exit code."""
+    """Set a password for each mechanism, print a row for each; returns the exit code."""
     note_users_without_login([request.user])
     columns: tuple[Column, ...] = CHANGE_COLUMNS
     rows = [_row(request.user, mechanism, count) for mechanism, count in iterations.items()]
@@ -146,7 +146,7 @@ def _set(
 
 
 def note_users_without_login(users: Iterable[str]) -> None:
-    """Note each user whose name is not ASCII: brokers refuse its SCRAM login."""
+    """Print a note for each user whose name is not ASCII: brokers refuse its SCRAM login."""
     for user in users:
         if not may_log_in(user):
             name = visible_cell(user)
@@ -156,10 +156,10 @@ def note_users_without_login(users: Iterable[str]) -> None:
 def _alter(
     client: KafkaClient, request: PasswordRequest, iterations: Credentials, password: str
 ) -> None:
-    """Set a password, which is in its file before the cluster has it, so that it cannot be lost.
+    """Set a password, written to its file first so that it cannot be lost.
 
-    The file is removed if the cluster refuses, and stays where it is not known whether it does.
-    One request for each mechanism: KRaft refuses two changes of a user in one.
+    The file is removed if the cluster refuses, and kept if the result is unknown. One request for
+    each mechanism: KRaft refuses two changes of a user in one.
     """
     new = [NewCredential(m, count, password.encode()) for m, count in iterations.items()]
     path = request.password.out
@@ -184,7 +184,7 @@ def delete_users(
     yes: bool,
     output: str,
 ) -> int:
-    """Delete the credentials of users, all or of one mechanism; returns the exit code."""
+    """Delete users' credentials, all or of one mechanism; returns the exit code."""
     check_format(output)
     mechanism = mechanism_of(mechanism_name)
     found: dict[str, list[ScramMechanism]] = {}
@@ -225,7 +225,10 @@ def _deleted(
 
 
 def mechanism_of(text: str | None) -> ScramMechanism | None:
-    """Return the mechanism of a name in any spelling; raises UnreadableArgument."""
+    """Parse the name of a mechanism, None for None; raises UnreadableArgument.
+
+    `scram_sha_256`, `SCRAM-SHA-256` and `sha-256` are the same.
+    """
     if text is None:
         return None
     for mechanism in ScramMechanism:
@@ -236,7 +239,10 @@ def mechanism_of(text: str | None) -> ScramMechanism | None:
 
 
 def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) -> Credentials:
-    """Return the credentials of a user, all or that of a mechanism; raises NoSuchUser, ApiError."""
+    """Return a user's credentials, restricted to `mechanism` unless None.
+
+    Errors: NoSuchUser if there are none, ApiError.
+    """
     credentials = _credentials(client, user)
     if mechanism is not None:
         credentials = {m: count for m, count in credentials.items() if m is mechanism}
@@ -246,7 +252,7 @@ def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) 
 
 
 def _credentials(client: KafkaClient, user: str) -> Credentials:
-    """Return the credentials of a user, none for an unknown one; raises ApiError."""
+    """Return a user's credentials, empty for an unknown user; raises ApiError."""
     credentials = describe_credentials(client, [user])[user]
     if isinstance(credentials, EngineError):
         if isinstance(credentials, ApiError) and credentials.code == RESOURCE_NOT_FOUND:
@@ -256,26 +262,26 @@ def _credentials(client: KafkaClient, user: str) -> Credentials:
 
 
 def _named(user: str, error: EngineError) -> EngineError:
-    """Return NoSuchUser for RESOURCE_NOT_FOUND, any other error as it is."""
+    """Return NoSuchUser in place of RESOURCE_NOT_FOUND, another error unchanged."""
     is_missing = isinstance(error, ApiError) and error.code == RESOURCE_NOT_FOUND
     return NoSuchUser(user) if is_missing else error
 
 
 def _check_user(user: str) -> None:
-    """Raise UnreadableArgument for a user that is empty or no UTF-8."""
+    """Raise UnreadableArgument for a user name that is empty or not encodable as UTF-8."""
     if not user or not is_utf8(user):
         raise UnreadableArgument("a user", user, "a name of UTF-8, without User:")
 
 
 def _check_iterations(count: int | None) -> None:
-    """Raise UnreadableArgument for iterations that brokers refuse; None means the default."""
+    """Raise UnreadableArgument for a count that brokers refuse; None means the default."""
     if count is not None and not ITERATIONS_MIN <= count <= ITERATIONS_MAX:
         expected = f"a number from {ITERATIONS_MIN} to {ITERATIONS_MAX}"
         raise UnreadableArgument("a number of iterations", str(count), expected)
 
 
 def _check_password(request: PasswordRequest) -> None:
-    """Raise NoPassword unless options name one source, or if a generated one were shown nowhere."""
+    """Raise NoPassword unless options give one source, and a generated password is shown."""
     check_password_options(request.password)
     if request.password.generate and request.password.out is None and request.output == "name":
         raise NoPassword("nobody would see the made password with -o name: add --out FILE")

@@ -1,4 +1,4 @@
-"""`kctl znode`: the nodes of the embedded cluster's metadata store, or of any ZooKeeper."""
+"""`kctl znode`: nodes of the embedded cluster's metadata store, or of a ZooKeeper."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from kctl.options.cluster import FORMATS_HELP, Output, Timeout, Yes, noun
 app = noun("Nodes of a metadata store: list, read, watch, change.")
 
 _TIMEOUT_S = 10.0
-_Path = Annotated[str, typer.Argument(metavar="PATH", help="As in /brokers/ids.")]
-_OptionalPath = Annotated[str, typer.Argument(metavar="[PATH]", help="The root if not given.")]
+_Path = Annotated[str, typer.Argument(metavar="PATH", help="Path of a node, such as /brokers/ids.")]
+_OptionalPath = Annotated[
+    str, typer.Argument(metavar="[PATH]", help="Path of a node; default: the root.")
+]
 _Zookeeper = Annotated[
     str | None,
     typer.Option(
-        "-z", "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="A ZooKeeper: HOST:PORT,…/CHROOT."
+        "-z", "--zookeeper", metavar="HOST:PORT[/CHROOT]", help="ZooKeeper: HOST:PORT,…/CHROOT."
     ),
 ]
 _Data = Annotated[
     str | None,
-    typer.Option("--data", metavar="DIR", help="The embedded cluster of this directory."),
+    typer.Option("--data", metavar="DIR", help="Directory of the embedded cluster."),
 ]
 
 
@@ -48,11 +50,11 @@ def get(
     output: Annotated[
         str,
         typer.Option(
-            "-o", "--output", metavar="FORMAT", help=f"raw (the bytes as they are), {FORMATS_HELP}"
+            "-o", "--output", metavar="FORMAT", help=f"raw (unchanged bytes), {FORMATS_HELP}"
         ),
     ] = "raw",
 ) -> int:
-    """Print the data of a node as it is; with -o json, its stat too."""
+    """Print the data of a node unchanged; with -o json also its stat."""
     from kctl.commands.znode.nodes import Store, print_data
 
     return print_data(Store(zookeeper, data, timeout), path, output)
@@ -66,7 +68,7 @@ def stat(
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Show versions, transactions, times and owner of a node."""
+    """Show versions, transaction ids, times and owner of a node."""
     from kctl.commands.znode.nodes import Store, show_stat
 
     return show_stat(Store(zookeeper, data, timeout), path, output)
@@ -76,14 +78,14 @@ def stat(
 def tree(
     path: _OptionalPath = "/",
     depth: Annotated[
-        int | None, typer.Option("--depth", min=0, metavar="N", help="Go so far down.")
+        int | None, typer.Option("--depth", min=0, metavar="N", help="Maximum depth.")
     ] = None,
     zookeeper: _Zookeeper = None,
     data: _Data = None,
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Show a node and all that is below it."""
+    """Show a node and all its descendants."""
     from kctl.commands.znode.nodes import Store, show_tree
 
     return show_tree(Store(zookeeper, data, timeout), path, depth, output)
@@ -94,16 +96,16 @@ def watch(
     path: _Path,
     count: Annotated[
         int | None,
-        typer.Option("-n", "--count", min=1, metavar="N", help="End after so many changes."),
+        typer.Option("-n", "--count", min=1, metavar="N", help="Stop after N changes."),
     ] = None,
     zookeeper: _Zookeeper = None,
     data: _Data = None,
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Print each change of a node and its children as it comes, until Ctrl-C.
+    """Print each change of a node and its children, until Ctrl-C.
 
-    The node need not be there yet. Changes that come close together may be told as one.
+    The node need not exist. Changes in quick succession may be reported as one.
     """
     from kctl.commands.znode.nodes import Store, watch_changes
 
@@ -112,14 +114,12 @@ def watch(
 
 _Text = Annotated[
     str | None,
-    typer.Argument(metavar="[DATA]", help="The data as text; - reads it from stdin."),
+    typer.Argument(metavar="[DATA]", help="Data as text; - for stdin."),
 ]
-_File = Annotated[
-    str | None, typer.Option("--file", metavar="FILE", help="Take the data from a file.")
-]
+_File = Annotated[str | None, typer.Option("--file", metavar="FILE", help="File with the data.")]
 _Version = Annotated[
     int | None,
-    typer.Option("--version", min=0, metavar="N", help="Only if the node has this version."),
+    typer.Option("--version", min=0, metavar="N", help="Required version of the node."),
 ]
 
 
@@ -129,10 +129,11 @@ def create(
     text: _Text = None,
     file: _File = None,
     parents: Annotated[
-        bool, typer.Option("-p", "--parents", help="Make the parents too that are missing.")
+        bool, typer.Option("-p", "--parents", help="Create missing parents.")
     ] = False,
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="Have ten digits put behind the path.")
+        bool,
+        typer.Option("--sequential", help="Append a sequence number of ten digits to the path."),
     ] = False,
     ephemeral: Annotated[
         bool, typer.Option("-e", "--ephemeral", hidden=True, help="Refused: see below.")
@@ -142,9 +143,9 @@ def create(
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Create a node, for good. One that is there already is an error.
+    """Create a persistent node; an existing node is an error.
 
-    There are no ephemeral nodes: such a one would go with the session of this command.
+    Ephemeral nodes are not supported: they would be deleted with this command's session.
     """
     from kctl.commands.znode.changes import ChangeRequest, create_node
     from kctl.commands.znode.nodes import Store
@@ -170,7 +171,7 @@ def set_(
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Replace the data of a node that is there. Brokers take what they find."""
+    """Replace the data of an existing node. Brokers use the new data without checks."""
     from kctl.commands.znode.changes import ChangeRequest, set_node
     from kctl.commands.znode.nodes import Store
 
@@ -184,7 +185,7 @@ def set_(
 def delete(
     path: _Path,
     recursive: Annotated[
-        bool, typer.Option("-r", "--recursive", help="With all nodes below it.")
+        bool, typer.Option("-r", "--recursive", help="Delete its descendants, too.")
     ] = False,
     version: _Version = None,
     yes: Yes = False,
@@ -193,7 +194,7 @@ def delete(
     timeout: Timeout = _TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Remove a node. Shows the cluster, and asks first."""
+    """Delete a node, after showing the cluster and asking."""
     from kctl.commands.znode.changes import ChangeRequest, delete_node
     from kctl.commands.znode.nodes import Store
 

@@ -29,7 +29,7 @@ DELETE_COLUMNS = (
 
 
 class EphemeralRefused(EngineError):
-    """A node was to go with the session that makes it."""
+    """--ephemeral is given, but the node would be deleted with this command's session."""
 
     exit_code = exits.USAGE
     hint = "leave --ephemeral out: the node then stays until `kctl znode delete`"
@@ -40,7 +40,7 @@ class EphemeralRefused(EngineError):
 
 
 class ChangeRequest(NamedTuple):
-    """A node, its new data and its required version; no data for `delete`."""
+    """A node, its new data and its required version; `delete` has no data."""
 
     path: str
     text: str | None
@@ -50,11 +50,11 @@ class ChangeRequest(NamedTuple):
 
     @property
     def required_version(self) -> int:
-        """Return the version for the store."""
+        """Return the version to send, ANY_VERSION without a condition."""
         return ANY_VERSION if self.version is None else self.version
 
     def data(self) -> bytes:
-        """Return the data that is given, none at all being empty; raises UnreadableArgument."""
+        """Return the data of the arguments, empty without any; raises UnreadableArgument."""
         if self.file is not None:
             if self.text is not None:
                 raise UnreadableArgument("data", self.text, "either a text or --file")
@@ -71,7 +71,7 @@ def _editor(store: Store) -> ZnodeEditor:
 def create_node(
     store: Store, request: ChangeRequest, *, parents: bool, sequential: bool, ephemeral: bool
 ) -> int:
-    """Create a node and print its stat."""
+    """Create a node and print its stat; returns the exit code."""
     check_format(request.output)
     if ephemeral:
         raise EphemeralRefused(request.path)
@@ -83,7 +83,7 @@ def create_node(
 
 
 def set_node(store: Store, request: ChangeRequest) -> int:
-    """Replace a node's data and print its new stat."""
+    """Replace a node's data and print its new stat; returns the exit code."""
     check_format(request.output)
     if request.text is None and request.file is None:
         raise UnreadableArgument("a change", "no data", "DATA, - for stdin, or --file FILE")
@@ -99,7 +99,7 @@ def _show(path: str, stat: Stat, output: str) -> int:
 
 
 def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: bool) -> int:
-    """Show the nodes that would go, confirm, delete them."""
+    """Print the number of nodes to delete, confirm, delete them; returns the exit code."""
     check_format(request.output)
     if request.path == ROOT:
         raise InvalidZnodePath(ROOT, "the root cannot be deleted")
@@ -113,7 +113,7 @@ def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: b
         if count > 1:
             what = f"{what} and {counted(count - 1, 'node')} below it"
         confirm(f"{what} of {_cluster_of(editor)}", yes=yes, can_be_tried=False)
-        # A person may have thought for long.
+        # The confirmation may have taken long enough for changes.
         editor.begin()
         if recursive:
             count = editor.delete_tree(request.path)
@@ -125,7 +125,7 @@ def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: b
 
 
 def _cluster_of(editor: ZnodeEditor) -> str:
-    """Return the cluster of a store, as far as the store names it, and the store's address."""
+    """Return the cluster id, if the store has one, and the store's address as text."""
     try:
         data, _ = editor.get(CLUSTER_ID)
         return f"cluster {decode_cluster_id(data, CLUSTER_ID)} at {editor.address}"

@@ -60,7 +60,7 @@ CHANGE_COLUMNS = (
 
 
 class Store(NamedTuple):
-    """A store: a ZooKeeper, or the embedded cluster of a directory."""
+    """A metadata store: a ZooKeeper, or an embedded cluster's by its directory."""
 
     zookeeper: str | None
     data: str | None
@@ -68,7 +68,7 @@ class Store(NamedTuple):
 
 
 class AmbiguousStore(EngineError):
-    """Both a ZooKeeper and an embedded cluster were named."""
+    """Options name both a ZooKeeper and an embedded cluster."""
 
     exit_code = exits.USAGE
     hint = "give one of --zookeeper and --data"
@@ -78,7 +78,7 @@ class AmbiguousStore(EngineError):
 
 
 class NoStore(EngineError):
-    """No store was named, and no embedded cluster runs."""
+    """No store is named, and no embedded cluster runs."""
 
     exit_code = exits.USAGE
     hint = "`kctl cluster start` starts it; -z HOST:PORT names a ZooKeeper"
@@ -89,7 +89,7 @@ class NoStore(EngineError):
 
 
 def store_address(store: Store) -> str:
-    """Return the address of the chosen store; raises AmbiguousStore, NoStore."""
+    """Return the address of the selected store; raises AmbiguousStore, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
             raise AmbiguousStore
@@ -120,7 +120,7 @@ def list_children(store: Store, path: str, output: str) -> int:
 
 
 def print_data(store: Store, path: str, output: str) -> int:
-    """Print the data of a node, alone or with its stat."""
+    """Print the data of a node, raw or with its stat; returns the exit code."""
     if output != _RAW:
         check_format(output)
     with _reader(store) as reader:
@@ -134,7 +134,7 @@ def print_data(store: Store, path: str, output: str) -> int:
 
 
 def _write_raw(data: bytes | None) -> None:
-    """Write the bytes of a node, with a line end on a terminal; note a null node."""
+    """Write a node's bytes to stdout, with a line end on a terminal; print a note for null."""
     if data is None:
         notify("the node has no data (null)")
         return
@@ -145,7 +145,7 @@ def _write_raw(data: bytes | None) -> None:
 
 
 def _data_cells(data: bytes | None) -> dict[str, str | None]:
-    """Return the data as text, or in base64 if it is none."""
+    """Return the data as text, or as base64 if it is not UTF-8."""
     if data is None:
         return {"data": None, "data_base64": None}
     try:
@@ -178,14 +178,14 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
 
 
 def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
-    """Yield a row for each node, with its depth below the path that was asked for."""
+    """Yield a row for each node, with its depth below the requested path."""
     return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
-    """Print a row for each change as it comes."""
+    """Print a row for each change when it occurs; returns the exit code."""
     check_format(output)
-    # Tables align rows when all are known; here each is printed when it arrives.
+    # A table needs all rows for its widths; here each row is printed at once.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
         gap = _Gap()
@@ -205,24 +205,24 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
 
 
 class _Gap:
-    """Reports changes that a watch may have missed."""
+    """Prints that a watch may have missed changes."""
 
     def __init__(self) -> None:
         self._lost_ms: int | None = None
 
     def lost(self) -> None:
-        """Print that the connection is lost."""
+        """Store the time, and print that the connection is lost."""
         self._lost_ms = RealClock().wall_ms()
         notify("the connection is lost; waiting for it")
 
     def new_session(self) -> None:
-        """Print that the session was lost too, and the consequence."""
+        """Print that the session expired, so that changes may be missing."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         notify(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
 def _change_row(change: NodeChange) -> dict[str, object]:
-    """Return the row of an event; without a stat it has no version and times."""
+    """Return the row of a change; a deleted node has no version and time."""
     row: dict[str, object] = {"event": change.event, "path": change.path}
     if change.stat is not None:
         stat = change.stat
@@ -231,7 +231,7 @@ def _change_row(change: NodeChange) -> dict[str, object]:
 
 
 def _change_line(change: NodeChange) -> str:
-    """Return an event as a line; a deleted node has neither version nor time."""
+    """Return a change as a line; a deleted node has no version and time."""
     if change.stat is None:
         return f"{change.event:<7}  {change.path}\n"
     stat = change.stat
@@ -239,14 +239,14 @@ def _change_line(change: NodeChange) -> str:
 
 
 def stat_columns(output: str) -> tuple[Column, ...]:
-    """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
+    """Return the columns of nodes: formatted times in tables, ms since 1970 elsewhere."""
     if output in TABLES:
         return STAT_COLUMNS
     return PLAIN_STAT_COLUMNS
 
 
 def stat_row(path: str, stat: Stat) -> dict[str, object]:
-    """Return the cells of a node."""
+    """Return the row of a node's stat."""
     owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
     times = {"ctime": iso_time(stat.ctime_ms), "mtime": iso_time(stat.mtime_ms)}
     return {"path": path, **stat._asdict(), "ephemeral_owner": owner, **times}

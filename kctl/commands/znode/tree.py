@@ -1,4 +1,4 @@
-"""A tree of nodes: drawn on a terminal, indented elsewhere."""
+"""Print a tree of nodes: drawn on a terminal, indented elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDENT = "  "
 
 
 def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
-    """Write nodes, parents before children, a line each."""
+    """Write one line per node; `nodes` has parents before children."""
     if stream.isatty() and not os.environ.get("NO_COLOR"):
         _write_rich(nodes, stream)
         return
@@ -25,12 +25,12 @@ def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
 
 
 def _label(node: TreeNode) -> str:
-    """Return a node's name in the tree; the root has its whole path."""
+    """Return a node's name in the tree; the root has its complete path."""
     return node.path if node.depth == 0 else name_of(node.path)
 
 
 def _note(node: TreeNode) -> str:
-    """Return the notes after a node's name: its size, and whether it is ephemeral."""
+    """Return the text after a node's name: size, and whether it is ephemeral."""
     notes = [f"{node.stat.data_length_bytes} bytes"] if node.stat.data_length_bytes else []
     if node.stat.ephemeral_owner:
         notes.append("ephemeral")
@@ -38,7 +38,7 @@ def _note(node: TreeNode) -> str:
 
 
 def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
-    """Write nodes, parents before children, as a tree drawn by rich."""
+    """Write nodes as a tree drawn by rich; `nodes` has parents before children."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree

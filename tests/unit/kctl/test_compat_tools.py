@@ -27,7 +27,7 @@ from engine.model import TopicPartition
 from kctl.commands.compat.app import run
 from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 from kctl.compat.installing import CannotInstall, ForeignScript, install_scripts
-from kctl.compat.java_failures import ToolFailure, java_text, message_of, speak_as
+from kctl.compat.java_failures import ToolFailure, java_text, message_of, set_message_release
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_order
 from kctl.compat.json_mistakes import mistake_of
@@ -283,13 +283,13 @@ def test_an_api_that_a_broker_does_not_have_is_an_unsupported_version() -> None:
 def test_the_class_of_a_refusal_is_in_the_package_of_its_release(
     release: Release, package: str
 ) -> None:
-    speak_as(release)
+    set_message_release(release)
     try:
         for name in ("AdminCommandFailedException", "AdminOperationException"):
             failure = ToolFailure(f"org.apache.kafka.server.common.{name}", "no")
             assert f"{package}.{name}: no\n" == failure.trace()
     finally:
-        speak_as(Release.V3_9)
+        set_message_release(Release.V3_9)
 
 
 def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:
@@ -298,7 +298,7 @@ def test_the_message_of_an_error_is_that_of_the_tools_release() -> None:
         (Release.V4_3, "The group id is invalid."),
         (Release.V3_9, "The configured groupId is invalid."),
     ):
-        speak_as(release)
+        set_message_release(release)
         assert message == message_of(refused)
         assert "The group id does not exist." == message_of(regular)
 

@@ -16,7 +16,12 @@ from kctl.compat.acl_rules import rules_of_resources, rules_to_add
 from kctl.compat.acls_tool import options as acl_options
 from kctl.compat.console_producer import java_lines
 from kctl.compat.consumer_perf import DateFormat
-from kctl.compat.feature_levels import dependency_lines, feature_level, level_named, mapping_lines
+from kctl.compat.feature_levels import (
+    dependency_lines,
+    feature_level,
+    mapping_lines,
+    metadata_version_level,
+)
 from kctl.compat.formatter_classes import formatter_named
 from kctl.compat.java_commands import (
     Arity,
@@ -305,14 +310,14 @@ def test_a_removal_without_principals_means_all_entries() -> None:
 
 def test_levels_of_metadata_have_names() -> None:
     assert [7, 21, 20, 25] == [
-        level_named("3.3-IV3", V3),
-        level_named("3.9", V3),
-        level_named("3.8", V4),
-        level_named("4.0", V4),
+        metadata_version_level("3.3-IV3", V3),
+        metadata_version_level("3.9", V3),
+        metadata_version_level("3.8", V4),
+        metadata_version_level("4.0", V4),
     ]
     for text, release in (("4.0", V3), ("3.3-IV0", V4), ("4.4", V4), ("x", V3)):
         with pytest.raises(EngineError, match="Supported metadata"):
-            level_named(text, release)
+            metadata_version_level(text, release)
 
 
 def test_a_release_has_its_features() -> None:

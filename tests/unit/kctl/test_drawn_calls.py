@@ -24,10 +24,10 @@ from kctl.compat.groups_tool import options as groups_options
 from kctl.compat.java_client import (
     connect_resolved,
     java_bootstrap,
-    no_properties,
     refused_setting,
+    unreadable_properties,
 )
-from kctl.compat.java_failures import ToolFailure, speak_as
+from kctl.compat.java_failures import ToolFailure, set_message_release
 from kctl.compat.java_numbers import is_java_number, java_number
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
 from kctl.compat.java_order import in_java_map_order
@@ -141,7 +141,7 @@ def test_a_number_among_client_properties_is_read_before_a_client_is_made(
 
 
 def test_an_address_without_a_host_is_this_machine() -> None:
-    speak_as(Release.V3_9)
+    set_message_release(Release.V3_9)
     assert java_bootstrap(" :9092, b:1,") == "localhost:9092,b:1"
 
 
@@ -154,9 +154,12 @@ def test_no_client_is_made_where_no_address_resolves(monkeypatch: pytest.MonkeyP
 
 def test_a_directory_is_no_file_of_properties() -> None:
     refused = FileRefused("/d", "open", "Is a directory", errno.EISDIR)
-    assert str(no_properties("/d", refused)) == "Is a directory"
-    assert str(no_properties("", FileMissing(""))) == "Is a directory"
-    assert no_properties("x", FileMissing("x")).java_class == "java.nio.file.NoSuchFileException"
+    assert str(unreadable_properties("/d", refused)) == "Is a directory"
+    assert str(unreadable_properties("", FileMissing(""))) == "Is a directory"
+    assert (
+        unreadable_properties("x", FileMissing("x")).java_class
+        == "java.nio.file.NoSuchFileException"
+    )
 
 
 # Whole calls, none of which reaches a broker

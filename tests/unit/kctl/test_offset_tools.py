@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.compat.configs_changes import added_configs, credential_of
 from kctl.compat.java_client import java_bootstrap
-from kctl.compat.java_failures import speak_as
+from kctl.compat.java_failures import set_message_release
 from kctl.compat.java_options import read_options
 from kctl.compat.java_uuids import java_uuid
 from kctl.compat.offsets_tool import filter_of, options, time_of
@@ -127,10 +127,10 @@ def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
 
 
 def test_tools_of_4_3_refuse_an_empty_entry_among_their_brokers() -> None:
-    speak_as(Release.V4_3)
+    set_message_release(Release.V4_3)
     with pytest.raises(EngineError, match="values must not be empty"):
         java_bootstrap("a:1,")
-    speak_as(Release.V3_9)
+    set_message_release(Release.V3_9)
     assert "a:1" == java_bootstrap("a:1,")
 
 

@@ -30,10 +30,10 @@ from kctl.commands.top.views import (
     Order,
     View,
     arranged,
-    falls,
     place_of,
     place_opened_by,
     rows_at,
+    sorts_descending,
 )
 from kctl.commands.top.watching import NoTextual, show_top
 from kctl.connect import ClusterOptions
@@ -171,8 +171,10 @@ def test_the_worst_partitions_come_first() -> None:
 
 
 def test_amounts_fall_and_names_rise_at_first() -> None:
-    assert [True, False, False] == [falls(TOPICS, key) for key in ("size_bytes", "topic", "topic")]
-    assert not falls(PARTITIONS, "partition")
+    assert [True, False, False] == [
+        sorts_descending(TOPICS, key) for key in ("size_bytes", "topic", "topic")
+    ]
+    assert not sorts_descending(PARTITIONS, "partition")
     assert Order("lag", True) == TopRequest(view="groups", sort="lag").order()
 
 
