@@ -58,7 +58,8 @@ def produce(
             "--partition",
             min=0,
             metavar="NUMBER",
-            help="Partition; default: by key, as in Java's producer.",
+            help="Partition; default: by key, and without a key one partition per batch, as in "
+            "Java's producer.",
         ),
     ] = None,
     input_: Annotated[
