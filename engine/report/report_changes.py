@@ -8,10 +8,9 @@
 | setting-changed | a broker or topic with the setting | values, None at the default |
 | group-verdict | a group | verdicts, None where there was no such group |
 | finding-new, finding-gone | a finding and its subject | – |
-| grew | a topic | bytes |
+| grew, shrank | a topic | bytes |
 
-A topic counts as grown if its size differs by a tenth or more, and by at least 1 MiB, also if it
-shrank.
+A topic has grown or shrunk if its size differs by a tenth or more, and by at least 1 MiB.
 """
 
 from __future__ import annotations
@@ -113,7 +112,8 @@ def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]
         old, new = before.sizes[name], after.sizes[name]
         difference = abs(new - old)
         if difference >= _BYTES_MIN and difference * _SHARE >= old:
-            yield ReportChange("grew", name, str(old), str(new))
+            change = "grew" if new > old else "shrank"
+            yield ReportChange(change, name, str(old), str(new))
 
 
 def _ids(broker_ids: tuple[int, ...]) -> str | None:

@@ -54,6 +54,10 @@ def _resized(it: Document) -> None:
     it["topics"][0]["size_bytes"] = 1 << 20
 
 
+def _larger(it: Document) -> None:
+    it["topics"][0]["size_bytes"] = 20 << 20
+
+
 def _other_setting(it: Document) -> None:
     it["broker_settings"][0]["settings"] = {"b": "2"}
 
@@ -87,6 +91,7 @@ def _broker(it: Document) -> None:
     [
         (_new_leader, [ReportChange("leader-changed", "t-0", "2", "1")]),
         (_resized, [ReportChange("grew", "t", str(1 << 20), str((6 << 20) + 5))]),
+        (_larger, [ReportChange("shrank", "t", str(20 << 20), str((6 << 20) + 5))]),
         (
             _other_setting,
             [
