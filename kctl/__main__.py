@@ -215,7 +215,7 @@ def _end_process(code: int) -> NoReturn:
     """End the process without the interpreter's shutdown, which takes 20 ms to free objects.
 
     The shutdown runs if something depends on it: atexit handlers, threads, profilers, warnings. It
-    does not run while a query is left behind: that would end its thread inside DuckDB.
+    does not run while a query is left behind: its thread is inside DuckDB, or waits for Spark.
     """
     threads = sys.modules.get("threading")
     is_awaited = (
@@ -225,7 +225,7 @@ def _end_process(code: int) -> NoReturn:
         or sys.getprofile() is not None
         or bool(sys.warnoptions)
     )
-    queries = sys.modules.get("engine.analysis.query_thread")
+    queries = sys.modules.get("engine.analysis.interruptible")
     if not is_awaited or (queries is not None and queries.is_left_behind()):
         try:
             sys.stdout.flush()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.analysis.batch_reader import SplitReader
 from engine.analysis.problem import Problem
 from engine.analysis.spark_tasks import frame_of_tasks
+from engine.analysis.spark_thread import on_spark_thread
 from engine.analysis.splits import Split, decode_splits, encode_splits
 from engine.analysis.transactions import Hidden, Outcome, PartitionTransactions
 from engine.errors import EngineError, StorageError
@@ -168,7 +169,8 @@ def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
     """Apply `committed_only` to all partitions, each in a Spark task of its own."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
-    rows = frame.mapInArrow(_map_committed, "splits string, problems string").collect()
+    found = frame.mapInArrow(_map_committed, "splits string, problems string")
+    rows = on_spark_thread(session, found.collect)
     return Committed(
         [split for row in rows for split in decode_splits(row["splits"])],
         [Problem(*fields) for row in rows for fields in json.loads(row["problems"])],

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import spark_type_of
 from engine.analysis.damage import ReadDamage
+from engine.analysis.interruptible import Result
 from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
 from engine.analysis.local_sql import LocalQuery, translate
 from engine.analysis.local_views import LocalView, ViewReading, add_functions, add_view
-from engine.analysis.query_thread import QueryFiles, Result, on_query_thread
+from engine.analysis.query_thread import QueryFiles, on_query_thread
 from engine.analysis.saved_views import NO_VIEWS, SavedViews
 from engine.analysis.splits import Split
 from engine.analysis.statements import (

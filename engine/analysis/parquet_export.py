@@ -15,6 +15,7 @@ import json
 import os
 import posixpath
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine import __version__
@@ -39,6 +40,7 @@ from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.spark_tasks import frame_of_tasks, parallelism, watched
+from engine.analysis.spark_thread import on_spark_thread
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.analysis.view_column import ViewColumn
 from engine.host.ports import Files
@@ -171,14 +173,13 @@ def run_tasks(
     session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
     """Run the export's tasks in Spark, each with a share of the splits; return their reports."""
-    from functools import partial
-
     groups = pack_splits(splits, parallelism(session))
     rows = [(number, encode_splits(group)) for number, group in enumerate(groups)]
     frame = frame_of_tasks(session, rows, "number int, splits string")
     reports = frame.mapInArrow(partial(map_export, job), "report string")
+    run = partial(watched, session, reports.collect, len(rows), on_progress)
     try:
-        report_rows = watched(session, reports.collect, len(rows), on_progress)
+        report_rows = on_spark_thread(session, run)
     except Exception as error:
         raise SparkFailed("the export failed", failure_of(error)) from error
     return [TaskReport.from_json(row["report"]) for row in report_rows]

@@ -1,25 +1,20 @@
 """DuckDB on a thread of its own, so that Ctrl-C and SIGTERM end a query at any time.
 
-Python handles signals in its main thread alone, between two instructions of its own: not while that
-thread is inside DuckDB, which may take hours.
-
 ```
 main thread     waits ─ signal ─► stop: no file is read any more, DuckDB is interrupted again and
                                   again (it forgets an interrupt between two calls)
-query thread    connect ─► plan ─► rows from files ─► result, or whatever the stop makes of it
+query thread    connect ─► plan ─► rows from files ─► result, or what the stop makes of it
 ```
-
-A query that does not end within END_S is left behind: its thread keeps no process alive.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic
 
+from engine.analysis.interruptible import Result, run_interruptible
 from engine.errors import EngineError
-from engine.host.deferred_signals import signals_blocked
 from engine.host.ports import File
 from engine.host.read_only_files import ReadOnlyFile
 from engine.host.source_files import SourceFiles
@@ -27,13 +22,6 @@ from engine.host.source_files import SourceFiles
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-Result = TypeVar("Result")
-
-_NAME: Final = "kctl-query"
-#: How long a query may take to end once it is to stop: some joins of DuckDB heed no interrupt.
-END_S = 1.0
-#: How often the main thread lets Python run handlers of signals that another thread took.
-_WAIT_S: Final = 0.2
 _INTERRUPT_EVERY_S: Final = 0.02
 
 
@@ -111,37 +99,28 @@ class _Query(Generic[Result]):
         #: The connection, while it may be interrupted. None before it is made and once it closes.
         self._connection: DuckDBPyConnection | None = None
         self._lock = threading.Lock()
-        self.ended = threading.Event()
-        self.results: list[Result] = []
-        #: Why there is no result. None while the query runs.
-        self.failure: BaseException | None = None
 
-    def run(self) -> None:
+    def run(self) -> Result:
         """Run to the end; on the query's thread."""
+        self._files.check()
+        connection = self._connect()
+        self._use(connection)
         try:
-            self._files.check()
-            connection = self._connect()
-            self._use(connection)
-            try:
-                self.results.append(self._work(connection, self._files))
-            finally:
-                self._use(None)
-                connection.close()
-        except BaseException as error:
-            self.failure = error
+            return self._work(connection, self._files)
         finally:
-            self.ended.set()
+            self._use(None)
+            connection.close()
 
     def _use(self, connection: DuckDBPyConnection | None) -> None:
         """Set what an interrupt is for."""
         with self._lock:
             self._connection = connection
 
-    def stop(self) -> None:
-        """Have the query end, and wait for that, END_S at most; on the waiting thread."""
+    def stop(self, ended: threading.Event, end_s: float) -> None:
+        """Have the query end, and wait for that; on the waiting thread."""
         self._files.stop()
-        for _ in range(round(END_S / _INTERRUPT_EVERY_S)):
-            if self.ended.wait(_INTERRUPT_EVERY_S):
+        for _ in range(round(end_s / _INTERRUPT_EVERY_S)):
+            if ended.wait(_INTERRUPT_EVERY_S):
                 return
             with self._lock:
                 if self._connection is not None:
@@ -154,21 +133,4 @@ def on_query_thread(connect: Callable[[], DuckDBPyConnection], work: Work[Result
     Raises its errors, and what a signal's handler raises in this thread, once the query has ended.
     """
     query = _Query(connect, work)
-    thread = threading.Thread(target=query.run, name=_NAME, daemon=True)
-    try:
-        # The threads of a query inherit that they get no signals: this one is to be woken up.
-        with signals_blocked():
-            thread.start()
-        while not query.ended.wait(_WAIT_S):
-            pass
-    except BaseException:
-        query.stop()
-        raise
-    if query.failure is not None:
-        raise query.failure
-    return query.results.pop()
-
-
-def is_left_behind() -> bool:
-    """Return whether a query of this process did not stop when it was to."""
-    return any(thread.name == _NAME for thread in threading.enumerate())
+    return run_interruptible(query.run, query.stop)

@@ -108,19 +108,21 @@ def keeps_classes() -> bool:
     return any(archive is not None and archive.is_made for _, archive in _jvms)
 
 
-def end_jvms() -> None:
+def end_jvms(end_s: float | None = None) -> None:
     """End the JVMs of this process and wait for their end; their sessions are over.
 
-    A process that ends needs no such call: its end closes the pipes.
+    A JVM that takes longer than `end_s` is killed; None leaves it the time that it may need. A
+    process that ends without an interrupt needs no such call: its end closes the pipes.
     """
     while _jvms:
         process, archive = _jvms.pop()
         assert process.stdin is not None
         process.stdin.close()
         makes_archive = archive is not None and archive.is_made
+        longest_s = _ARCHIVE_TIMEOUT_S if makes_archive else _END_TIMEOUT_S
         code: int | None = None
         try:
-            code = process.wait(timeout=_ARCHIVE_TIMEOUT_S if makes_archive else _END_TIMEOUT_S)
+            code = process.wait(timeout=longest_s if end_s is None else end_s)
         except subprocess.TimeoutExpired:
             pass
         finally:

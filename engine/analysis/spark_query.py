@@ -7,6 +7,7 @@ that begins like a question is one (`statements.py` has the table).
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.analysis.damage import ReadDamage
@@ -16,6 +17,7 @@ from engine.analysis.reports.totals import RECORD_TOTALS
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view, views_for
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
+from engine.analysis.spark_thread import on_spark_thread
 from engine.analysis.spark_totals import register_totals
 from engine.analysis.spark_views import register_views, views_used, whole
 from engine.analysis.splits import Split
@@ -48,8 +50,35 @@ def run_query(
 ) -> QueryResult:
     """Return the rows of a query, at most `max_rows` unless that is 0.
 
-    `damage` gets what the logs that it reads have. Errors: StatementRefused, QueryFailed.
+    `damage` gets what the logs that it reads have. A signal ends it (`spark_thread.py`).
+    Errors: StatementRefused, QueryFailed.
     """
+    answer = partial(
+        _answer,
+        session,
+        query,
+        splits,
+        control=control,
+        max_rows=max_rows,
+        decoding=decoding,
+        saved=saved,
+        damage=damage or ReadDamage(),
+    )
+    return on_spark_thread(session, answer)
+
+
+def _answer(
+    session: SparkSession,
+    query: str,
+    splits: list[Split],
+    *,
+    control: bool,
+    max_rows: int,
+    decoding: ValueDecoding | None,
+    saved: SavedViews,
+    damage: ReadDamage,
+) -> QueryResult:
+    """Return what `run_query` returns; on the query's thread."""
     from engine.analysis.spark_damage import complete
 
     is_about_views = check_statement(query) in ABOUT_VIEWS
@@ -65,7 +94,6 @@ def run_query(
             used = whole(views)
         else:
             used = views_used(session, query, views, definitions.define, definitions.queries)
-        damage = damage or ReadDamage()
         seen = register_views(
             session, used, splits, control=control, damage=damage, decoding=decoding
         )
@@ -99,9 +127,30 @@ def run_report(
         return run_query(
             session, report.query, splits, control=control, max_rows=max_rows, damage=damage
         )
+    answer = partial(
+        _answer_totals,
+        session,
+        report,
+        splits,
+        control=control,
+        max_rows=max_rows,
+        damage=damage or ReadDamage(),
+    )
+    return on_spark_thread(session, answer)
+
+
+def _answer_totals(
+    session: SparkSession,
+    report: Report,
+    splits: list[Split],
+    *,
+    control: bool,
+    max_rows: int,
+    damage: ReadDamage,
+) -> QueryResult:
+    """Return what `run_report` returns for a report that has totals; on the query's thread."""
     from engine.analysis.spark_damage import complete
 
-    damage = damage or ReadDamage()
     try:
         seen = register_totals(session, report.name, splits, control=control, damage=damage)
         result = _rows_of(session.sql(report.query), max_rows)

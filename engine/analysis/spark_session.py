@@ -27,6 +27,7 @@ from engine.analysis.spark_jvm import (
     start_jvm,
 )
 from engine.analysis.spark_target import SparkTarget
+from engine.analysis.spark_thread import on_spark_thread, start_on_thread
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ __all__ = [
 ]
 
 _CONNECT_TIMEOUT_S = 10
+#: How long a JVM may take to end after an interrupt; then it is killed, and leaves its own
+#: temporary files. Of a busy machine it takes more than a second.
+_INTERRUPTED_END_S = 2.0
 
 
 class SparkMissing(EngineError):
@@ -67,14 +71,27 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
     """
     require_spark()
     settings = {**_settings(target, parallelism), **dict(target.settings)}
-    if target.remote is None:
-        session = _own_session(target.master, settings)
-    else:
-        session = _connected_session(target, settings)
-    _calm()
-    if not target.is_local:
-        ship(session, TASK_PACKAGES)
+    with _jvms_ended_by_interrupts():
+        if target.remote is None:
+            session = _own_session(target.master, settings)
+        else:
+            session = _connected_session(target, settings)
+        _calm()
+        if not target.is_local:
+            ship(session, TASK_PACKAGES)
     return session
+
+
+@contextmanager
+def _jvms_ended_by_interrupts() -> Iterator[None]:
+    """End the JVMs quickly after an interrupt, so that none outlives the process."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        end_jvms(_INTERRUPTED_END_S)
+        raise
 
 
 @contextmanager
@@ -82,15 +99,16 @@ def stopped_session(session: SparkSession, show_step: Callable[[str], None]) -> 
     """Stop a session after its work; `show_step` gets the names of slow steps.
 
     The first session of a machine keeps its classes for the next, also after a failure: see
-    `class_archive.py`. After an interrupt nothing is waited for; an interrupt while classes are
-    kept ends only that step, because the work's result is still to be shown.
+    `class_archive.py`. After an interrupt the JVM has two seconds to end; an interrupt while
+    classes are kept ends only that step, because the work's result is still to be shown.
     """
-    try:
-        yield
-    except Exception:
-        _keep_classes(show_step)
-        raise
-    session.stop()
+    with _jvms_ended_by_interrupts():
+        try:
+            yield
+        except Exception:
+            _keep_classes(show_step)
+            raise
+        on_spark_thread(session, session.stop)
     _keep_classes(show_step)
 
 
@@ -116,7 +134,7 @@ def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
     try:
         if starts_jvm:
             start_jvm(settings)
-        session = builder.getOrCreate()
+        session = start_on_thread(builder.getOrCreate)
     except EngineError:
         raise
     except Exception as error:
@@ -127,7 +145,14 @@ def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
             os.environ.pop(PORT_VARIABLE, None)
             os.environ.pop(SECRET_VARIABLE, None)
     session.sparkContext.setLogLevel("OFF")
+    _silence_accumulators(session)
     return session
+
+
+def _silence_accumulators(session: SparkSession) -> None:
+    """Have PySpark print no traceback where the JVM ends before this process."""
+    if (server := getattr(session.sparkContext, "_accumulatorServer", None)) is not None:
+        server.handle_error = lambda *_: None
 
 
 def _name_python(master: str, settings: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -83,9 +83,10 @@ def _setters(
 
     They are built-in, without a step in Python. Both do nothing if the handler must stay.
     """
-    handler = signal.getsignal(number)
+    signals: Any = import_module("_signal")
+    # Not `signal.getsignal`: of its enumerations the built-in setter takes none.
+    handler = signals.getsignal(number)
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or handler is None or handler is signal.SIG_IGN:
+    if not is_main or handler is None or handler == signals.SIG_IGN:
         return dict, dict
-    set_handler: Callable[..., object] = import_module("_signal").signal
-    return partial(set_handler, number, hold), partial(set_handler, number, handler)
+    return partial(signals.signal, number, hold), partial(signals.signal, number, handler)

@@ -27,7 +27,7 @@ _DEADLINE_S = 30.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def _write_log(home: Path, values: Iterable[bytes]) -> str:
+def write_log(home: Path, values: Iterable[bytes]) -> str:
     """Write a log of 200,000 records, 2,000 of them with each value."""
     content = bytearray()
     for number, value in enumerate(values):
@@ -41,12 +41,12 @@ def _write_log(home: Path, values: Iterable[bytes]) -> str:
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return _write_log(tmp_path_factory.mktemp("logs"), (b"%d" % number for number in range(100)))
+    return write_log(tmp_path_factory.mktemp("logs"), (b"%d" % number for number in range(100)))
 
 
 @pytest.fixture(scope="module")
 def equal_logs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return _write_log(tmp_path_factory.mktemp("logs"), [b"v"] * 100)
+    return write_log(tmp_path_factory.mktemp("logs"), [b"v"] * 100)
 
 
 @pytest.fixture
@@ -141,9 +141,10 @@ def test_a_query_that_does_not_stop_keeps_no_process_alive(shell: Shell) -> None
     """As code of others that DuckDB calls and that waits for something else than its connection."""
     script = """if True:
         import os, signal, threading
-        from engine.analysis import query_thread
+        from engine.analysis import interruptible
+        from engine.analysis.query_thread import on_query_thread
         from kctl.__main__ import _end_process
-        query_thread.END_S = 0.05
+        interruptible.END_S = 0.05
         begun = threading.Event()
         def wait_for_ever(*_):
             begun.set()
@@ -153,7 +154,7 @@ def test_a_query_that_does_not_stop_keeps_no_process_alive(shell: Shell) -> None
             os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt).start()
         try:
-            query_thread.on_query_thread(wait_for_ever, None)
+            on_query_thread(wait_for_ever, None)
         except KeyboardInterrupt:
             _end_process(130)
     """

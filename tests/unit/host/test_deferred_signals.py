@@ -130,6 +130,17 @@ def test_what_is_ignored_stays_so(other: Other) -> None:
     assert other.thread.is_alive()
 
 
+def test_the_default_action_is_restored() -> None:
+    """As of SIGTERM in a process that uses the engine as a library, and in a task of Spark."""
+    terminate = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with signals_blocked():
+            assert signal.SIG_DFL is not signal.getsignal(signal.SIGTERM)
+        assert signal.SIG_DFL is signal.getsignal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, terminate)
+
+
 def test_a_section_in_another_thread_leaves_the_handlers() -> None:
     seen = []
 

@@ -1,0 +1,58 @@
+"""Work of Spark on a thread of its own, so that Ctrl-C and SIGTERM end it.
+
+PySpark waits for the end of a job also after a signal, so the jobs are cancelled: again and again,
+because a query may start another one. Cancelling asks the JVM, which may not answer: that has a
+thread of its own, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final
+
+from engine.analysis.interruptible import Result, run_interruptible
+from engine.analysis.spark_tasks import is_remote
+from engine.host.deferred_signals import signals_blocked
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CANCEL_EVERY_S: Final = 0.1
+
+
+def on_spark_thread(session: SparkSession, work: Callable[[], Result]) -> Result:
+    """Return what `work` returns, which runs jobs of a session, on another thread.
+
+    Raises its errors, and what a signal's handler raises in this thread, once its jobs have ended.
+    """
+    return run_interruptible(work, partial(_stop, session))
+
+
+def start_on_thread(start: Callable[[], Result]) -> Result:
+    """Return the session that `start` returns; a signal leaves its thread behind."""
+    return run_interruptible(start, lambda _ended, _end_s: None)
+
+
+def _stop(session: SparkSession, ended: Event, end_s: float) -> None:
+    """Cancel the jobs of a session until its work has ended, for `end_s` at most."""
+    given_up = Event()
+
+    def cancel() -> None:
+        while not (ended.is_set() or given_up.is_set()):
+            # The session may be over, or its server be gone.
+            with suppress(Exception):
+                if is_remote(session):
+                    session.interruptAll()
+                else:
+                    session.sparkContext.cancelAllJobs()
+            ended.wait(_CANCEL_EVERY_S)
+
+    with signals_blocked():
+        Thread(target=cancel, name="kctl-cancel", daemon=True).start()
+    try:
+        ended.wait(end_s)
+    finally:
+        given_up.set()
