@@ -265,7 +265,7 @@ class RealStream:
 
             if not isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError):
                 raise
-            # A read that waits leaves the wait of unsent bytes as it is; a handshake sends none.
+            # A waiting read must not end the wait of unsent bytes; a handshake has none.
             waits_to_write = isinstance(error, ssl.SSLWantWriteError) or (
                 self._unsent and self._phase == "open"
             )
