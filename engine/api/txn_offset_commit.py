@@ -144,7 +144,7 @@ class TxnOffsetCommit:
 
 
 def _before_loading(code: int) -> int:
-    """Return the code for a client that does not know COORDINATOR_LOAD_IN_PROGRESS here."""
+    """Replace COORDINATOR_LOAD_IN_PROGRESS, which clients of old versions do not know."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 

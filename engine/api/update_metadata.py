@@ -139,7 +139,7 @@ class UpdateMetadata:
         return refusal(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
-        """Return it without a leader if this broker is the leader, and has no roles yet."""
+        """Return the metadata, without a leader if it names this broker before its roles came."""
         if self._leadership.is_informed or metadata.leader_id != self._leadership.broker_id:
             return metadata
         return metadata._replace(leader_id=_NO_LEADER)

@@ -421,7 +421,7 @@ class RealConnection:
             own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
-        """Give the own buffer back to the memory that connections share, and end the turn there."""
+        """Return the own buffer to the memory that connections share, and end the turn there."""
         own, self._own, self._have = self._own, _NOTHING, 0
         self._origin.buffers.give_back(own)
         self._origin.buffers.end_turn(self)
