@@ -7,7 +7,7 @@
 | all others | all | read |
 
 Source: kafka.zk.ZkData.defaultAcls, SensitiveRootPaths; Z5.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 
