@@ -1,1 +1,1 @@
-"""One module per API: request in, reply out. `dispatch.py` is the table of them."""
+"""One module per API, with its handler: request in, response out. `dispatch.py` has their table."""

@@ -1,18 +1,18 @@
-"""Decide by the access rules whether a client may do something, and log each decision.
+"""Decide by the ACLs whether a client may perform an operation, and log each decision.
 
-Brokers of the same process and super users may do everything. For all others each resource is
-checked, with two exceptions: while there are no rules at all and `allow.everyone.if.no.acl.found`
-is set nothing has to be checked, and what rules have granted a session stays granted until one of
-them changes (`Session.is_granted`).
+Brokers of the same process and super users may do everything. For all other clients each resource
+is checked, with two exceptions: while there are no ACLs at all and
+`allow.everyone.if.no.acl.found` is set nothing has to be checked, and an operation granted to a
+session stays granted until an ACL changes (`Session.is_granted`).
 
 | `kafka.authorizer.logger` | level |
 |---|---|
 | a denial of a requested operation | INFO |
-| a grant, with the rule that decides or that there is none | DEBUG |
+| a grant, with the ACL that decides or that there is none | DEBUG |
 | filtering: lists without the denied resources, authorized operations | TRACE |
 
 Source: kafka.security.authorizer.AclAuthorizer of 3.9.1, and lines that a real broker wrote.
-Differs: nothing is logged for clients that may do everything: no rule is checked for them.
+Differs: nothing is logged for clients that may do everything: no ACL is checked for them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.wire.headers import api
 
 _log = logging.getLogger("kafka.authorizer.logger")
 _TRACE: Final = 5
-#: In place of the resource where any of a kind would do.
+#: The name in log lines about any resource of a kind.
 _NO_NAME: Final = "NONE"
 _UPDATE_METADATA: Final = api("UpdateMetadata").key
 
@@ -50,7 +50,7 @@ class AclAuthorizer:
 
     @property
     def version(self) -> int:
-        """Return the number of changes of the ACLs up to now."""
+        """Return a number that counts the changes of the ACLs."""
         return self._cache.version
 
     def logs_grants(self) -> bool:
@@ -65,7 +65,10 @@ class AclAuthorizer:
         name: str,
         audit: Audit = NAMED,
     ) -> bool:
-        """Return whether a client may do something to a resource."""
+        """Return whether a client may perform an operation on a resource; log the decision.
+
+        A denied controller (UpdateMetadata) is stored in `refused_controller`.
+        """
         if self._is_free(session):
             return True
         requester = Requester(session.principal, session.host)
@@ -80,7 +83,7 @@ class AclAuthorizer:
         return may
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
-        """Return whether there may be a resource of a kind that a client may do something to."""
+        """Return whether a client may perform an operation on any resource of a kind."""
         if self._is_free(session):
             return True
         requester = Requester(session.principal, session.host)
@@ -92,11 +95,11 @@ class AclAuthorizer:
         return may
 
     def may_everything(self, session: Session) -> bool:
-        """Return whether nothing can be denied to a client, as the rules are now."""
+        """Return whether nothing can be denied to a client by the current ACLs."""
         return self._is_free(session) or (self._allows_without_rules and self._cache.is_empty)
 
     def _is_free(self, session: Session) -> bool:
-        """Return whether no rule binds a client: a broker of this process, or a super user."""
+        """Return whether no ACL applies to a client: a broker of this process, or a super user."""
         return session.is_own_broker or session.principal in self._super_users
 
     def _log_reason(

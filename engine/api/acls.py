@@ -58,7 +58,7 @@ _NO_AUTHORIZER = "No Authorizer is configured."
 #: DescribeAcls' message, which Kafka's tool prints.
 _NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker"
 
-#: The type, pattern, operation or permission that a client does not know.
+#: The number of UNKNOWN: clients decode numbers that they do not know as UNKNOWN.
 _UNKNOWN = 0
 
 _Creation: TypeAlias = messages.CreateAclsRequest.AclCreation
@@ -74,7 +74,7 @@ class Acls:
     def describe(
         self, request: messages.DescribeAclsRequest, _exchange: Exchange
     ) -> messages.DescribeAclsResponse:
-        """Return the rules that a filter means."""
+        """Return the ACLs that match the filter."""
         _check_filter(request)
         response = messages.DescribeAclsResponse
         if self._admin is None:
@@ -119,7 +119,7 @@ class Acls:
     def delete(
         self, request: messages.DeleteAclsRequest, _exchange: Exchange
     ) -> messages.DeleteAclsResponse | Promise[messages.DeleteAclsResponse]:
-        """Promise the rules that each filter removed."""
+        """Promise the ACLs that each filter deletes."""
         for acl_filter in request.filters:
             _check_filter(acl_filter)
         response = messages.DeleteAclsResponse
@@ -155,7 +155,7 @@ def _is_no_binding(binding: AclBinding) -> bool:
 
 
 def _refusal(binding: AclBinding) -> EngineError | None:
-    """Return why a rule is invalid by itself, None if it is valid; existing rules do not matter."""
+    """Return the error of an invalid ACL, None if it is valid by itself."""
     kind, name, _ = binding.pattern
     if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
         return InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
@@ -180,7 +180,7 @@ def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsRespons
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return the code and message for a client; no message where Kafka's request fails."""
+    """Return an error's code and message; UNKNOWN_SERVER_ERROR has no message, as in Kafka."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
     return UNKNOWN_SERVER_ERROR, None
@@ -261,6 +261,6 @@ def _check_filter(acl_filter: _Filter) -> None:
 
 
 def _check(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
-    """Raise CloseConnection if one of the codes is that of UNKNOWN."""
+    """Raise CloseConnection if one of the numbers is 0 (UNKNOWN)."""
     if _UNKNOWN in (resource_type, pattern_type, operation, permission):
         raise CloseConnection("a request about access rules of an unknown kind")

@@ -1,4 +1,4 @@
-"""Admission: the step in front of every handler, and of every fast path past it.
+"""Admission: the check before every handler and every fast path.
 
 ```
 request ─ admit ─┬─ the rule of its row denies ─> the API's response with an error (`denied.py`)
@@ -9,8 +9,8 @@ fast path ─ may_take_fast_path ─ no ─ is_granted of its topic and group �
 
 `Session.may_take_fast_path` is true if no rule and no quota can deny or delay any request of this
 client, so that no check is needed. It is computed once a session, and again by `Admission.change`.
-Where rules can deny something, a session remembers what they granted it (`is_granted`) until a rule
-or its principal changes: then a fast path serves a client whose general path found nothing denied.
+Where rules can deny something, a session caches what they granted (`is_granted`) until a rule or
+its principal changes: then a fast path serves a client that the general path did not deny anything.
 
 Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request; here it is known before, except for
@@ -85,7 +85,7 @@ _REFUSALS = {
 
 
 class NotAuthorized(ApiError):
-    """A client may not do the requested operation on some resource of a kind."""
+    """A client may not perform an operation on a resource of a kind."""
 
     def __init__(self, kind: AclResource) -> None:
         super().__init__(*_REFUSALS[kind])
@@ -112,19 +112,19 @@ class Audit(NamedTuple):
     Source: Action and AclAuthorizer.logAuditMessage of 3.9.1.
     """
 
-    #: How many places of the request name the resource.
+    #: How often the request names the resource.
     reference_count: int = 1
-    #: True if the client named the resource itself, so that a denial is worth a log line.
+    #: True if a denial is logged at INFO: the client named the resource itself.
     logs_denial: bool = True
-    #: True if access is really granted, and the check is not only a filter.
+    #: True if a grant is logged at DEBUG: access is granted, and not only a list filtered.
     logs_grant: bool = True
 
 
-#: The client's request names the resource.
+#: For a resource that the request names.
 NAMED: Final = Audit()
-#: Something else may allow it too, or denied resources are left out.
+#: For a check whose denial is not final: another ACL may allow it, or the resource is left out.
 UNLOGGED_DENIAL: Final = Audit(logs_denial=False)
-#: The check only computes the authorized operations of a response.
+#: For a check that only computes the authorized operations in a response.
 UNLOGGED: Final = Audit(logs_denial=False, logs_grant=False)
 
 
@@ -160,7 +160,10 @@ class Session:
         *,
         is_own_broker: bool = False,
     ) -> None:
-        """Begin a session; `is_own_broker` is true for calls from a broker of this process."""
+        """Create the session of a connection.
+
+        `is_own_broker` is True for a broker of this process.
+        """
         self.peer = peer
         self.is_own_broker = is_own_broker
         #: Host of `peer`, computed when an authorizer first needs it.
@@ -172,9 +175,9 @@ class Session:
         #: API key of the request that is served now, −1 before the first. Set only where something
         #: may be denied to the client.
         self.api_key = -1
-        #: Whether the client has shown a delegation token.
+        #: Whether the client authenticated with a delegation token.
         self.is_by_token = False
-        #: Name and version as the client's ApiVersions request has them.
+        #: Software name and version of the client's ApiVersions request.
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
         #: Size of the request that is served now. Set only where a quota may bound the client.
@@ -187,7 +190,7 @@ class Session:
         #: Whether nothing can be denied or delayed to this client. Set by its admission, and again
         #: after each change of ACLs or quotas.
         self.may_take_fast_path = False
-        #: Whether no quota can delay this client. Set as above.
+        #: Whether no quota can delay this client. Set together with `may_take_fast_path`.
         self.is_undelayed = False
         #: Operations that ACLs of `_grants_version` have granted, by the name of a topic or group:
         #: one bit for each pair of resource type and operation.
@@ -197,7 +200,7 @@ class Session:
 
     @property
     def host(self) -> str:
-        """Return the client's address as access rules name it."""
+        """Return the client's address in the form of ACLs."""
         if self._host is None:
             self._host = host_of(self.peer)
         return self._host
@@ -217,7 +220,7 @@ class Session:
     def may(
         self, operation: AclOperation, kind: AclResource, name: str, audit: Audit = NAMED
     ) -> bool:
-        """Return whether this client may do something to a resource."""
+        """Return whether this client may perform an operation on a resource."""
         if self.may_take_fast_path or self.is_granted(operation, kind, name):
             return True
         authorizer = self.admission.authorizer
@@ -240,13 +243,16 @@ class Session:
         )
 
     def is_admitted(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Return whether an operation is neither denied nor delayed, as far as is known."""
+        """Return True if an operation is known to be neither denied nor delayed.
+
+        False decides nothing.
+        """
         return self.may_take_fast_path or (
             self.is_undelayed and self.is_granted(operation, kind, name)
         )
 
     def _remember(self, version: int, bit: int, name: str) -> None:
-        """Note an operation that rules of a version have granted, unless its name is long."""
+        """Cache an operation that ACLs of a version have granted, unless its name is long."""
         if len(name) > TOPIC_NAME_CHARS_MAX:
             return
         if self._grants_version != version or len(self._grants) >= GRANTS_KEPT_MAX:
@@ -259,11 +265,11 @@ class Session:
         self._grants = {}
 
     def may_on_cluster(self, operation: AclOperation, audit: Audit = NAMED) -> bool:
-        """Return whether this client may do something to the cluster."""
+        """Return whether this client may perform an operation on the cluster."""
         return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME, audit)
 
     def not_creatable(self, topics: Iterable[str]) -> list[str]:
-        """Return the topics that this client may not make: neither any topic nor these."""
+        """Return the topics that this client may not create, by ACLs on the cluster or topic."""
         if self.may_on_cluster(AclOperation.CREATE, UNLOGGED_DENIAL):
             return []
         return [
@@ -271,7 +277,7 @@ class Session:
         ]
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
-        """Return which of some operations, a bit each, this client may do to a resource."""
+        """Return which of some operations, a bit each, this client may perform on a resource."""
         if self.may_take_fast_path:
             return operations
         return sum(
@@ -282,14 +288,14 @@ class Session:
 
 
 class Authorizer(Protocol):
-    """Decides which operations a client may do; never waits."""
+    """Decides which operations a client may perform; never waits."""
 
     @property
     def version(self) -> int:
-        """Return a number that differs after each change of the rules."""
+        """Return a number that changes with each change of the ACLs."""
 
     def logs_grants(self) -> bool:
-        """Return True if grants are logged, so that the rules must decide each request again."""
+        """Return True if grants are logged, so that no grant may be cached."""
 
     def may(
         self,
@@ -299,35 +305,38 @@ class Authorizer(Protocol):
         name: str,
         audit: Audit = NAMED,
     ) -> bool:
-        """Return whether a client may do something to a resource."""
+        """Return whether a client may perform an operation on a resource."""
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
-        """Return whether there may be a resource of a kind that a client may do something to."""
+        """Return whether a client may perform an operation on any resource of a kind."""
 
     def may_everything(self, session: Session) -> bool:
         """Return whether a client may do everything, so that no rule has to be checked."""
 
 
 class Quotas(Protocol):
-    """Decides how long a client that sends too much has to rest."""
+    """Measures clients, and decides the throttle time of those above their quotas."""
 
     def bounds(self, session: Session) -> bool:
-        """Return whether a client may ever have to rest."""
+        """Return whether any quota may ever throttle a client."""
 
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
         """Return the throttle time of the connection after a request in ms, 0 for none."""
 
     def work_ns(self) -> int:
-        """Return nanoseconds since an arbitrary start, to measure the work of handlers by."""
+        """Return nanoseconds since an arbitrary start, for measuring the time of handlers."""
 
     def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
-        """Count the time that a handler took for a client."""
+        """Count the time that a handler worked for a client."""
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
         """Return how many bytes one fetch may return, None without a quota."""
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
-        """Count a fetch's bytes; return the throttle time in ms, and do not count them then."""
+        """Count a fetch's bytes and return 0; above the quota return the throttle time in ms.
+
+        In that case the bytes are not counted: the response has no records.
+        """
 
     def mutations(
         self, session: Session, client_id: str | None, *, is_strict: bool
@@ -338,11 +347,11 @@ class Quotas(Protocol):
         """
 
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
-        """Run when a rest is over."""
+        """Call `run` after a throttle time."""
 
 
 class AllowAll:
-    """Lets everyone do everything, as a broker without `authorizer.class.name` does."""
+    """Allows every client everything, as a broker without `authorizer.class.name` does."""
 
     version: Final = 0
 
@@ -403,7 +412,7 @@ class NoQuotas:
         return NoMutationQuota()
 
     def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
-        """Run at once: no connection is throttled."""
+        """Call `run` at once: no connection is throttled."""
         run()
 
 
@@ -418,7 +427,7 @@ ADMITTED = Verdict()
 
 
 class Admission:
-    """The rules of one broker.
+    """The authorizer and the quotas of one broker.
 
     `broker_listeners` are the listeners that accept requests of brokers, None for all: Kafka serves
     them on every listener, to principals that may act for the cluster.
@@ -430,7 +439,10 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
-        """Sessions call `begin`; a change of ACLs or quotas calls `refresh`."""
+        """Create without sessions, which call `begin`.
+
+        A change of ACLs or quotas calls `refresh`.
+        """
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
@@ -438,7 +450,7 @@ class Admission:
         self._sessions: WeakKeyDictionary[Session, None] = WeakKeyDictionary()
 
     def begin(self, session: Session) -> None:
-        """Determine whether a session may take fast paths, now and after each change."""
+        """Register a session, and set which fast paths it may take, now and after each change."""
         self._sessions[session] = None
         self._decide(session)
 
@@ -448,7 +460,7 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
-        """Set other rules, for connections that are open already too."""
+        """Replace authorizer and quotas, also for sessions that are open."""
         self.authorizer = authorizer
         self.quotas = quotas
         self.broker_listeners = broker_listeners
@@ -460,14 +472,14 @@ class Admission:
             self._decide(session)
 
     def _decide(self, session: Session) -> None:
-        """Set which fast paths a session may take."""
+        """Drop a session's cached grants, and set which fast paths it may take."""
         session.forget_grants()
         session.is_undelayed = not self.quotas.bounds(session)
         session.may_take_fast_path = self.is_open_to(session)
 
     @property
     def sessions(self) -> list[Session]:
-        """Return the sessions there are."""
+        """Return the open sessions."""
         return list(self._sessions)
 
     def is_open_to(self, session: Session) -> bool:
@@ -490,8 +502,8 @@ class Admission:
     ) -> Verdict:
         """Decide on a request by its API, before its body is parsed.
 
-        An exempt inter-broker request has no quota. If it is denied it has: its sender is no
-        broker.
+        A request that `is_free` (of a broker) has no quota. If it is denied it has one: its sender
+        is not a broker.
 
         Source: RequestHandlerHelper.handleError.
         """
@@ -513,7 +525,7 @@ class Admission:
 
 
 def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
-    """Return True if a client may do one of the operations; only the last denial is logged."""
+    """Return True if a client may perform one of the operations; only the last denial is logged."""
     *others, last = operations
     return any(
         session.may_on_cluster(operation, UNLOGGED_DENIAL) for operation in others

@@ -23,7 +23,7 @@ from engine.wire import messages
 
 
 class AlterConfigs:
-    """Writes settings."""
+    """Answers AlterConfigs."""
 
     def __init__(self, alteration: ConfigAlteration) -> None:
         self._alteration = alteration

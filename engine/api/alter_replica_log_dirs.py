@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs (34): move replicas of this broker to other log directories.
 
-A partition that the broker does not have is REPLICA_NOT_AVAILABLE, and will be made in the
-directory when the controller places it here. The move itself continues after the response;
-DescribeLogDirs shows its progress.
+For a partition that the broker does not have the code is REPLICA_NOT_AVAILABLE, and the replica
+will be created in that directory when the controller assigns it. The move itself continues after
+the response; DescribeLogDirs shows its progress.
 
 Source: REPL-14, KIP-113; KafkaApis.handleAlterReplicaLogDirsRequest.
 """
@@ -37,13 +37,16 @@ class AlterReplicaLogDirs:
     def handle(
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterReplicaLogDirsResponse]:
-        """Begin the requested moves; of a partition named twice the last directory counts."""
+        """Start the requested moves.
+
+        For a partition that is named twice the last directory is used.
+        """
         return in_order(promised(self._begun(request)))
 
     async def _begun(
         self, request: messages.AlterReplicaLogDirsRequest
     ) -> messages.AlterReplicaLogDirsResponse:
-        """Begin each requested move; return one error code per partition, in turns of the loop."""
+        """Start each requested move, in several turns of the loop; return a code per partition."""
         share = self._turns.begin()
         wanted = {
             TopicPartition(topic.name, index): directory.path
@@ -59,7 +62,7 @@ class AlterReplicaLogDirs:
         return _response(codes)
 
     def _code_of(self, topic_partition: TopicPartition, path: str) -> int:
-        """Begin one move; return NONE, or the error code that refuses this partition alone."""
+        """Start one move; return NONE, or the error code for this partition."""
         try:
             self._move_to(topic_partition, path)
         except (ApiError, StorageError) as failure:

@@ -57,7 +57,7 @@ async def alter_resource(
 def altered_rows(
     make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
 ) -> list[T]:
-    """Return the row of a response for each resource that was to be changed."""
+    """Return the response row of each resource, with its result."""
     return [
         make_row(
             error_code=result.code,

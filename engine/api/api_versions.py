@@ -26,7 +26,7 @@ _FINALIZED_FEATURES_EPOCH = 0
 
 
 class ApiVersions:
-    """Answers from the dispatch table."""
+    """Answers ApiVersions from the dispatch table."""
 
     def __init__(self, table: DispatchTable) -> None:
         self._table = table

@@ -2,12 +2,12 @@
 
 | match type | entities |
 |---|---|
-| 0 | those of a name |
-| 1 | the default |
-| 2 | all that have the part, the default too |
+| 0 | those with the name |
+| 1 | those with the default of the type |
+| 2 | all that have a part of the type, the default too |
 
-Another match type, or no name with 0, is UNKNOWN_SERVER_ERROR. Alterations are done one by one;
-for several of one entity the response has the last one's result.
+Any other match type, or 0 without a name, is UNKNOWN_SERVER_ERROR. Alterations are applied one by
+one; several for one entity have the last one's result in the response.
 
 | versions | difference |
 |---|---|
@@ -36,7 +36,7 @@ from engine.wire import messages
 _EXACT: Final = 0
 _DEFAULT: Final = 1
 _ANY: Final = 2
-#: Java makes the map of an entity's two or three parts with so many chains.
+#: The number of buckets of Java's hash map with an entity's two or three parts.
 _CHAINS: Final = 4
 
 
@@ -49,7 +49,7 @@ class ClientQuotas:
     def describe(
         self, request: messages.DescribeClientQuotasRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeClientQuotasResponse]:
-        """Promise the entities that a filter means, with their quotas."""
+        """Promise the entities that match the filter, with their quotas."""
 
         async def work() -> messages.DescribeClientQuotasResponse:
             """Return the matching entities; an EngineError becomes the response's error code."""
@@ -97,7 +97,7 @@ def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> C
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:
-    """Return the code and the detail of a refusal; other errors show no detail to the client."""
+    """Return the code and message of an ApiError; any other error is UNKNOWN_SERVER_ERROR."""
     if isinstance(error, ApiError) and error.code != UNKNOWN_SERVER_ERROR:
         return error.code, error.detail
     return UNKNOWN_SERVER_ERROR, None

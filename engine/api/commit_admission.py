@@ -24,7 +24,7 @@ from engine.replication.metadata_cache import MetadataCache
 
 
 class AdmittedOffsets(NamedTuple):
-    """Offsets for the coordinator, codes of refused partitions, and wholly refused topics."""
+    """Offsets for the coordinator, codes of refused partitions, and topics refused as a whole."""
 
     offsets: dict[TopicPartition, CommittedOffset]
     refused: Codes
@@ -37,7 +37,10 @@ def admit_offsets(
     metadata_cache: MetadataCache,
     committed_of: Callable[[T], CommittedOffset],
 ) -> AdmittedOffsets:
-    """Return the offsets to commit; `committed_of` returns the offset of one row."""
+    """Sort a commit's partitions into offsets for the coordinator and refused partitions.
+
+    `committed_of` returns the offset of one row.
+    """
     admitted = AdmittedOffsets({}, {}, set())
     for topic in topics:
         may_read = session.may(AclOperation.READ, AclResource.TOPIC, topic.name)
@@ -55,7 +58,7 @@ def admit_offsets(
 
 
 def refuse_offsets(topics: Sequence[CommittedTopic[T]], code: int) -> AdmittedOffsets:
-    """Return a request of which every partition is refused with a code."""
+    """Return a result in which every partition is refused with `code`."""
     keys = (
         TopicPartition(topic.name, row.partition_index)
         for topic in topics

@@ -1,9 +1,9 @@
 """The order in which responses to commits of offsets list partitions.
 
-Kafka first lists its refusals (a topic that is denied, a partition that does not exist), then
-the codes of the group's coordinator for the others: with their topic, where that is listed already.
-The others were keys of a map, so that each is listed once and, of more than four, in the order of
-hashes; a topic without requested partitions is listed only where the topic itself is refused.
+Kafka lists refused partitions first (of a denied topic, or unknown), then the partitions that the
+group's coordinator answered, under their topic if that is listed already. The latter are keys of a
+map: so each is listed once and, if there are more than four, in the order of hashes. A topic
+without requested partitions is listed only if the topic itself is refused.
 
 Source: OffsetCommitResponse.Builder, TxnOffsetCommitResponse.Builder, GroupCoordinatorAdapter of
 3.9.1.

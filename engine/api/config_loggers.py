@@ -1,7 +1,7 @@
 """A broker's loggers as resources: their levels, and which changes of them are allowed.
 
-Levels are Kafka's: FATAL, ERROR, WARN, INFO, DEBUG, TRACE. Setting and deleting are allowed, the
-root logger keeps one. They live in memory and are gone with the process (KIP-412).
+Levels are Kafka's: FATAL, ERROR, WARN, INFO, DEBUG, TRACE. Levels can be set and deleted, except
+that the root logger's cannot be deleted. They are kept in memory, until the process ends (KIP-412).
 
 Source: kafka.server.logger.RuntimeLoggerManager, kafka.utils.Log4jController of 3.9.1.
 """
@@ -23,15 +23,15 @@ class LoggerLevels(Protocol):
     """The loggers of a broker."""
 
     def levels(self) -> Mapping[str, str]:
-        """Return the level that counts for each logger, by its name."""
+        """Return the effective level of each logger, by its name."""
         ...
 
     def set_level(self, name: str, level: str) -> None:
-        """Set a logger's level, which then does not follow its parent's."""
+        """Set a logger's own level, which overrides that of its parent."""
         ...
 
     def unset_level(self, name: str) -> None:
-        """Unset a logger's level, so that it follows its parent's."""
+        """Remove a logger's own level: its parent's becomes effective."""
         ...
 
 

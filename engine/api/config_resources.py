@@ -40,12 +40,12 @@ _INT_MAX = (1 << 31) - 1
 _NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
 
 
-#: A resource whose settings are to change, in the words of either API.
+#: A resource of AlterConfigs or IncrementalAlterConfigs.
 AlteredResource: TypeAlias = (
     "messages.AlterConfigsRequest.AlterConfigsResource"
     " | messages.IncrementalAlterConfigsRequest.AlterConfigsResource"
 )
-#: A resource of any API of settings.
+#: A resource of AlterConfigs, IncrementalAlterConfigs or DescribeConfigs.
 Resource: TypeAlias = "AlteredResource | messages.DescribeConfigsRequest.DescribeConfigsResource"
 
 
@@ -78,7 +78,7 @@ class ResourceResult(NamedTuple):
 
 
 def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResult:
-    """Return the result of a resource that was refused.
+    """Return the code and message for a resource that was refused with an error.
 
     Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
     without a code has no message in the response, as in Kafka.
@@ -101,10 +101,10 @@ def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResu
 
 
 def value_message(error: ConfigError) -> str:
-    """Return Kafka's message for a broker's invalid value; the rule's text may be ours."""
+    """Return Kafka's message for a broker's invalid value, converted from the engine's rule."""
     message = _value_message(error) if error.kafka_message is None else error.kafka_message
     if isinstance(error, ReconfigurationRefused):
-        # The exception takes the place of a value, and a sentence that of a key.
+        # As in Kafka: the exception's text in place of the value, a sentence in place of the key.
         message = (
             f"Invalid value org.apache.kafka.common.config.ConfigException: {message} "
             "for configuration Invalid dynamic configuration"
@@ -113,11 +113,12 @@ def value_message(error: ConfigError) -> str:
 
 
 def _value_message(error: ConfigError) -> str:
-    """Translate a ConfigError of ours into Kafka's message for the value."""
+    """Convert the engine's ConfigError into Kafka's message for the value."""
     key = known_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
-        # A contradiction between settings names none of them. Source: KafkaConfig.validateValues.
+        # Kafka's message about contradicting settings names no key. Source:
+        # KafkaConfig.validateValues.
         return rule
     if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"
@@ -134,7 +135,7 @@ def _value_message(error: ConfigError) -> str:
 
 
 def _culprit(key: ConfigKey, text: str) -> str:
-    """Return the first element of a list that is not allowed; of another type the text."""
+    """Return the first element of a list that is not allowed; for another type the whole text."""
     if key.type is not ConfigType.LIST:
         return text.strip()
     allowed = key.valid.strip("[]").split(", ")

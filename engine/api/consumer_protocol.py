@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat (68), ConsumerGroupDescribe (69): UNSUPPORTED_VERSION.
 
-A broker of a cluster with znodes offers both and serves neither, for any value of
+A broker of a cluster with ZooKeeper advertises both and serves neither, for any value of
 `group.coordinator.rebalance.protocols`: clients continue with the classic protocol.
 
 Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe of 3.9.1; KIP-848.
@@ -19,13 +19,13 @@ class ConsumerProtocol:
     def heartbeat(
         self, _request: messages.ConsumerGroupHeartbeatRequest, _exchange: Exchange
     ) -> messages.ConsumerGroupHeartbeatResponse:
-        """Return the refusal."""
+        """Return UNSUPPORTED_VERSION."""
         return messages.ConsumerGroupHeartbeatResponse(error_code=UNSUPPORTED_VERSION)
 
     def describe(
         self, request: messages.ConsumerGroupDescribeRequest, _exchange: Exchange
     ) -> messages.ConsumerGroupDescribeResponse:
-        """Return the refusal of each group."""
+        """Return UNSUPPORTED_VERSION for each group."""
         group = messages.ConsumerGroupDescribeResponse.DescribedGroup
         return messages.ConsumerGroupDescribeResponse(
             groups=[

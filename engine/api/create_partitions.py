@@ -4,7 +4,7 @@
 |---|---|
 | 0, 1 | topics with new count and replicas of the new ones, or null; timeout; only validate |
 | 2 | flexible |
-| 3 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and throttled |
+| 3 | THROTTLING_QUOTA_EXCEEDED above the quota; before, partitions are created and throttled |
 
 Only the controller adds partitions; another broker answers NOT_CONTROLLER for each.
 Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
@@ -40,12 +40,12 @@ _DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is fa
 _GOING = TopicResult(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
 
 
-#: Names of which no znode has a path.
+#: Topic names that cannot be a znode's name.
 _WITHOUT_PATH: Final = frozenset(("", ".", ".."))
 
 
 class CreatePartitions:
-    """Adds partitions by the admin of this broker."""
+    """Answers CreatePartitions by this broker's topic admin."""
 
     def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
         self._controller = controller
@@ -69,7 +69,7 @@ class CreatePartitions:
                 refused[name] = _GOING
 
         if any(name in _WITHOUT_PATH and name not in refused for name in names):
-            # Kafka fails at their znode, and with them at the whole request.
+            # Kafka fails to create a znode path for such a name, and then fails the whole request.
             return _failed(request)
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
@@ -81,7 +81,7 @@ class CreatePartitions:
                 validate_only=request.validate_only,
                 quota=quota,
             )
-            # Those that were refused before the admin saw them come last.
+            # Topics that were refused before the admin was called come last.
             answered = [name for name in names if name not in refused]
             return with_throttle(
                 self._response([*answered, *refused], {**results, **refused}), quota, exchange

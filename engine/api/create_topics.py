@@ -7,7 +7,7 @@
 | 2, 3 | + throttle time |
 | 4 | −1 for the broker's default counts |
 | 5 | flexible; counts and settings of the new topic in the response |
-| 6 | THROTTLING_QUOTA_EXCEEDED for a topic over the quota; older ones are done, and rest |
+| 6 | THROTTLING_QUOTA_EXCEEDED above the quota; before, topics are created and throttled |
 | 7 | + topic id in the response |
 
 Only the controller creates topics; another broker answers NOT_CONTROLLER for each.
@@ -44,7 +44,7 @@ _PROHIBITED = TopicResult(
 
 
 class CreateTopics:
-    """Creates topics by the admin of this broker."""
+    """Answers CreateTopics by this broker's topic admin."""
 
     def __init__(self, controller: ControllerView, admin: TopicAdmin, turns: LoopTurns) -> None:
         self._controller = controller
@@ -84,7 +84,7 @@ class CreateTopics:
             return with_throttle(encoded, quota, exchange)
 
         response = promised(work())
-        # Those of a request with few topics seldom take a second turn.
+        # A small response is encoded in one turn.
         return response if len(names) <= ROWS_PER_SHARE else in_order(response)
 
     async def _encoded(
@@ -94,7 +94,10 @@ class CreateTopics:
         hidden: frozenset[str],
         version: int,
     ) -> EncodedRows:
-        """Return the response to very many topics, made in shares: each has all its settings."""
+        """Encode the response to many topics in several turns of the loop.
+
+        Each row has all its settings.
+        """
         share = self._turns.begin()
         parts = []
         errors: Counter[int] = Counter()
@@ -113,7 +116,7 @@ class CreateTopics:
         results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return the response, without the settings of hidden topics."""
+        """Return a row for each name; rows of `hidden` topics have no settings."""
         return messages.CreateTopicsResponse(
             topics=[
                 self._hidden(name, results[name])
@@ -158,7 +161,7 @@ class CreateTopics:
             error_message=result.message,
             num_partitions=result.partition_count,
             replication_factor=result.replication_factor,
-            # Nothing is known of the settings of a topic that was not created.
+            # A topic that was not created has no settings.
             configs=configs if result.code == NONE else [],
         )
 

@@ -51,7 +51,7 @@ class DelegationTokens:
     def __init__(
         self, admin: TokenAdmin | None, security_protocol_of: Callable[[str], str]
     ) -> None:
-        """`admin` is None if delegation tokens are disabled.
+        """Create the handlers; `admin` is None if delegation tokens are disabled.
 
         `security_protocol_of` returns the security protocol of a listener: tokens cannot be created
         over plain text.
@@ -67,7 +67,7 @@ class DelegationTokens:
         owner, kind = requester, request.owner_principal_type
         if request.owner_principal_name:
             if kind is None:
-                # Kafka makes no principal without a type: the request fails.
+                # Kafka cannot create a principal without a type: the request fails.
                 return _not_created(requester, requester, UNKNOWN_SERVER_ERROR, version)
             owner = principal_text(kind, request.owner_principal_name)
         renewers = [
@@ -92,7 +92,7 @@ class DelegationTokens:
     def renew(
         self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
     ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
-        """Promise when a token expires that was renewed."""
+        """Renew a token; promise its new expiry time."""
         session, hmac = exchange.session, bytes(request.hmac)
         return self._changed(
             messages.RenewDelegationTokenResponse,
@@ -103,7 +103,7 @@ class DelegationTokens:
     def expire(
         self, request: messages.ExpireDelegationTokenRequest, exchange: Exchange
     ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
-        """Promise when a token expires, or has just been removed."""
+        """Set or bring forward a token's expiry, or remove the token; promise the expiry time."""
         session, hmac = exchange.session, bytes(request.hmac)
         return self._changed(
             messages.ExpireDelegationTokenResponse,
@@ -117,7 +117,10 @@ class DelegationTokens:
         session: Session,
         change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
     ) -> R | Promise[R]:
-        """Promise the response to a change of a token, which returns when the token expires."""
+        """Run `change`, which returns a token's expiry time.
+
+        Promise the response, or return a refusal.
+        """
         refusal, admin = self._refusal(session), self._admin
         if refusal or admin is None:
             return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
@@ -164,7 +167,7 @@ class DelegationTokens:
         )
 
     def _refusal(self, session: Session) -> int:
-        """Return why a client gets nothing of tokens, 0 if it does."""
+        """Return the error code that refuses all token requests of a client, else NONE."""
         if not self._allows_token_requests(session):
             return DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return NONE if self._admin is not None else DELEGATION_TOKEN_AUTH_DISABLED

@@ -41,7 +41,7 @@ class DeleteRecords:
     def handle(
         self, request: messages.DeleteRecordsRequest, exchange: Exchange
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
-        """Raise the logs' starts; promises the response if live replicas have to follow."""
+        """Raise the log start offsets; promise the response if live replicas have to follow."""
         offsets: dict[TopicPartition, int] = {}
         denied: _Results = {}
         unknown: _Results = {}
@@ -56,7 +56,7 @@ class DeleteRecords:
                 else:
                     unknown[key] = DeleteRecordsResult(UnknownTopicOrPartition(key))
         if not offsets:
-            # Only then they are in an immutable map.
+            # Only in this case Kafka has them in an immutable map, which decides the order.
             refused = [*partitions_in_hash_order(denied), *partitions_in_hash_order(unknown)]
             by_topic = by_topic_in_hash_order(refused, partitions_in_immutable_order)
             return _listed(denied | unknown, by_topic)
@@ -66,7 +66,7 @@ class DeleteRecords:
         return self._response(deleted | denied | unknown)
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
-        """Return the response where some partition was not refused."""
+        """Return the response if at least one partition was not refused, in that case's order."""
         return _listed(results, by_topic_in_hash_order(results))
 
 

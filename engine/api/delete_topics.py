@@ -1,12 +1,12 @@
-"""DeleteTopics (20): topics go, by name or by id.
+"""DeleteTopics (20): delete topics, by name or by id.
 
 | versions | difference |
 |---|---|
 | 0 | names, timeout |
 | 1, 2 | + throttle time |
-| 3 | TOPIC_DELETION_DISABLED where it was INVALID_REQUEST |
+| 3 | TOPIC_DELETION_DISABLED in place of INVALID_REQUEST |
 | 4 | flexible |
-| 5 | + a message with each error; THROTTLING_QUOTA_EXCEEDED (below: done, with a rest) |
+| 5 | + messages; THROTTLING_QUOTA_EXCEEDED above the quota (before: deleted, and throttled) |
 | 6 | names or ids; ids in the response |
 
 Only the controller deletes topics; another broker answers NOT_CONTROLLER for each.
@@ -41,7 +41,7 @@ _STRICT_SINCE = 5
 
 
 class DeleteTopics:
-    """Deletes topics by the admin of this broker."""
+    """Answers DeleteTopics by this broker's topic admin."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class DeleteTopics:
         return promised(work())
 
     def _refusal(self, requested: list[tuple[str | None, bytes]], version: int) -> int:
-        """Return why the whole request is refused, or NONE."""
+        """Return the error code that refuses the whole request, or NONE."""
         if not self._controller.is_active:
             return NOT_CONTROLLER
         if not self._is_enabled:
@@ -111,10 +111,10 @@ class DeleteTopics:
         if name is None:
             # Kafka allows no client to delete a topic without a name.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
-        # Checked for a named topic too, where nothing depends on it: the check is logged.
+        # Also for a named topic, where the result is not used: Kafka logs the check.
         may_describe = session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
         if topic_id != NO_UUID and not may_describe:
-            # The id is no secret, the name is.
+            # The id is not secret, the name is.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.DELETE, AclResource.TOPIC, name):
             return self._result(name, topic_id, TOPIC_AUTHORIZATION_FAILED)

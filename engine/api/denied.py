@@ -276,7 +276,7 @@ def _write_txn_markers(
     )
 
 
-#: Each takes the request of its API.
+#: Functions of an API's request, version and error code, for APIs with errors in rows.
 _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
     "StopReplica": _stop_replica,

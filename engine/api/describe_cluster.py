@@ -26,7 +26,7 @@ _NO_CONTROLLER = -1
 
 
 class DescribeCluster:
-    """Answers from the metadata cache."""
+    """Answers DescribeCluster from the metadata cache."""
 
     def __init__(self, metadata_cache: MetadataCache) -> None:
         self._metadata_cache = metadata_cache
@@ -34,7 +34,7 @@ class DescribeCluster:
     def handle(
         self, request: messages.DescribeClusterRequest, exchange: Exchange
     ) -> messages.DescribeClusterResponse:
-        """Return the cluster as one listener shows it."""
+        """Return the brokers with their endpoints of the client's listener, and the controller."""
         if request.endpoint_type == _CONTROLLERS:
             return messages.DescribeClusterResponse(
                 error_code=MISMATCHED_ENDPOINT_TYPE,

@@ -55,7 +55,7 @@ _OF_LOGGER = 6
 
 
 class DescribeConfigs:
-    """Reads settings; `settings` returns the broker's of now."""
+    """Answers DescribeConfigs; `settings` returns the broker's current settings."""
 
     def __init__(
         self,
@@ -75,7 +75,10 @@ class DescribeConfigs:
     def handle(
         self, request: messages.DescribeConfigsRequest, exchange: Exchange
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
-        """Promise the responses; topics are read from the metadata store."""
+        """Promise the settings of each resource.
+
+        Those of topics are read from the metadata store.
+        """
         resources = request.resources
         if any(resource.resource_type not in RESOURCE_TYPES for resource in resources):
             refused = ResourceResult(INVALID_REQUEST, INVALID_REQUEST_DETAIL)
@@ -100,7 +103,7 @@ class DescribeConfigs:
                 rows = await self._rows(request, resource)
                 results.append(self._result(resource, rows))
             except ConfigError:
-                # A value that cannot be read is a fault of ours and not of the request.
+                # A stored value that cannot be read is the broker's fault, not that of the request.
                 results.append(self._refusal(resource, ResourceResult(UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
                 result = result_of(error, resource.resource_type, resource.resource_name)
@@ -217,7 +220,7 @@ class DescribeConfigs:
 
 
 def _documentation(kind: int) -> Mapping[str, str]:
-    """Return the sentences about a topic's or a broker's keys; loads them the first time."""
+    """Return the documentation of a topic's or a broker's keys, loaded at the first call."""
     from engine.config.documentation import broker_documentation, topic_documentation
 
     return topic_documentation() if kind == ResourceType.TOPIC else broker_documentation()

@@ -38,7 +38,7 @@ _Partition: TypeAlias = "messages.DescribeLogDirsResponse.DescribeLogDirsPartiti
 
 
 class DescribeLogDirs:
-    """Answers from the logs of the broker."""
+    """Answers DescribeLogDirs from the logs of the broker."""
 
     def __init__(
         self, files: Files, logs: LogManager, replica_manager: ReplicaManager, turns: LoopTurns
@@ -128,7 +128,10 @@ class DescribeLogDirs:
         )
 
     def _lag(self, log: LocalLog, is_future: bool) -> int:
-        """Return offsets behind the current log (future) or high watermark; -1 if unknown."""
+        """Return by how many offsets a log lags; −1 if unknown.
+
+        A future log is compared with the current log, any other with the high watermark.
+        """
         partition = self._replica_manager.partitions.get(log.topic_partition)
         if partition is None:
             return _NO_LAG

@@ -1,6 +1,6 @@
-"""DescribeProducers (61): the producers that a partition's log has as active.
+"""DescribeProducers (61): the active producers in a partition's log.
 
-Every replica answers, not the leader alone.
+Every replica answers, not only the leader.
 Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
 """
 
@@ -32,7 +32,7 @@ class DescribeProducers:
     def handle(
         self, request: messages.DescribeProducersRequest, exchange: Exchange
     ) -> messages.DescribeProducersResponse:
-        """Return the producers of each partition, or why not."""
+        """Return the active producers of each partition, or its error."""
         return messages.DescribeProducersResponse(
             topics=[
                 messages.DescribeProducersResponse.TopicResponse(

@@ -38,7 +38,7 @@ _NO_LEADER = -1
 
 
 class DescribeTopicPartitions:
-    """Answers from the metadata cache."""
+    """Answers DescribeTopicPartitions from the metadata cache."""
 
     def __init__(
         self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX

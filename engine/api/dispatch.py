@@ -29,18 +29,18 @@ __all__ = [
 
 _FETCH = api("Fetch").key
 
-#: Makes a request of a body (a view of the frame) and the version; raises WireError.
+#: Decodes a request body (a view of the frame) of a version; raises WireError.
 RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
-#: Returns whether a request of a version is one of those that are measured under another name.
+#: Returns whether a request of a version is measured under a second name.
 KindOfRequest: TypeAlias = Callable[[Any, int], bool]
 
 
-#: A response to a whole frame, with its header.
+#: A response with its header.
 FastResponse: TypeAlias = bytes | EncodedResponse
-#: Serves a whole frame on the fast path and returns its response, or a promise of it; None with
-#: nothing done.
+#: Serves a complete frame on the fast path and returns the response, or a promise of it. None, with
+#: nothing done, for a frame of the general path.
 FastHandler: TypeAlias = Callable[
     [memoryview, Session], FastResponse | Promise[FastResponse] | None
 ]
@@ -67,14 +67,14 @@ class ApiRow(NamedTuple):
 
 
 class DispatchTable:
-    """The row of each API by its key, and the admission that decides before the row."""
+    """The row of each API by its key, and the admission that is asked before a row's handler."""
 
     def __init__(self, admission: Admission) -> None:
-        """Begin without APIs; they are added before the first request."""
+        """Create without APIs; they are added before the first request."""
         self.admission = admission
-        #: Handlers by API key, as `add` has them.
+        #: The rows that `serve` has added, by API key.
         self._rows: dict[int, ApiRow] = {}
-        #: Handlers for brokers of this process, which send values in place of bytes.
+        #: Rows for brokers of this process, which pass values in place of bytes.
         self._local_rows: dict[int, ApiRow] = {}
         #: Fast paths by API key. Called before the row, for clients to whom nothing can be denied.
         self.serve_fast: dict[int, FastHandler] = {}
@@ -96,7 +96,7 @@ class DispatchTable:
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        `serve_fast` is a fast path past its handler.
+        `serve_fast` is a fast path that is tried before its handler.
         """
         key, stable = api(name).key, api(name).stable
         assert key not in self._rows, name
@@ -116,12 +116,12 @@ class DispatchTable:
             self.serve_fast[key] = serve_fast
 
     def measure_apart(self, name: str, is_of_others: KindOfRequest) -> None:
-        """Count some requests of an API under a second name, as Kafka's metrics do."""
+        """Count the requests that `is_of_others` returns True for under a second name, as Kafka."""
         key = api(name).key
         self._rows[key] = self._rows[key]._replace(is_of_others=is_of_others)
 
     def row(self, key: int) -> ApiRow | None:
-        """Return the row of a key, None if it is not served."""
+        """Return the row of an API key, None if the API is not served."""
         return self._rows.get(key)
 
     def serve_local(self, name: str, handler: Handler) -> None:
@@ -163,7 +163,7 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:
-        # The client is no broker: the time counts for every API.
+        # A denied client is not a broker: its time counts for every API.
         is_free = False
         handled: Handled = denied(row.name, request, exchange.api_version, verdict.error_code)
     else:

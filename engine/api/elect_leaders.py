@@ -38,7 +38,7 @@ _TIMED_OUT = PartitionElection(REQUEST_TIMED_OUT)
 
 
 class ElectLeaders:
-    """Requests elections from the controller of this broker, and waits for their results."""
+    """Answers ElectLeaders by this broker's controller."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ElectLeaders:
     def handle(
         self, request: messages.ElectLeadersRequest, _exchange: Exchange
     ) -> messages.ElectLeadersResponse | Promise[messages.ElectLeadersResponse]:
-        """Promise the response, kept at once if the kind of election is none."""
+        """Promise the response; an unknown election type is answered at once."""
         if request.election_type not in (_PREFERRED, _UNCLEAN):
             return self._unknown_kind(request)
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms

@@ -33,7 +33,7 @@ from engine.timing.token_bucket import TokenBucket
 from engine.wire.headers import api
 
 _PRODUCE: Final = api("Produce").key
-#: Of the nanoseconds of a second.
+#: Per cent of a second for each nanosecond.
 _PER_CENT_OF_NS: Final = 100 / 1_000_000_000
 _INT_MIN: Final = -(1 << 31)
 _INT_MAX: Final = (1 << 31) - 1
@@ -67,7 +67,11 @@ class EnforcedQuotas:
         work_ns: Callable[[], int],
         sanitize: Callable[[str], str],
     ) -> None:
-        """`work_ns` is a clock of nanoseconds; `sanitize` makes names as limits have them."""
+        """Create without measured clients.
+
+        `work_ns` is a clock in nanoseconds; `sanitize` converts names to the form that `limits`
+        has.
+        """
         self.work_ns = work_ns
         self._limits = limits
         self._windows = windows
@@ -83,7 +87,7 @@ class EnforcedQuotas:
         self._purged_ms = clock.monotonic_ms()
 
     def bounds(self, session: Session) -> bool:
-        """Return whether a client may ever have to rest."""
+        """Return whether any quota may ever throttle a client."""
         return not (self._limits.is_empty or session.is_own_broker)
 
     def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
@@ -102,7 +106,7 @@ class EnforcedQuotas:
         return delay_ms
 
     def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
-        """Count the time that a handler took for a client."""
+        """Count the time that a handler worked for a client."""
         limit = self._limit(QuotaKind.REQUEST, session, client_id)
         if limit is not None:
             rate = self._rate(_Key(QuotaKind.REQUEST, limit.counted))
@@ -117,11 +121,14 @@ class EnforcedQuotas:
         bytes_max = limit.per_s * (windows.window_count - 1) * windows.length_ms / 1000
         if math.isnan(bytes_max):
             return 0
-        # Java's cast straight to an int: it ends at the bounds.
+        # Java's cast of a double to an int: values beyond the bounds become the bounds.
         return int(max(_INT_MIN, min(_INT_MAX, bytes_max)))
 
     def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
-        """Count a fetch's bytes; return the throttle time in ms, and do not count them then."""
+        """Count a fetch's bytes and return 0; above the quota return the throttle time in ms.
+
+        In that case the bytes are not counted: the response has no records.
+        """
         delay_ms = self._count(QuotaKind.FETCH, session, client_id, size_bytes)
         if delay_ms > 0:
             self._count(QuotaKind.FETCH, session, client_id, -size_bytes)
@@ -144,7 +151,7 @@ class EnforcedQuotas:
         return _Mutations(bucket, limit.per_s, self._clock, is_strict=is_strict)
 
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
-        """Run when a rest is over."""
+        """Call `run` after a throttle time."""
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, run)
 
     def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
@@ -175,9 +182,9 @@ class EnforcedQuotas:
         return rate
 
     def _note_use(self, key: _Key) -> None:
-        """Note the use of a quota's measure; drop measures unused for QUOTA_RATE_IDLE_MS.
+        """Record the time of use of a rate or bucket; drop those unused for QUOTA_RATE_IDLE_MS.
 
-        Clients choose their ids: without expiry the measures would grow without bound.
+        Clients choose their ids: without expiry the rates would grow without bound.
         """
         now_ms = self._clock.monotonic_ms()
         self._used_ms[key] = now_ms
@@ -196,21 +203,21 @@ class _Mutations:
     def __init__(
         self, bucket: TokenBucket, rate_per_s: float, clock: Clock, *, is_strict: bool
     ) -> None:
-        """With `is_strict` a request is refused once the bucket is empty.
+        """Create for one request; with `is_strict` partitions are refused once the bucket is empty.
 
-        Others only mute the client.
+        Otherwise the client is only throttled.
         """
         self._bucket = bucket
         self._rate_per_s = rate_per_s
         self._clock = clock
         self._is_strict = is_strict
-        #: Throttle time as of the last record of mutations, and when that was (monotonic).
+        #: Throttle time at the last record of mutations, and the time of that record (monotonic).
         self._throttle_ms = 0
         self._recorded_ms = 0
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether something was refused."""
+        """Return whether partitions were refused."""
         return self._is_strict and self._throttle_ms > 0
 
     def admits(self, partition_count: int) -> bool:

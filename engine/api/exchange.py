@@ -1,8 +1,8 @@
 """The argument and the results of a handler.
 
-A handler returns the response, or a `Promise` of it, or None for a request that is owed none (a
-produce with acks=0). It never waits. A response is a message; or where the
-handler has written its body itself, the bytes, or an `EncodedResponse` of several parts.
+A handler returns the response, or a `Promise` of it, or None for a request without a response (a
+produce with acks=0). It never waits. A response is a message; or, if the handler has encoded the
+body itself, bytes, an `EncodedResponse` of several parts, or `EncodedRows`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class EncodedResponse(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """A response whose rows are encoded.
+    """A response whose rows are encoded, one array of it.
 
-    The message without them, the rows' field and their count.
+    `message` is the response without the rows, `field` the name of their array, `row_count` their
+    number.
     """
 
     message: Any
@@ -78,9 +79,9 @@ class CloseConnection(Exception):
         self.errors: ErrorCounts = errors or {}
 
 
-#: A response: a message, its body as bytes or in parts, or None where none is owed.
+#: A response: a message, its body as bytes or in parts, or None for no response.
 Response: TypeAlias = Struct | EncodedResponse | EncodedRows | bytes | None
 #: The response of a handler, or a promise of one.
 Handled: TypeAlias = Response | Promise[Any]
-#: A handler takes the request that its row decodes: a message of its API, or another tuple.
+#: A handler: a function of the request that its row decodes, and the exchange.
 Handler: TypeAlias = Callable[[Any, Exchange], Handled]

@@ -49,9 +49,9 @@ from engine.wire.fetch_bytes import (
     RequestedTopic,
 )
 
-#: Records of every codec leave as they are.
+#: From this version on records of every codec are sent unchanged.
 _FIRST_FAST = 10
-#: By isolation level.
+#: The isolations by the number of the isolation level.
 _READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 _COMMITTED = Isolation.COMMITTED
 
@@ -68,7 +68,7 @@ class Requested(NamedTuple):
 
 
 FastResponse: TypeAlias = bytes | EncodedResponse
-#: Reads again and responds to a request that has waited, in every case.
+#: Reads again and responds to a fetch that has waited, on the general path.
 AnswerAfterWait: TypeAlias = Callable[[Requested, FetchContext], EncodedResponse]
 
 
@@ -86,7 +86,7 @@ class FastFetch:
         max_bytes: int,
         answer_after_wait: AnswerAfterWait,
     ) -> None:
-        """`max_bytes` is fetch.max.bytes of the broker."""
+        """Create the fast path; `max_bytes` is fetch.max.bytes of the broker."""
         self._replica_manager = replica_manager
         self._partitions = replica_manager.partitions
         self._metadata_cache = metadata_cache
@@ -168,7 +168,7 @@ class FastFetch:
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_in(self, topics: list[RequestedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
-        """Return the only partition that a request names."""
+        """Return the only partition that a request names, None if it names none or several."""
         if len(topics) != 1:
             return None
         ((topic, partitions),) = topics
@@ -192,7 +192,7 @@ class FastFetch:
         try:
             return here.read_fast(spec, max_bytes, isolation)
         except (ApiError, StorageError):
-            # `Fetch.answer` meets the error again, and responds with it.
+            # `Fetch.answer` gets the error again, and responds with it.
             return None
 
     def _wait(
@@ -229,7 +229,10 @@ class FastFetch:
         )
 
     def _after(self, requested: Requested) -> FastResponse:
-        """Return the response after a wait, by the quotas that have been set meanwhile too."""
+        """Return the response to a fetch that has waited.
+
+        `answer_after_wait` makes it if a quota was set meanwhile, or the session has advanced.
+        """
         partition, spec, params, session, epoch, exchange = requested
         if exchange.session.is_undelayed and (session is None or session.epoch == epoch):
             isolation = params.isolation
@@ -250,7 +253,10 @@ class FastFetch:
 def _only_of(
     session: FetchSession, topics: list[RequestedTopic]
 ) -> tuple[SessionPartition, FetchSpec] | None:
-    """Return the only partition of a session, updated by the request."""
+    """Return the only partition of a session, with the read that the request wants.
+
+    None if the session has several partitions, or the request names another one.
+    """
     partitions = session.partitions
     if len(partitions) != 1:
         return None
@@ -269,7 +275,7 @@ def _only_of(
 
 
 def _release(records: bytes | FetchSlice) -> None:
-    """Let go of a slice of a log file that is not sent."""
+    """Release a slice of a log file that is not sent."""
     if isinstance(records, FetchSlice):
         records.release()
 
@@ -282,10 +288,7 @@ def _encoded(
     *,
     has_aborted: bool,
 ) -> FastResponse:
-    """Return the response for one partition.
-
-    A response without partitions if nothing has changed.
-    """
+    """Return the response for one partition; without partitions if nothing has changed."""
     records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion

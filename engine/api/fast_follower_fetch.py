@@ -54,7 +54,7 @@ from engine.wire.fast_replica_bytes import (
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE, FetchRequest
 from engine.wire.headers import response_header_bytes
 
-#: A response as it is sent; of a fast-path request with its header.
+#: A response to send; for a fast-path request with its header.
 FollowerResponse: TypeAlias = bytes | EncodedResponse
 #: Encodes the response to a session's request, by its epoch, from the results of all partitions.
 AnswerAll: TypeAlias = Callable[
@@ -68,7 +68,7 @@ class FastFollowerFetch:
     def __init__(
         self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
     ) -> None:
-        """Begin without parked fetches."""
+        """Create without parked fetches."""
         self._is_known = metadata_cache.is_known
         self._sessions = sessions
         self._clock = clock
@@ -87,7 +87,10 @@ class FastFollowerFetch:
         exchange: Exchange,
         answer_all: AnswerAll,
     ) -> ParkedSession | None:
-        """Park the fetch of a session's request if it has to wait; None if it may not."""
+        """Return a parked session for a follower's request; its `park` is called if it has to wait.
+
+        None if the request may not be parked, for instance without a fetch session.
+        """
         session, version = context.session, exchange.api_version
         if (
             session is None
@@ -174,7 +177,10 @@ class ParkedSession:
         answer_all: AnswerAll,
         client: Session,
     ) -> None:
-        """`client` is the connection that it began on."""
+        """Create without a parked fetch.
+
+        `client` is the connection of the session's first request.
+        """
         self.session = session
         self.limits = limits
         #: The epoch of the session after its latest request here.
@@ -189,7 +195,8 @@ class ParkedSession:
         #: Response to the last request. None: it was sent.
         self._response: Promise[FollowerResponse] | None = self.first_response
         self._client = client
-        #: Of the last request; None for the first one, whose header the server writes.
+        #: Correlation id of the last request; None for the first one, whose header the server
+        #: writes.
         self._correlation_id: int | None = None
         self._parked = parked
         self._answer_all = answer_all
@@ -214,13 +221,13 @@ class ParkedSession:
         self._client.parked[self] = self.end
         self.first_response.source = self
         promise = fetch.promise
-        promise.watch(lambda: self._is_over(promise))
+        promise.watch(lambda: self._on_fetch_end(promise))
         return fetch
 
     def go_on(
         self, fetch: ParkedFetch, partition: SessionPartition, request: ReplicaFetch
     ) -> Promise[FollowerResponse]:
-        """Promise the response to the next request, after which the session has advanced."""
+        """Continue the parked fetch with the session's next request; promise its response."""
         correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
         topic_partition = partition.topic_partition
         assert topic_partition is not None
@@ -242,22 +249,27 @@ class ParkedSession:
         return response
 
     def end(self) -> None:
-        """End where no request waits: the session has advanced without this."""
+        """End the parked fetch unless a request waits.
+
+        The general path has advanced the session.
+        """
         fetch = self.fetch
         if fetch is not None and not self.encoder.is_requested and fetch.abandon():
             self._forget()
 
     def abandon(self) -> None:
-        """End: the connection of the waiting request is closed."""
+        """End the parked fetch without a response: the connection of its request is closed."""
         fetch = self.fetch
         if fetch is not None and fetch.abandon():
             self._response = None
             self._forget()
 
     def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
-        """Respond with records of one partition; False if the session has advanced without this.
+        """Respond with records of one partition.
 
-        Raises StorageError where they cannot be read, with nothing done.
+        False if the general path has advanced the session.
+
+        Raises StorageError, with nothing changed, if the records cannot be read.
         """
         session = self.session
         partition = self.partitions[here.topic_partition]
@@ -288,8 +300,8 @@ class ParkedSession:
         response.keep(_joined(head, sent))
         return True
 
-    def _is_over(self, read: Promise[FetchResults]) -> None:
-        """Respond to the pending request, if there is one, with the whole session's read.
+    def _on_fetch_end(self, read: Promise[FetchResults]) -> None:
+        """Respond to the pending request, if there is one, with the read of all partitions.
 
         The parked fetch has ended: the next request takes the general path.
         """
@@ -313,7 +325,7 @@ class ParkedSession:
         return EncodedResponse([head, *body.parts], body.on_sent, body.errors)
 
     def named_by(self, results: FetchResults) -> list[SessionPartition]:
-        """Return the session's partitions that results are of."""
+        """Return the session's partition of each result."""
         return [self.partitions[topic_partition] for topic_partition, _ in results]
 
     def _forget(self) -> None:
@@ -327,7 +339,7 @@ class ParkedSession:
 def _joined(
     head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
 ) -> FollowerResponse:
-    """Return a response as it is sent; a region of a file stays one."""
+    """Return head and records as one response; a file region stays a separate part."""
     if isinstance(records, bytes):
         if len(records) <= JOINED_FETCH_BYTES_MAX:
             return head + records + TAGS_AFTER_RECORDS

@@ -49,15 +49,15 @@ class _Head(NamedTuple):
 
 
 class FastOffsetCommit:
-    """Answers whole frames; see the module's head."""
+    """Answers complete frames of OffsetCommit; see the module's docstring."""
 
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Bind the parts that each commit uses; the cache of heads is empty."""
+        """Create with an empty cache of parsed heads."""
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
         self._wall_ms = clock.wall_ms
-        #: Parsed beginnings of frames (header, group, member) by their bytes: a client's commits
-        #: all begin with the same. None is the beginning of another.
+        #: Parsed beginnings of frames (header, group, member) by their bytes, which are equal in
+        #: all commits of a client. No beginning is a prefix of another one.
         self._heads: dict[bytes, _Head] = {}
 
     def answer(
@@ -119,7 +119,7 @@ class FastOffsetCommit:
 
 
 def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
-    """Return whether a client may read a group and a topic, as far as is known."""
+    """Return True if a client is known to be allowed to read a group and a topic."""
     read = AclOperation.READ
     return session.is_admitted(read, AclResource.GROUP, group_id) and session.is_admitted(
         read, AclResource.TOPIC, topic
@@ -127,5 +127,5 @@ def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
 
 
 def _response(frame: bytes, code: int) -> FastResponse:
-    """Return the response with a code of the only partition."""
+    """Return the response frame; `code` is the only partition's, counted in the error metrics."""
     return EncodedResponse([frame], None, {code: 1}) if code else frame

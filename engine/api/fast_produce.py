@@ -30,10 +30,10 @@ FastRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
 
 
 class FastProduce:
-    """Answers whole frames; see the module's head."""
+    """Answers complete frames of Produce; see the module's docstring."""
 
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Bind the parts that each request uses."""
+        """Create the fast path past `produce`."""
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
         self._is_known = metadata_cache.is_known

@@ -115,7 +115,7 @@ class _Wanted(NamedTuple):
 
 
 class Fetch:
-    """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
+    """Answers Fetch; takes requests that `read_fetch_request` decodes."""
 
     def __init__(
         self,
@@ -123,26 +123,26 @@ class Fetch:
         turns: LoopTurns,
         followers: FastFollowerFetch | None = None,
     ) -> None:
-        """Without `followers` no session's fetch is parked for a follower."""
+        """Create the handler; without `followers` no follower's fetch is parked."""
         self._turns = turns
         self._replica_manager = deps.replica_manager
         self._followers = followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
-        #: Fast path for requests of one partition; returns None if the general way has to decide.
+        #: Fast path for requests of one partition; returns None if the general path must serve.
         self._answer_fast = FastFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Read the requested partitions.
+        """Return the response, or a promise of it if the fetch is delayed.
 
-        Return the response, or a promise of it if the fetch is delayed.
+        The fast path is tried first, then `answer`.
         """
         response = self._answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Answer a request of any size, as `handle` does."""
+        """Return the response to any request, or a promise of it: the general path."""
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return self._failed(request, exchange)
@@ -218,7 +218,7 @@ class Fetch:
                 assert topic_partition is not None
                 interesting.append(partition)
                 specs.append((topic_partition, partition.spec))
-        # Kafka finds unknown ids before it checks the access rules.
+        # Kafka finds unknown ids before it checks ACLs.
         refused.sort(key=lambda each: each[1].error_code != UNKNOWN_TOPIC_ID)
 
     # Very many partitions
@@ -226,9 +226,9 @@ class Fetch:
     def _large(
         self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
     ) -> Promise[EncodedResponse | None]:
-        """Answer a request of very many partitions in several turns of the loop.
+        """Answer a request of many partitions in several turns of the loop.
 
-        Without a context the session is begun, or none, after all named partitions are checked.
+        `context` None: the named partitions are checked first, then a session may begin.
         """
         over: Promise[None] = Promise()
         return in_order(promised(self._in_turns(request, exchange, context, over)), over)
@@ -294,7 +294,10 @@ class Fetch:
         *,
         replica_id: int,
     ) -> EncodedResponse | None:
-        """Return the response, which takes the files of a reading over; None if that is over."""
+        """Return the response, which owns the open files of `reading`.
+
+        None if the reading has ended.
+        """
         records = FetchedRecords(exchange.api_version)
         fetched: FetchedPartitions = []
         left = zip(wanted.interesting, reading.results, strict=False)
@@ -327,7 +330,7 @@ class Fetch:
         return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
-        """Respond to a fetch that has waited, with the records that are there now."""
+        """Respond to a fetch that has waited, with the records that exist now."""
         partition, spec, params, _, _, exchange = requested
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
@@ -344,7 +347,10 @@ class Fetch:
         partitions: list[SessionPartition],
         results: FetchResults,
     ) -> EncodedResponse:
-        """Answer a follower's request of an epoch, whose session has stood since an exchange."""
+        """Answer a request of a follower's parked session.
+
+        `epoch` is the session's after the request, `exchange` that of the request that parked it.
+        """
         context = self._sessions.context_of(session, epoch)
         return self._response(context, partitions, results, [], exchange, replica_id=replica_id)
 
@@ -373,7 +379,7 @@ class Fetch:
             parts = encode_fetch_response(exchange.api_version, whole)
             self._count_sent(fetched, replica_id)
         except BaseException:
-            # No response leaves that would let the files go.
+            # No response is sent that would release the files.
             release_results(results)
             raise
         on_sent = records.release if records.has_regions else None
@@ -381,7 +387,7 @@ class Fetch:
 
     @staticmethod
     def _failed(request: FetchRequest, exchange: Exchange) -> EncodedResponse:
-        """Return the response to a request that Kafka fails at as a whole."""
+        """Return UNKNOWN_SERVER_ERROR for a request that fails as a whole in Kafka."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
             (
@@ -403,7 +409,10 @@ class Fetch:
     def _refusal(
         self, topic_partition: TopicPartition | None, topic_id: str | None, denied: set[str]
     ) -> int:
-        """Return the error of a partition that cannot be read; denied topics are an argument."""
+        """Return the error code of a partition that cannot be read, 0 if it can.
+
+        `denied` are the topics that the client may not read.
+        """
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
         if topic_partition.topic in denied:
@@ -418,7 +427,7 @@ class Fetch:
             counts_of(topic).fetches += 1
 
     def _count_sent(self, fetched: FetchedPartitions, replica_id: int) -> None:
-        """Count the bytes of records that leave, to a consumer or to a follower."""
+        """Count the bytes of records that are sent, to a consumer or to a follower."""
         partitions = self._replica_manager.partitions
         for partition, row in fetched:
             key, records = partition.topic_partition, row.records
@@ -464,7 +473,7 @@ class Fetch:
     def _whole(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
-        """Return the response's rows of a session's partitions."""
+        """Return the response with the rows that the session has to send."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         session_response = context.answer(fetched_partitions)
@@ -481,7 +490,7 @@ class Fetch:
                 row = row._replace(current_leader=leaders.find(partition.topic_partition))
             topic, _ = partition.key
             if last_topic == NO_UUID:
-                # Kafka compares with a name that such a topic has not.
+                # Kafka compares names, and a topic with an unknown id has none.
                 throttle_ms, session_id = exchange.throttle_ms, session_response.session_id
                 return FetchResponse([], UNKNOWN_SERVER_ERROR, session_id, throttle_ms=throttle_ms)
             if rows is None or topic != last_topic:
@@ -554,12 +563,12 @@ def _opens_session_without_id(request: FetchRequest) -> bool:
 
 
 def is_of_follower(request: FetchRequest, _version: int) -> bool:
-    """Return whether a broker follows with a request."""
+    """Return whether a request is a follower's fetch."""
     return request.replica_id >= 0
 
 
 def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
-    """Return a partition that was not read: with no aborted transactions in place of null."""
+    """Return the row of a partition that was not read; aborted transactions are empty, not null."""
     return FetchedPartition(index, code, records=records, aborted=())
 
 

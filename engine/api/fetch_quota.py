@@ -37,7 +37,7 @@ def quota_bytes_max(exchange: Exchange) -> int:
 def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
     """Count a fetch's bytes, and return the throttle time in ms; above 0 it gets no records.
 
-    The throttle time for bytes begins here; that for requests began before.
+    The connection is muted here for the bytes; for request time it was muted before.
     """
     session = exchange.session
     if session.may_take_fast_path:

@@ -40,7 +40,7 @@ class FetchedRecords:
     __slots__ = ("_regions", "api_version", "converted_count")
 
     def __init__(self, api_version: int) -> None:
-        """Records are converted for clients of old versions."""
+        """Create without records; those of old versions are converted."""
         self.api_version = api_version
         #: Slices whose file is kept open until the response is sent.
         self._regions: list[FetchSlice] = []
@@ -49,7 +49,7 @@ class FetchedRecords:
 
     @property
     def has_regions(self) -> bool:
-        """Return whether something is to be released when the response has left."""
+        """Return whether files must be released after the response is sent."""
         return bool(self._regions)
 
     def release(self) -> None:
@@ -61,7 +61,7 @@ class FetchedRecords:
     def part_of(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
         """Return an error code, or 0 and the part to send; takes ownership of the slice.
 
-        `log` is the log that the slice was read from, None if it is deleted by now.
+        `log` is the log that the slice was read from, None if it was deleted meanwhile.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
@@ -113,7 +113,7 @@ class FetchedRecords:
         except (CorruptRecord, BatchRefused):
             return CORRUPT_MESSAGE, b""
         except StorageError:
-            # As every disk failure is below version 6.
+            # As for every disk failure below version 6.
             return NOT_LEADER_OR_FOLLOWER, b""
 
     def _note_converted(self, record_count: int) -> None:

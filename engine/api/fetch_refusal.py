@@ -17,9 +17,10 @@ def fetch_refusal(
     metadata_cache: MetadataCache,
     here: Partition | None,
 ) -> int:
-    """Return why a partition cannot be read at all, 0 if it may be.
+    """Return the error code of a partition that cannot be read, 0 if it can.
 
-    The id is the reader's, None for a request by name; `here` is the replica of this broker.
+    `topic_id_text` is the requested id, None for a request by name; `here` is this broker's
+    replica.
     """
     if not metadata_cache.is_known(topic_partition):
         return UNKNOWN_TOPIC_OR_PARTITION

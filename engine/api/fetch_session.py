@@ -52,7 +52,7 @@ FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
 
-#: A topic's name or id as the client's request has it, and the partition.
+#: A topic's name or id in the client's request, and the partition.
 SessionKey: TypeAlias = tuple[str | bytes, int]
 
 
@@ -74,7 +74,7 @@ class SessionPartition:
     def __init__(
         self, key: SessionKey, requested: RequestedPartition, metadata_cache: MetadataCache
     ) -> None:
-        """Resolve the topic id of `requested`, if it is requested by id."""
+        """Create from a requested partition; a topic id is resolved to a name."""
         self.key = key
         #: Position and limits as last requested.
         self.spec = spec_of(requested)
@@ -99,7 +99,7 @@ class SessionPartition:
         return index
 
     def resolve(self, metadata_cache: MetadataCache) -> None:
-        """Resolve the id to a name again."""
+        """Resolve the topic id to a name again: the topic may have been created or deleted."""
         topic, index = self.key
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)
@@ -120,23 +120,23 @@ class SessionPartition:
         return True
 
     def note(self, fetched: FetchedPartition) -> bool:
-        """Note the response sent to the client; return True if it differs from the last one."""
+        """Store the response sent to the client; return True if it differs from the last one."""
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
             is_news = True
         if fetched.error_code:
-            # The next response without an error is news, too.
+            # So that the next response without an error counts as changed.
             self.high_watermark = -1
             is_news = True
         return is_news
 
 
-#: Each partition that was read with its response, in the order of reading.
+#: Each partition that was read, with its response row, in the order of reading.
 FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
 def spec_of(requested: RequestedPartition) -> FetchSpec:
-    """Return the read that a requested partition means."""
+    """Convert a requested partition to a FetchSpec; epochs below 0 become None."""
     _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = requested
     return new_tuple(
         FetchSpec,
@@ -172,7 +172,7 @@ class FetchSession:
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
-        """Only `FetchSessionCache` creates sessions."""
+        """Create a session at epoch 1; called only by `FetchSessionCache`."""
         self.id = session_id
         self.partitions = partitions
         self.is_follower = is_follower
@@ -206,11 +206,11 @@ class SessionResponse(NamedTuple):
 
 
 class FetchContext:
-    """One fetch as its session sees it; without one, all partitions are read and answered."""
+    """One fetch by its session; without a session all partitions are read and sent."""
 
     __slots__ = ("partitions",)
 
-    #: The session that it continues.
+    #: The session that the fetch continues, None without one.
     session: FetchSession | None = None
 
     def __init__(self, partitions: Iterable[SessionPartition]) -> None:
@@ -218,7 +218,7 @@ class FetchContext:
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Return the rows to send; called once."""
+        """Return the rows to send, and record them in the session; called once."""
         return SessionResponse(partitions)
 
     def throttled(self) -> SessionResponse:
@@ -286,7 +286,7 @@ class _IncrementalContext(FetchContext):
         """Return only the partitions that have changed since the session's last response."""
         session = self.session
         if session.epoch != self._epoch:
-            # The client sent the next request before this answer: this one may be a repetition.
+            # The session has advanced by a later request: this response is outdated.
             return SessionResponse([], session.id, INVALID_FETCH_SESSION_EPOCH)
         news: FetchedPartitions = []
         for partition, fetched in partitions:
@@ -309,7 +309,7 @@ class FetchSessionCache:
     def __init__(
         self, metadata_cache: MetadataCache, entropy: Entropy, *, slots: int = 1000
     ) -> None:
-        """Keep up to `slots` sessions (max.incremental.fetch.session.cache.slots)."""
+        """Create for up to `slots` sessions (max.incremental.fetch.session.cache.slots)."""
         self._metadata_cache = metadata_cache
         self._entropy = entropy
         self._slots = slots
@@ -323,7 +323,7 @@ class FetchSessionCache:
 
     @property
     def partition_count(self) -> int:
-        """Count the partitions of all sessions."""
+        """Return the number of partitions of all sessions."""
         return sum(len(session.partitions) for session in self._sessions.values())
 
     def context(
@@ -368,7 +368,7 @@ class FetchSessionCache:
         partitions: Iterable[RequestedPartition],
         named: dict[SessionKey, SessionPartition],
     ) -> None:
-        """Add the partitions of a topic to the requested ones; the last of duplicates counts."""
+        """Add the partitions of a topic to `named`; for duplicates the last parameters are used."""
         for requested in partitions:
             key = (topic, requested.partition)
             partition = named.get(key)
@@ -409,8 +409,8 @@ class FetchSessionCache:
         return session
 
     def go_on(self, session: FetchSession, now_ms: int) -> int:
-        """Move a session on by one request; returns the epoch of the next."""
-        # Moved to the end: the order is that of use.
+        """Advance a session by one request, and mark it as just used; return its next epoch."""
+        # Move it to the end: sessions are in the order of their last use.
         session_id = session.id
         del self._sessions[session_id]
         self._sessions[session_id] = session
@@ -431,7 +431,7 @@ class FetchSessionCache:
         is_follower: bool,
         uses_ids: bool,
     ) -> int:
-        """Start a session if there is or can be made room; returns its id, or 0."""
+        """Create a session if a slot is free or can be freed; return its id, or 0."""
         kept = {partition.key: partition for partition in partitions}
         if len(self._sessions) >= self._slots and not self._evict(is_follower, len(kept), now_ms):
             return NO_SESSION
@@ -444,7 +444,10 @@ class FetchSessionCache:
         return session_id
 
     def _evict(self, is_follower: bool, size: int, now_ms: int) -> bool:
-        """Remove the session that a new one may push out, if there is one."""
+        """Remove a session in favour of a new one of `size` partitions.
+
+        Return whether one was removed.
+        """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:
             return False

@@ -52,7 +52,7 @@ _MESSAGES = {
 }
 _RESOURCES = {_GROUP: AclResource.GROUP, _TRANSACTION: AclResource.TRANSACTIONAL_ID}
 
-#: Creates topics; an error code for each.
+#: Creates topics; returns an error code for each.
 CreateTopics: TypeAlias = Callable[[Iterable[str]], PromiseCoroutine[dict[str, int]]]
 
 
@@ -66,7 +66,7 @@ class Coordinator(NamedTuple):
 
 
 class FindCoordinator:
-    """Answers from the metadata cache."""
+    """Answers FindCoordinator from the metadata cache."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class FindCoordinator:
         partition_of_transaction: Callable[[str], int],
         create_topics: CreateTopics,
     ) -> None:
-        """The two functions return the partition that has a group, or a transactional id."""
+        """Create the handler; two functions return the partition of a group or transactional id."""
         self._metadata_cache = metadata_cache
         #: By key type, the coordinators' topic and the function from a key to its partition.
         self._topics = {
@@ -104,7 +104,7 @@ class FindCoordinator:
             code, node_id, host, port = self._find(kind, key, version, session)
             named = row(key=key, error_code=code, node_id=node_id, host=host, port=port)
             if code == INVALID_REQUEST:
-                # A type that no version has fails the request as a whole, other errors do not.
+                # Kafka sets a message for INVALID_REQUEST only.
                 named.error_message = "" if kind == _SHARE else _MESSAGES[code]
             rows.append(named)
         return messages.FindCoordinatorResponse(coordinators=rows)

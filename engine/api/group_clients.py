@@ -1,4 +1,4 @@
-"""The client of a member, as its group keeps it.
+"""The client of a member, in the form that its group stores.
 
 Source: RequestContext.clientAddress, which prints as `/address`.
 """
@@ -10,6 +10,6 @@ from engine.groups.member import ClientOfMember
 
 
 def client_of(exchange: Exchange) -> ClientOfMember:
-    """Return the id and the address of a request's client."""
+    """Return the client id and address of a request; a missing id is "null"."""
     client_id = exchange.client_id
     return ClientOfMember("null" if client_id is None else client_id, f"/{exchange.session.host}")

@@ -1,4 +1,4 @@
-"""Heartbeat (12): a member is alive, and learns whether its group rebalances.
+"""Heartbeat (12): keeps a member alive; the response shows whether its group rebalances.
 
 | versions | difference |
 |---|---|
@@ -27,7 +27,7 @@ class Heartbeat:
     def handle(
         self, request: messages.HeartbeatRequest, exchange: Exchange
     ) -> messages.HeartbeatResponse:
-        """Return an error code: 27 has the member join again."""
+        """Return an error code; REBALANCE_IN_PROGRESS (27) makes the member rejoin."""
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return messages.HeartbeatResponse(error_code=GROUP_AUTHORIZATION_FAILED)
         code = self._memberships.heartbeat(

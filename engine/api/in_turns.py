@@ -5,12 +5,12 @@ request of 10 000 rows ──> 16 rows ──> handler ──> response of 16 ro
                                         promises are awaited when all have begun
 ```
 
-For APIs whose rows know nothing of each other, and whose responses have one row for each. Requests
-that name a row twice stay with a handler that sees all of them, for it refuses them.
+For APIs with independent rows, whose responses have one row for each. A request that names a row
+twice is passed to the handler as a whole, which refuses duplicates.
 
 The metadata that rows are answered from may change between two turns, as between two threads of
-Kafka's; the row of one topic is of one moment. The connection's next request begins after the
-response, as all of Kafka's do.
+Kafka's; the row of one topic is consistent. The connection's next request begins after the
+response, as in Kafka.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ class Rows(NamedTuple):
 
 
 class _Parts:
-    """The parts of a response that are awaited together, and abandoned together."""
+    """The promised responses to the portions of a request, which are abandoned together."""
 
     def __init__(self, parts: Sequence[Promise[Message]]) -> None:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Abandon all responses that are not there yet: each is parked by itself."""
+        """Abandon all promised responses: each may be parked by itself."""
         for part in self._parts:
             part.abandon()
 
 
-def _all_there(parts: Sequence[Promise[Message]]) -> Promise[None]:
-    """Return a promise that is kept when all parts are there, or one has failed."""
+def _all_kept(parts: Sequence[Promise[Message]]) -> Promise[None]:
+    """Return a promise that is kept when all parts are kept, or one has failed."""
     there: Promise[None] = Promise()
     there.source = _Parts(parts)
     missing = {id(part) for part in parts}
@@ -88,7 +88,7 @@ class InTurns:
         return in_order(promised(self._served(request, rows, exchange)))
 
     def _are_single(self, rows: Sequence[Message]) -> bool:
-        """Return whether no row is repeated: a handler refuses repeated ones if it sees all."""
+        """Return whether no row is repeated."""
         return len(set(map(self._rows.name_of, rows))) == len(rows)
 
     async def _served(
@@ -104,14 +104,14 @@ class InTurns:
             some = copy.copy(request)
             setattr(some, self._rows.requested, rows[start : start + at_once])
             handled = self._handler(some, exchange)
-            begun.append(self._encoded_if_there(handled, exchange))
-        return await self._together(begun, exchange)
+            begun.append(self._encoded_if_kept(handled, exchange))
+        return await self._joined_parts(begun, exchange)
 
-    async def _together(
+    async def _joined_parts(
         self, begun: Sequence[EncodedRows | Promise[Message]], exchange: Exchange
     ) -> EncodedRows:
         """Wait for the responses of all portions and join their encoded rows in request order."""
-        await _all_there([each for each in begun if isinstance(each, Promise)])
+        await _all_kept([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
         message: Message = None
         row_count = 0
@@ -127,12 +127,12 @@ class InTurns:
             errors.update(part.errors)
         return EncodedRows(message, self._rows.answered, row_count, parts, errors)
 
-    def _encoded_if_there(
+    def _encoded_if_kept(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
-        """Encode a complete response at once.
+        """Encode a response that is complete; return a promise that is not kept yet unchanged.
 
-        Its objects take ten times the memory of its bytes.
+        The objects of a response take ten times the memory of its bytes.
         """
         if not isinstance(handled, Promise):
             return self._encoded(handled, exchange)

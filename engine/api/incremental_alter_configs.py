@@ -31,7 +31,7 @@ from engine.znode.paths import topic_config_path
 
 
 class IncrementalAlterConfigs:
-    """Changes settings."""
+    """Answers IncrementalAlterConfigs."""
 
     def __init__(self, alteration: ConfigAlteration, loggers: LoggerLevels) -> None:
         self._alteration = alteration

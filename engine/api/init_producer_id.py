@@ -1,4 +1,4 @@
-"""InitProducerId (22): an id for a producer that writes each record once.
+"""InitProducerId (22): the id and epoch of an idempotent or transactional producer.
 
 | request | response |
 |---|---|
@@ -86,9 +86,9 @@ def _response(result: InitResult, version: int) -> messages.InitProducerIdRespon
 
 
 def _denial(transactional_id: str | None, session: Session) -> int:
-    """Return why a client may not have an id, 0 if it may.
+    """Return the error code if a client may not get a producer id, 0 if it may.
 
-    Without transactions it is enough to be allowed to write to some topic.
+    Without a transactional id the right to write to any topic is enough.
     """
     if transactional_id is not None:
         kind = AclResource.TRANSACTIONAL_ID

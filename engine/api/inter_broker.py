@@ -1,7 +1,7 @@
 """The checks that all requests of the controller have in common: broker epoch, controller epoch.
 
-A broker that was away and is back has a new epoch; orders for its former life are refused. So are
-those of a controller that another one has followed (PART-4).
+A broker that restarted has a new broker epoch: requests for an earlier epoch are refused. So are
+requests of a controller that another controller has replaced (PART-4).
 Source: REPL-8, C2; KafkaApis.isBrokerEpochStale; KIP-380.
 """
 
@@ -23,7 +23,10 @@ class ControllerRequest(Protocol):
 
 
 def refusal(request: ControllerRequest, leadership: Leadership, broker_epoch: int) -> int:
-    """Return the error code that refuses a request of the controller, 0 if it is to be done."""
+    """Return the error code that refuses a request of the controller, 0 if it is current.
+
+    A higher controller epoch is stored.
+    """
     if request.broker_epoch != _ANY_EPOCH and request.broker_epoch < broker_epoch:
         return STALE_BROKER_EPOCH
     try:

@@ -40,7 +40,10 @@ class JoinGroup:
     def handle(
         self, request: messages.JoinGroupRequest, exchange: Exchange
     ) -> messages.JoinGroupResponse | Promise[messages.JoinGroupResponse]:
-        """Promise the response of the generation that the client joins."""
+        """Join the client to the group.
+
+        Promise the response, which comes once the generation begins.
+        """
         version = exchange.api_version
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             refused = JoinResult("", GROUP_AUTHORIZATION_FAILED)
@@ -50,7 +53,7 @@ class JoinGroup:
 
 
 def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
-    """Return the coordinator's JoinRequest; older versions lack some fields, which get defaults."""
+    """Convert the request to a JoinRequest; fields that old versions lack get defaults."""
     version, session_ms = exchange.api_version, request.session_timeout_ms
     has_rebalance_timeout = version >= _WITH_REBALANCE_TIMEOUT
     return JoinRequest(

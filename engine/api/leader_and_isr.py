@@ -6,10 +6,10 @@
 | 2 … 4 | by topic; the response flat |
 | 5 … 7 | by topic with its id, in both |
 
-Each partition costs a few syncs of small files, so an order for thousands takes many turns of the
-loop. Orders are applied one after the other all the same (`Line`), and a controller that has been
-followed by another meanwhile is refused there. A controller is admitted when its order arrives, not
-when its turn comes.
+Each partition costs a few syncs of small files, so a request for thousands takes many turns of the
+loop. Requests of the controller are still applied one after the other (`Line`); a request whose
+controller is replaced while it waits is refused. The controller epoch is checked and stored when
+the request arrives, and checked again when its turn comes.
 
 Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.
 """
@@ -53,7 +53,7 @@ class LeaderAndIsr:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs.
+        """Create the handler; `line` orders the controller's requests of all APIs.
 
         `broker_epoch` returns the epoch of this broker's registration.
         """
@@ -72,8 +72,9 @@ class LeaderAndIsr:
     async def _applied(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
-        """Refuse a stale controller, else apply the request when its turn in the line has come."""
-        # Before the line: orders of a controller that this one follows end at their next turn.
+        """Refuse a stale controller, else apply the request when its turn in the line comes."""
+        # Before the line: so requests of an earlier controller, in the line, end at their next
+        # turn.
         code = self._refusal(request)
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
@@ -103,7 +104,8 @@ class LeaderAndIsr:
                     await share.next()
                 await self._load_topics(unknown[start : start + ROWS_PER_SHARE])
         except EngineError:
-            # The store does not answer: when it is back the controller sends everything again.
+            # The store does not answer: the controller sends everything again after its session is
+            # renewed.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
         ids = {topic.topic_name: topic.topic_id for topic in request.topic_states}
         results: dict[TopicPartition, ApiError | None] = {}
@@ -131,10 +133,10 @@ class LeaderAndIsr:
     def _order_of_logs(
         self, states: Mapping[TopicPartition, PartitionState]
     ) -> Iterable[TopicPartition]:
-        """Return the partitions in the order in which Kafka makes their logs.
+        """Return the partitions in the order in which Kafka creates their logs.
 
-        Each new log goes to the directory with the fewest: the order decides which one.
-        Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
+        Each new log is placed in the directory with the fewest logs, so that the order decides
+        which. Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
         """
         if len(states) < 2:
             return states
@@ -143,7 +145,7 @@ class LeaderAndIsr:
         return sorted(ordered, key=lambda key: states[key].leader_id != led)
 
     async def _unknown(self, keys: Iterable[TopicPartition], share: Share) -> set[str]:
-        """Return the topics of which a partition is not in use here yet."""
+        """Return the topics with a partition of which this broker has no replica yet."""
         unknown: set[str] = set()
         for key in keys:
             if share.is_over():
@@ -153,7 +155,7 @@ class LeaderAndIsr:
         return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
-        """Return the error code that refuses the order, 0 if it is to be done."""
+        """Return the error code that refuses the request, 0 if it is current."""
         return refusal(request, self._leadership, self._broker_epoch())
 
 
@@ -192,7 +194,7 @@ async def _response(
 async def _states(
     request: messages.LeaderAndIsrRequest, version: int, share: Share
 ) -> tuple[dict[TopicPartition, PartitionState], frozenset[TopicPartition]]:
-    """Return the roles that a request gives, and which of the partitions are new."""
+    """Return the state of each partition in a request, and the partitions flagged as new."""
     states: dict[TopicPartition, PartitionState] = {}
     new: set[TopicPartition] = set()
     for topic, state in _named_states(request, version):

@@ -68,7 +68,7 @@ class _SegmentStart(NamedTuple):
 
 
 class ListOffsets:
-    """Answers ListOffsets; `clock` is for version 0 alone."""
+    """Answers ListOffsets; `clock` is used only for version 0."""
 
     def __init__(self, replica_manager: ReplicaManager, clock: Clock) -> None:
         self._replica_manager = replica_manager
@@ -77,7 +77,7 @@ class ListOffsets:
     def handle(
         self, request: messages.ListOffsetsRequest, exchange: Exchange
     ) -> messages.ListOffsetsResponse:
-        """Return an offset, or an error, for each partition; topics that are denied come last."""
+        """Return an offset, or an error, for each partition; denied topics come last."""
         repeated = _repeated(request)
         topics: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
         denied: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []

@@ -1,4 +1,4 @@
-"""Fetch of a follower in the same process: read as any follower's, answered in values.
+"""Fetch of a follower in the same process: read like any follower's, answered in values.
 
 Source: KafkaApis.handleFetchRequest; D12.
 """
@@ -29,10 +29,13 @@ class AnswerLocalFetch:
         self._deps = deps
 
     def handle(self, request: LocalFetch, _exchange: Exchange) -> Promise[LocalFetched]:
-        """Read a local follower's partitions; respond with changes, now or once there are any."""
+        """Read a local follower's partitions.
+
+        Promise the changed ones, now or once there are any.
+        """
         session = request.session
         if session is None or session.owner is not self:
-            # A session of an earlier life of this broker is unknown.
+            # No session, or one from before this broker's restart.
             session = LocalSession(self)
         session.update_positions(request.specs.items())
         refused = self._refused(request)
@@ -43,7 +46,7 @@ class AnswerLocalFetch:
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
-        # A refusal is reported soon, by a fetch that ends with the records that there are.
+        # With a refused partition the fetch does not park, so that the refusal is reported at once.
         give = None if refused or params.min_bytes > 1 else request.give
         fetch = self._deps.replica_manager.fetch
         if give is None:
@@ -66,7 +69,7 @@ class AnswerLocalFetch:
                 here.note_sent_to_follower(replica_id, result.size_bytes)
 
     def _refused(self, request: LocalFetch) -> dict[TopicPartition, PartitionResponse]:
-        """Return the partitions that cannot be read at all."""
+        """Return the partitions that cannot be read, with their error codes."""
         partitions, metadata_cache = (
             self._deps.replica_manager.partitions,
             self._deps.metadata_cache,
@@ -89,12 +92,12 @@ def _answered(
     refused: Mapping[TopicPartition, PartitionResponse],
     results: FetchResults,
 ) -> LocalFetched:
-    """Return the news for a session, and note it as sent."""
+    """Return the response for a session, and store its offsets as sent."""
     answers = [(key, _answer_of(result)) for key, result in results]
     answers += refused.items()
     positions = session.positions
     for key, answer in answers:
-        # After an error, which has no offsets, the next answer without one is news.
+        # An error has no offsets, so that the next response without an error counts as changed.
         positions[key].note_offsets(answer.high_watermark, answer.log_start_offset)
     return LocalFetched(answers, session)
 

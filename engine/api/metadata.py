@@ -88,7 +88,7 @@ _IS_MADE = frozenset((NONE, TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT))
 _Topic: TypeAlias = "messages.MetadataResponse.MetadataResponseTopic"
 _Response: TypeAlias = "messages.MetadataResponse | EncodedResponse"
 
-#: Makes topics and returns the error code of each.
+#: Creates topics and returns the error code of each.
 AutoCreate: TypeAlias = Callable[[list[str]], PromiseCoroutine[dict[str, int]]]
 
 
@@ -103,14 +103,15 @@ class _ResponseKey(NamedTuple):
     may_create: bool
     with_topic_operations: bool
     with_cluster_operations: bool
-    #: The session, if something can be hidden from it; None for all others, with equal responses.
+    #: The session, if ACLs can hide something from it; None otherwise: those responses are equal.
     session: Session | None
 
 
 class Metadata:
-    """Answers from the metadata cache; `auto_create` is None if auto.create.topics.enable is off.
+    """Answers Metadata; `auto_create` is None if auto.create.topics.enable is off.
 
-    Answers are cached for clients to whom nothing can be denied: they depend only on the listener.
+    Responses are cached for clients to whom nothing can be denied: they depend only on the
+    listener.
     """
 
     def __init__(
@@ -119,9 +120,9 @@ class Metadata:
         turns: LoopTurns,
         auto_create: AutoCreate | None = None,
     ) -> None:
-        """Responses are built in shares of the loop's turns, because they may be large."""
+        """Create with an empty cache; large responses are built in several turns of the loop."""
         self._turns = turns
-        #: Responses that are being built, for all equal requests that come meanwhile.
+        #: Responses that are being built; equal requests meanwhile share them.
         self._in_progress: dict[_ResponseKey, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
@@ -133,7 +134,7 @@ class Metadata:
     def handle(
         self, request: messages.MetadataRequest, exchange: Exchange
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
-        """Return the response, or promise it if topics are being made, or there are very many."""
+        """Return the response; promise it if topics must be created, or there are many topics."""
         topics = request.topics
         version = exchange.api_version
         if topics is None or (version == 0 and not topics):
@@ -143,7 +144,7 @@ class Metadata:
             code = _refused_with(topics, version)
             if code != NONE:
                 return self._refusal(topics, code)
-            # Without duplicates: a cached key may not grow with repetitions.
+            # Without duplicates, so that repetitions do not enlarge the cached key.
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
             named = (topic.name for topic in topics if topic.name is not None)
             names = () if ids else tuple(dict.fromkeys(named))
@@ -185,14 +186,17 @@ class Metadata:
         return in_order(work.then(lambda response: response))
 
     async def _in_turns(self, key: _ResponseKey) -> _Response:
-        """Return a response of one version of the metadata, however many turns it takes."""
+        """Return a response that has one version of the metadata, built in several turns.
+
+        If the metadata keeps changing, or a topic is deleted, it is built in one turn.
+        """
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
             response = await self._of_one_version(key, share)
             if response is not None:
                 return response
             if self._lacks_a_name(key):
-                # Deleted between two turns.
+                # A named topic was deleted between two turns.
                 break
         answer = self._answer(key)
         return await answer if isinstance(answer, Promise) else answer
@@ -203,7 +207,7 @@ class Metadata:
         return any(name not in known for name in key.names or ())
 
     async def _of_one_version(self, key: _ResponseKey, share: Share) -> _Response | None:
-        """Return a response, None where the metadata has changed meanwhile."""
+        """Build a response in several turns; None if the metadata has changed meanwhile."""
         version = self._metadata_cache.version
         names, hidden = self._visible(key)
         response = self._response(key, [])
@@ -330,7 +334,7 @@ class Metadata:
         return iter(names) if count <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
     def _visible(self, key: _ResponseKey) -> tuple[list[str], list[_Topic]]:
-        """Return the topics that the client may see, and error rows for requested others.
+        """Return the topics that the client may see, and error rows for denied topics it named.
 
         An id is not secret, a name is: the row of a denied id has no name.
         """
@@ -458,7 +462,10 @@ class Metadata:
 
 
 def _operations(session: Session | None, kind: AclResource, name: str, operations: int) -> int:
-    """Return the operations that a client may do on a resource, which it may describe."""
+    """Return the operations that a client may perform on a resource, a bit each.
+
+    0 without DESCRIBE.
+    """
     if session is None:
         return operations
     audit = NAMED if kind is AclResource.CLUSTER else UNLOGGED
@@ -470,9 +477,9 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
 def _refused_with(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
-    """Return the error code for topics named in a way that this version does not allow, else 0.
+    """Return the error code of a request whose version does not allow its topics, else 0.
 
-    In versions with ids Kafka fails at a topic without name and id, unless another has an id.
+    From version 12 on a topic without name and id fails the request unless another topic has an id.
     """
     has_ids = any(topic.topic_id != NO_UUID for topic in topics)
     has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)

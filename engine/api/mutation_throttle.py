@@ -1,6 +1,6 @@
 """Throttle time and error of a request that creates or deletes partitions, by its quota.
 
-Older versions have no error for it: they are done, and their connection rests.
+Old versions have no error code for it: their requests are served, and the connection is muted.
 
 Source: RequestHandlerHelper.sendResponseMaybeThrottleWithControllerQuota; KIP-599.
 """
@@ -17,14 +17,14 @@ T = TypeVar("T", bound=Message | EncodedRows)
 
 
 def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
-    """Return the quota that counts the partitions of a request."""
+    """Return the quota for the partitions of a request, strict from version `strict_since` on."""
     session = exchange.session
     is_strict = exchange.api_version >= strict_since
     return session.admission.quotas.mutations(session, exchange.client_id, is_strict=is_strict)
 
 
 def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
-    """Return a response with its throttle time, and throttle the connection."""
+    """Set the response's throttle time; mute the connection unless partitions were refused."""
     throttle_ms = quota.throttle_ms()
     if throttle_ms > 0:
         message = response.message if isinstance(response, EncodedRows) else response

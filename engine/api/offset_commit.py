@@ -45,7 +45,7 @@ class OffsetCommit:
     def handle(
         self, request: messages.OffsetCommitRequest, exchange: Exchange
     ) -> messages.OffsetCommitResponse | Promise[messages.OffsetCommitResponse]:
-        """Promise an error code for each partition."""
+        """Commit the offsets; promise an error code for each partition."""
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return _response(

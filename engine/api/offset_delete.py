@@ -1,4 +1,4 @@
-"""OffsetDelete (47): delete a group's offsets for topics that it does not consume any more.
+"""OffsetDelete (47): delete a group's offsets of topics that its members do not subscribe to.
 
 Source: KafkaApis.handleOffsetDeleteRequest; KIP-496.
 """
@@ -31,7 +31,7 @@ class OffsetDelete:
     def handle(
         self, request: messages.OffsetDeleteRequest, exchange: Exchange
     ) -> messages.OffsetDeleteResponse:
-        """Return an error code for each partition."""
+        """Delete offsets; return an error code for each partition, or one of the group."""
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)

@@ -102,7 +102,10 @@ class OffsetFetch:
         *,
         is_stable: bool,
     ) -> _Fetched:
-        """Return the committed offsets; with `is_stable` an error where a commit is undecided."""
+        """Return a group's committed offsets.
+
+        With `is_stable` a partition with a pending transactional offset is UNSTABLE_OFFSET_COMMIT.
+        """
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
         requested = None if topics is None else list(_partitions(topics))

@@ -72,7 +72,7 @@ class OffsetForLeaderEpoch:
 
 
 def _may_describe(session: Session, topic: str) -> bool:
-    """Return whether a client may request it: followers may, and consumers since KIP-320."""
+    """Return whether a client may request epochs of a topic: as a follower, or by DESCRIBE."""
     return session.may_on_cluster(AclOperation.CLUSTER_ACTION, UNLOGGED_DENIAL) or session.may(
         AclOperation.DESCRIBE, AclResource.TOPIC, topic
     )

@@ -69,7 +69,7 @@ from engine.wire.produce_bytes import (
 )
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
-#: A response: bytes where it has one partition, and no error.
+#: An encoded response: bytes if it has one partition and no error.
 Encoded: TypeAlias = bytes | EncodedResponse
 
 _FIRST_WITH_BATCHES = 3
@@ -85,18 +85,18 @@ class _Judged(NamedTuple):
 
     batches: dict[TopicPartition, memoryview]
     refused: Results
-    #: Those of the batches that are part of a transaction.
+    #: The batches that are part of a transaction.
     transactional: dict[TopicPartition, TransactionalBatch]
 
     def refuse(self, errors: Mapping[TopicPartition, ApiError]) -> None:
-        """Append nothing to some partitions."""
+        """Refuse partitions with errors: their batches are not appended."""
         for key, error in errors.items():
             del self.batches[key]
             self.refused.setdefault(key, ProduceResult(error))
 
 
 class _Answered:
-    """The rows of a response so far, and the current leaders that it names."""
+    """The rows of a response, and the current leaders in it."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.topics: dict[str, list[ProducedPartition]] = {}
@@ -104,7 +104,7 @@ class _Answered:
         self.leaders: CurrentLeaders | None = None
 
     def encoded(self) -> EncodedResponse:
-        """Return the response."""
+        """Return the encoded response, with its error counts."""
         exchange, leaders = self.exchange, self.leaders
         endpoints = None if leaders is None else leaders.endpoints
         body = encode_produce_response(
@@ -115,7 +115,7 @@ class _Answered:
 
 
 class Produce:
-    """Answers Produce requests, in the form of `decode_produce_request`."""
+    """Answers Produce; takes requests that `decode_produce_request` decodes."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Produce:
         turns: LoopTurns,
         verifier: TransactionVerifier,
     ) -> None:
-        """`verifier` decides on batches of transactions."""
+        """Create the handler; `verifier` verifies transactional batches with their coordinators."""
         self.replica_manager = replica_manager
         self._verifier = verifier
         self._metadata_cache = metadata_cache
@@ -133,8 +133,8 @@ class Produce:
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
         """Append and return the response, a promise of it, or None for acks=0.
 
-        No part of the request is kept: its records lie in a buffer that the next frame overwrites.
-        Records of very many partitions are copied, and appended in several turns of the loop.
+        No part of the request is kept: its records are in a buffer that the next frame overwrites.
+        Records of many partitions are copied, and appended in several turns of the loop.
         """
         response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
@@ -197,7 +197,7 @@ class Produce:
     def answer(
         self, request: ProduceRequest, exchange: Exchange
     ) -> Encoded | Promise[Encoded | None] | None:
-        """Answer a request of any size, as `handle` does."""
+        """Append on the general path; return the response, a promise of it, or None for acks=0."""
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
             return in_order(promised(self._in_turns(_copied(request), exchange, over)), over)
@@ -216,7 +216,7 @@ class Produce:
             return self._append(request, exchange, found)
         for key, records in found.batches.items():
             found.batches[key] = memoryview(bytearray(records))
-        # Its records, too, are not kept while the coordinator is waited for.
+        # Free the other records while the coordinator is waited for.
         request = request._replace(topics=[])
         ended: Promise[None] = Promise()
         work = self._append_verified(request, exchange, found, verified, ended)
@@ -241,7 +241,10 @@ class Produce:
         verified: Promise[Verified],
         ended: Promise[None],
     ) -> Encoded | None:
-        """Append once the coordinator has answered; `ended` is kept when all is appended."""
+        """Append once the coordinator has answered.
+
+        `ended` is then kept, before followers are waited for.
+        """
         found.refuse(self._verifier.check(await verified, found.transactional))
         response = self._append(request, exchange, found)
         ended.keep(None)
@@ -289,10 +292,10 @@ class Produce:
     async def _in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
     ) -> Encoded | None:
-        """Answer a request of very many partitions; `over` is kept when all are appended.
+        """Answer a request of many partitions; `over` is kept when all are appended.
 
-        All are judged before the first is appended. A client that closes its connection during that
-        ends nothing: its records are appended, as in Kafka.
+        All partitions are judged before the first is appended. If the client closes its connection
+        meanwhile, its records are still appended, as in Kafka.
         """
         share = self._turns.begin()
         try:
@@ -301,11 +304,11 @@ class Produce:
             return self._refuse_all(request, exchange, fault)
         batches, refused, transactional = found
         if transactional:
-            # At once: between two turns its transaction might end.
+            # In one turn: the transaction might end between two turns.
             verified = self._verify(request, exchange, found)
             return await self._append_verified(request, exchange, found, verified, over)
         acks, timeout_ms = request.acks, request.timeout_ms
-        # Its records, too, are not kept while followers are waited for.
+        # Free its records while followers are waited for.
         del request
         results: Results = {}
         if batches:
@@ -333,7 +336,7 @@ class Produce:
     async def _judged_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
-        """Judge all partitions of a large request over several turns, as `_judge` does."""
+        """Run `_judge` for all partitions of a large request, in several turns of the loop."""
         found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
@@ -388,7 +391,7 @@ class Produce:
                 if batch is not None:
                     transactional[topic_partition] = batch
                 elif transactional:
-                    # Of a partition that is named twice, the last batch counts.
+                    # If a partition is named twice, the last batch is used.
                     transactional.pop(topic_partition, None)
 
     def _refuse_all(
@@ -438,7 +441,7 @@ class Produce:
         return None
 
     def encoded(self, results: Results, exchange: Exchange) -> Encoded:
-        """Return results as the client of an exchange reads them."""
+        """Encode results in the form that the client of an exchange expects."""
         version = exchange.api_version
         if len(results) == 1 and version >= _FIRST_WITH_LOG_START and not exchange.throttle_ms:
             (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
@@ -448,7 +451,7 @@ class Produce:
         return self.encoded_all(results, exchange)
 
     def encoded_all(self, results: Results, exchange: Exchange) -> EncodedResponse:
-        """Return results of any kind as the client of an exchange reads them."""
+        """Encode results of any number, with or without errors."""
         answered = _Answered(exchange)
         self._add_rows(results.items(), answered)
         return answered.encoded()
@@ -535,7 +538,7 @@ def _copy_of(records: memoryview | None) -> memoryview | None:
 
 
 def _written_nothing(results: Results) -> Results:
-    """Return results with success where there was no batch: old producers may send none."""
+    """Replace NoBatch errors by success: producers before version 3 may send no batch."""
     return {
         topic_partition: result._replace(error=None)
         if isinstance(result.error, NoBatch)

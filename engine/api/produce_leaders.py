@@ -1,4 +1,4 @@
-"""The current leader, as Produce and Fetch name it to a client at the wrong broker.
+"""The current leader in Produce and Fetch responses to a client of the wrong broker.
 
 Source: REPL-16, KIP-951; KafkaApis.getCurrentLeader.
 """
@@ -12,7 +12,7 @@ from engine.wire.produce_bytes import NodeEndpoint
 
 
 class CurrentLeaders:
-    """Collects the leaders of one response, and where they are reached by the client's listener."""
+    """Collects the leaders for one response, with their endpoints of the client's listener."""
 
     __slots__ = ("_listener", "_metadata_cache", "_nodes", "_replica_manager")
 
@@ -27,13 +27,13 @@ class CurrentLeaders:
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Return the leaders that are up, each once."""
+        """Return the live leaders that `find` has returned, each once."""
         return list(self._nodes.values())
 
     def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
-        """Return (id, epoch) of the leader, from the replica here or else from the metadata.
+        """Return (id, epoch) of the leader, by the replica here or else by the metadata.
 
-        None if it is unknown: the response leaves it out.
+        Its endpoint is added to `endpoints`. None if the leader is unknown: the response omits it.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         leader = partition or self._metadata_cache.partition(topic_partition)

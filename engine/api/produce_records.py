@@ -1,18 +1,17 @@
 """The records that a producer may send, by the version of the request.
 
-| | answer for the partition |
+| records | error of the partition |
 |---|---|
-| v3+: no whole batch, more than one, one of magic 0 or 1 | INVALID_RECORD 87 |
+| v3+: no complete batch, more than one, one of magic 0 or 1 | INVALID_RECORD 87 |
 | v3 to v6: zstd | UNSUPPORTED_COMPRESSION_TYPE 76 |
-| v3 to v6: a codec that there is not | for all partitions UNKNOWN_SERVER_ERROR -1 |
+| v3 to v6: an unknown codec | for all partitions UNKNOWN_SERVER_ERROR -1 |
 | the first batch has an impossible size or magic | for all partitions CORRUPT_MESSAGE 2 |
 | invalid bytes after the first batch | CORRUPT_MESSAGE 2 |
-| transactional, no transactional id in the request | for all partitions \
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
+| transactional, no transactional id | for all partitions TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
 | transactional, the transactional id is empty | INVALID_REQUEST 42 |
 | transactional, of two producers | for all partitions INVALID_PRODUCER_ID_MAPPING 49 |
 
-Requests below version 3 may hold anything or nothing; the log's rules judge that.
+The records of requests below version 3 are checked only by the log's rules.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
 AddPartitionsToTxnManager.
 Differs: null in place of records is INVALID_RECORD, where Kafka fails and never answers.
@@ -49,7 +48,7 @@ _ZSTD = 4
 
 
 class TransactionalIdRefused(ApiError):
-    """Transactional records came without a transactional id that their client may write by."""
+    """Transactional records came without a transactional id that the client may write with."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -66,7 +65,7 @@ class NoTransactionalId(ApiError):
 
 
 class TwoProducers(ApiError):
-    """The transactional records of a request are of more than one producer."""
+    """The transactional records of a request come from more than one producer."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -78,10 +77,10 @@ class TwoProducers(ApiError):
 def is_fast_path(
     records: memoryview | None, api_version: int, transactional_id: str | None = None
 ) -> bool:
-    """Return whether records are one batch that `judged` accepts for sure, as nearly all are.
+    """Return True if records are one batch that `judged` certainly accepts, as nearly all are.
 
-    False does not mean that they are refused. With an id that may be used a transaction is judged
-    so too.
+    False does not mean that they are refused. `transactional_id` is given only if the client may
+    write with it: then a transactional batch may be accepted too.
     """
     if records is None:
         return False
@@ -98,7 +97,7 @@ def is_fast_path(
 
 
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
-    """Return why a request of this version may not have these records, None if it may.
+    """Return the error of records that a request of this version may not have, None if it may.
 
     Raises UnreadableRecords, which refuses the whole request, for an unknown codec.
     """
@@ -136,10 +135,10 @@ def _corrupt(error: CorruptRecord) -> CorruptMessage:
 
 
 def needs_transaction(records: memoryview | None, transactional_id: str | None) -> bool:
-    """Return whether the first batch is in a transaction.
+    """Return whether the first batch is transactional.
 
     Raises the errors that refuse the whole request, also for unknown topics: CorruptMessage for the
-    head of the batch, TransactionalIdRefused.
+    header of the batch, TransactionalIdRefused.
     """
     is_in_transaction = is_transactional(records)
     if is_in_transaction and transactional_id is None:
@@ -154,9 +153,9 @@ def judged(
     *,
     is_in_transaction: bool,
 ) -> ApiError | None:
-    """Return why records may not be written to a topic that is known, None if they may.
+    """Return the error of records that may not be appended to a known topic, None if they may.
 
-    Raises UnreadableRecords, as `refusal_of` does.
+    Raises UnreadableRecords, which refuses the whole request.
     """
     if is_in_transaction and not transactional_id:
         return NoTransactionalId()

@@ -1,4 +1,4 @@
-"""Responses of handlers that take several turns: a fault in one of them fails their promise."""
+"""Responses of handlers that take several turns: an unexpected error fails their promise."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def promised(work: PromiseCoroutine[T]) -> Promise[T]:
 
 
 def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise[T]:
-    """Let the next request of the connection begin when `over` is kept, or the response is there.
+    """Start the connection's next request when `over` is kept, None for when `response` is kept.
 
     For requests served in several turns: Kafka serves one request of a connection at a time.
-    Without `over` the response is waited for.
+    Returns `response`.
     """
     if response.is_kept:
         return response
@@ -52,7 +52,7 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
 
 
 def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Promise[U]:
-    """Return a promise of `make` applied to all values, in order.
+    """Return a promise of `make` applied to the values of all promises.
 
     If promises fail, it fails with the first error in order, once all promises are kept. Abandoning
     it does not abandon the promises.
@@ -75,13 +75,13 @@ def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Pr
 
 
 async def _caught(work: PromiseCoroutine[T]) -> Any:
-    """Wrap a fault into HandlerFailed; return CloseConnection as a value, not raised."""
+    """Await a coroutine; raise HandlerFailed for a fault, return CloseConnection as a value."""
     try:
         return await work
     except (EngineError, AssertionError):
         raise
     except CloseConnection as order:
-        # A value for the server: waiting callers accept EngineErrors alone.
+        # Returned as a value for the server: a promise can fail only with an EngineError.
         return order
     except Exception as fault:
         raise HandlerFailed(fault) from fault

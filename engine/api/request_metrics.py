@@ -35,9 +35,9 @@ from engine.timing.histogram import HistogramReading, Moments
 from engine.wire.headers import api
 
 VERSION_BITS: Final = 16
-#: Is added to the number of an API and version for the requests that have a name of their own.
+#: Added to the number of API and version for requests that are measured under a second name.
 OF_OTHERS: Final = 1 << 32
-#: What is shorter counts as 0 ms.
+#: A shorter time counts as 0 ms.
 NOTED_NS: Final = 500_000
 _NS_PER_US: Final = 1_000
 _US_PER_MS: Final = 1_000
@@ -45,7 +45,7 @@ _VERSION_MASK: Final = (1 << VERSION_BITS) - 1
 _KEY_MASK: Final = (1 << VERSION_BITS) - 1
 _FETCH: Final = api("Fetch").key
 _ADD_PARTITIONS: Final = api("AddPartitionsToTxn").key
-#: The last version of each API that Kafka 4.0 does not serve any more.
+#: The last version of each API that Kafka 4.0 has removed.
 _LAST_DEPRECATED: Final = {
     "AlterReplicaLogDirs": 0,
     "CreateAcls": 0,
@@ -67,19 +67,19 @@ _LAST_DEPRECATED: Final = {
     "Produce": 2,
     "RenewDelegationToken": 0,
 }
-#: The numbers of those requests.
+#: The numbers (API key and version) of requests of those versions.
 DEPRECATED: Final = frozenset(
     api(name).key << VERSION_BITS | version
     for name, last in _LAST_DEPRECATED.items()
     for version in range(last + 1)
 )
-#: Clients choose the names of their software: of more they are not told apart.
+#: The most software names that are counted separately: clients choose them.
 _SOFTWARE_MAX: Final = 1_000
 _UNKNOWN: Final = "unknown"
 #: The values that are summed in one step of a turn.
 _PIECE: Final = 4_096
 
-#: How many values of a sample are looked for before another object of the same is made.
+#: The number of frequent values of a sample whose equal values share one object.
 _FREQUENT_MAX: Final = 64
 
 #: The object names of the histograms, in the order of a `RequestFigures`.
@@ -107,7 +107,7 @@ _NO_TIMES: Final = RequestTimes(0, 0, 0, 0, 0)
 
 
 class RequestCount(NamedTuple):
-    """The requests of a name and version."""
+    """The number of requests by the name in metrics and version."""
 
     name: str
     version: int
@@ -115,7 +115,7 @@ class RequestCount(NamedTuple):
 
 
 class DeprecatedCount(NamedTuple):
-    """The requests of a deprecated version by the software of their client."""
+    """The number of requests of a deprecated version, by their client's software."""
 
     name: str
     version: int
@@ -133,7 +133,7 @@ class ErrorCount(NamedTuple):
 
 
 class RequestFigure(NamedTuple):
-    """One histogram of the requests of a name."""
+    """One histogram of the requests with one name."""
 
     figure: str
     request: str
@@ -141,7 +141,7 @@ class RequestFigure(NamedTuple):
 
 
 class OpenRequest:
-    """A request without a response, or whose response waits for earlier ones."""
+    """A request whose response is not ready, or waits for earlier responses."""
 
     __slots__ = (
         "began_ns",
@@ -156,7 +156,10 @@ class OpenRequest:
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
     ) -> None:
-        """`number` combines API key and version; `handled_ns` is when the handler returned."""
+        """Create for a request; `number` combines API key and version.
+
+        `handled_ns` is when the handler returned, None if it returned the response.
+        """
         self.number = number
         self.size_bytes = size_bytes
         self.began_ns = began_ns
@@ -168,7 +171,7 @@ class OpenRequest:
         self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
-        """Return the times of a request that ends now; None if all of them round to 0 ms."""
+        """Return the times of a request that ends now; None if they all round to 0 ms."""
         if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
             return None
         filled_ns = now_ns if self.filled_ns is None else self.filled_ns
@@ -187,29 +190,26 @@ def _rounded_ms(duration_ns: int) -> int:
     return (duration_ns // _NS_PER_US + _US_PER_MS // 2) // _US_PER_MS
 
 
-#: What is measured of a request: the bytes of its body, and its times.
+#: A measured request: the bytes of its body, and its times.
 _Value: TypeAlias = tuple[int, RequestTimes]
 
 
 class _Figures:
-    """Measurements of the requests of one name."""
+    """Sizes and times of the requests with one name."""
 
     __slots__ = ("_frequent", "_sample", "_sizes", "_times")
 
     def __init__(self, now_s: int) -> None:
-        """Begin without requests at `now_s`, monotonic seconds."""
+        """Create without requests, at `now_s`, monotonic seconds."""
         #: Sums over all requests; percentiles come from `_sample`, which favours recent requests.
         self._sizes = Moments()
         self._times = tuple(Moments() for _ in TIME_NAMES)
         self._sample: DecayingSample[_Value] = DecayingSample(now_s)
-        #: Values that are in the sample many times, to have one object for all.
+        #: Frequent values of the sample, so that equal ones share one object.
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
-        """Add the requests of one second.
-
-        Their sizes, and the times of requests that took 0.5 ms or more.
-        """
+        """Add requests: the sizes of all, and in `noted` the times of those of 0.5 ms or more."""
         noted_count = len(noted)
         self._sizes.add_all(sizes)
         for index, moments in enumerate(self._times):
@@ -218,7 +218,7 @@ class _Figures:
 
         def value_of(index: int) -> _Value:
             """Return the sampled (size, times) of a request, shared if equal to save memory."""
-            # Which size goes with which times does not matter: each histogram has one of them.
+            # Sizes and times need not belong together: each histogram has only one of them.
             value = sizes[index], noted[index] if index < noted_count else _NO_TIMES
             if len(self._frequent) < _FREQUENT_MAX:
                 return self._frequent.setdefault(value, value)
@@ -238,7 +238,7 @@ class RequestMetrics:
     """The requests that came to one broker over its listeners."""
 
     def __init__(self) -> None:
-        """Begin without requests."""
+        """Create without requests."""
         #: Sizes of requests since the last fold, by API key and version in one number: those of
         #: fast paths (of Fetch only for followers), and all others.
         self.fast: dict[int, list[int]] = {}
@@ -246,14 +246,14 @@ class RequestMetrics:
         #: Times of slow requests since the last fold.
         self.noted: list[tuple[int, RequestTimes]] = []
         #: By number, the `append` of the list in `general`. Deprecated versions are missing, so
-        #: that each of their requests is seen.
+        #: that each of their requests is counted by `begin_size`.
         self.note_size: dict[int, Callable[[int], None]] = {}
         #: Requests up to the last fold, by number.
         self._counts: dict[int, int] = {}
         #: Requests of deprecated versions, by number and the client's software name and version.
         self._deprecated: dict[tuple[int, str, str], int] = {}
-        #: How often each error was reported, by API key and code; and how many requests of each API
-        #: reported theirs.
+        #: How often each error code was reported, by API key and code; and the number of responses
+        #: of each API that were reported.
         self._errors: dict[tuple[int, int], int] = {}
         self._reported: dict[int, int] = {}
         #: Sizes and times by the API's name in metrics.
@@ -274,13 +274,13 @@ class RequestMetrics:
                 yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
-        """Count the error codes of a response that is not the API's most frequent one."""
+        """Count the error codes of a response, unless it is the API's most frequent one."""
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
         for code, count in errors.items():
             self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
 
     def end(self, request: OpenRequest, now_ns: int) -> None:
-        """Count a request whose response has left, or that has none."""
+        """Count a request whose response was sent, or that has none."""
         number, times = request.number, request.times(now_ns)
         self.general.setdefault(number, []).append(request.size_bytes)
         if times is not None:
@@ -296,7 +296,10 @@ class RequestMetrics:
     def begin_size(
         self, number: int, software_name: str, software_version: str
     ) -> Callable[[int], None]:
-        """Return the function that notes a request's size; count a deprecated version."""
+        """Return the function that records a request's size.
+
+        A deprecated version is counted here.
+        """
         note_size = self.general.setdefault(number, []).append
         if number & ~OF_OTHERS in DEPRECATED:
             self.note_deprecated(number, software_name, software_version)
@@ -305,11 +308,11 @@ class RequestMetrics:
         return note_size
 
     def note_frame(self, api_and_version: int, took_ns: int) -> None:
-        """Note the time of a request that a fast path has served and counted."""
+        """Record the time of a request that a fast path has served and counted."""
         self.note_time(number_of_frame(api_and_version), took_ns)
 
     def note_time(self, number: int, took_ns: int) -> None:
-        """Note the time of a request whose handler has made the response, which has left."""
+        """Record the time of a request whose response was sent when the handler returned."""
         took_ms = _rounded_ms(took_ns)
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 
@@ -319,7 +322,7 @@ class RequestMetrics:
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
         self.noted.clear()
-        # Of both paths together: their times are noted together, too.
+        # Sizes of both paths together, as their times are recorded together.
         found: dict[int, list[int]] = {}
         for number, sizes in self._pending():
             if sizes:
@@ -386,9 +389,9 @@ class RequestMetrics:
 
 
 def _codes_of_success(api_key: int) -> int:
-    """Return how many codes the most frequent response has.
+    """Return the number of error codes in the most frequent response: 2 for a fetch, else 1.
 
-    2 for a fetch, whose response has its own.
+    A fetch response has a code for itself and one for its partition.
     """
     return 2 if api_key == _FETCH else 1
 
@@ -400,7 +403,7 @@ def number_of_frame(api_and_version: int) -> int:
 
 
 def _names_of(number: int) -> tuple[str, ...]:
-    """Return the names that a request counts for. Source: RequestMetrics of 3.9.1."""
+    """Return the names in metrics that a request counts for. Source: RequestMetrics of 3.9.1."""
     key = number >> VERSION_BITS & _KEY_MASK
     if key == _FETCH:
         return ("Fetch", "FetchFollower" if number & OF_OTHERS else "FetchConsumer")

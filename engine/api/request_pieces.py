@@ -1,4 +1,4 @@
-"""Requests for very many partitions, in pieces that are small enough to be served at once."""
+"""Requests for many partitions, in pieces that are small enough to be served in one turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = TypeVar("P")
 
 
 def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
-    """Return whether a request is one for several turns of the loop."""
+    """Return whether a request is served in several turns of the loop."""
     if len(topics) == 1:
         ((_, partitions),) = topics
         return len(partitions) > PARTITIONS_AT_ONCE_MAX
@@ -20,7 +20,7 @@ def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
 
 
 def pieces(topics: Iterable[tuple[K, Sequence[P]]]) -> Iterator[tuple[K, Sequence[P]]]:
-    """Return topics in their order, each with a few of its partitions at a time."""
+    """Yield topics in their order, each with up to ROWS_PER_SHARE of its partitions at a time."""
     for topic, partitions in topics:
         if len(partitions) <= ROWS_PER_SHARE:
             yield topic, partitions

@@ -1,10 +1,10 @@
-"""Count each error code in a response; NONE counts, too.
+"""Count the error codes in a response, including NONE.
 
-Most responses have a code of their own, of each row, or both, and each of them counts. The few that
-count otherwise have a function here.
+Most responses have a code at the top, one in each row, or both, and each of them counts. The few
+exceptions have a function here.
 
-Source: AbstractResponse.errorCounts of all responses of 3.9.1. Differs: of OffsetFetch before
-version 2, which has no code of its own, that counts as NONE.
+Source: AbstractResponse.errorCounts of all responses of 3.9.1. Differs: OffsetFetch before version
+2, which has no code at the top, counts that as NONE.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.wire.structs import Message, Struct
 #: How often an error code occurs.
 ErrorCounts: TypeAlias = Mapping[int, int]
 
-#: A response with one row, or none, that has no error; one with a row and a code of its own.
+#: Error counts of a response with one code, without error; and of one with two codes.
 ONE_SUCCESS: Final[ErrorCounts] = {NONE: 1}
 
 _CODE: Final = "error_code"
@@ -30,10 +30,7 @@ _PARTITION_CODE: Final = "partition_error_code"
 
 
 class _Codes(NamedTuple):
-    """The fields with error codes in a struct.
-
-    Its own field, and those of the rows of its arrays.
-    """
+    """The fields with error codes in a struct: its own, and those of the rows of its arrays."""
 
     own: tuple[str, ...]
     rows: tuple[tuple[str, _Codes], ...]
@@ -48,7 +45,7 @@ class _Codes(NamedTuple):
 
 
 def error_counts(name: str, response: Struct) -> ErrorCounts:
-    """Return how often each code is in the response of an API."""
+    """Return how often each error code occurs in the response of an API."""
     own = _OTHERS.get(name)
     return Counter(_codes(name).of(response) if own is None else own(response))
 
@@ -90,7 +87,7 @@ def _merged(all_codes: list[_Codes]) -> _Codes:
 
 
 def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
-    """Return a function that yields the codes of rows alone, through the arrays of a path."""
+    """Return a function that yields only the codes of rows, through the arrays of a path."""
 
     def codes(message: Message, depth: int = 0) -> Iterator[int]:
         """Yield the codes of the rows at the end of `path`; `depth` is how far it is walked."""
@@ -113,10 +110,7 @@ def _of_offset_fetch(response: Message) -> Iterator[int]:
 
 
 def _of_find_coordinator(response: Message) -> Iterator[int]:
-    """Yield the codes of the coordinators.
-
-    Before version 4 the response itself has the only code.
-    """
+    """Yield the codes of the coordinators; before version 4 the only code of the response."""
     for row in response.coordinators or (response,):
         yield row.error_code
 
@@ -133,7 +127,10 @@ def _of_add_partitions(response: Message) -> Iterator[int]:
 
 
 def _of_orders(response: Message) -> Iterator[int]:
-    """Yield the codes of the response and of partitions; the former counts for each partition."""
+    """Yield the codes of LeaderAndIsr and StopReplica: the response's, then one per partition.
+
+    A code of the whole response also counts for each partition.
+    """
     topics = getattr(response, "topics", None) or ()
     of_topics = [row for topic in topics for row in topic.partition_errors]
     rows = [*response.partition_errors, *of_topics]

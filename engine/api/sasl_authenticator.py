@@ -79,15 +79,15 @@ class SaslListener(Protocol):
 
     @property
     def mechanisms(self) -> Sequence[str]:
-        """Return the enabled mechanisms, as a response lists them."""
+        """Return the enabled mechanisms, in the order in which responses list them."""
         ...
 
     def server(self, mechanism: str) -> SaslServer:
-        """Return the server's side of a new authentication."""
+        """Return the server's side of a new authentication by a mechanism."""
         ...
 
     def session_lifetime_ms(self, mechanism: str) -> int:
-        """Return how long an authentication is valid; 0 is without end."""
+        """Return how long an authentication is valid; 0 means without end."""
         ...
 
 
@@ -119,7 +119,10 @@ class SaslAuthenticator:
         api_versions: ApiVersions,
         monotonic_ms: Callable[[], int],
     ) -> None:
-        """`monotonic_ms` is a clock; the session gets the client's principal at the end."""
+        """Create for a new connection; `session` gets the client's principal at the end.
+
+        `monotonic_ms` is a clock.
+        """
         self._session = session
         self._listener = listener
         self._api_versions = api_versions
@@ -143,18 +146,18 @@ class SaslAuthenticator:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the client is known."""
+        """Return whether the client is authenticated."""
         return self._state is _State.COMPLETE
 
     @property
     def is_expired(self) -> bool:
-        """Return whether the client had to authenticate again before now."""
+        """Return whether the session has expired without a re-authentication."""
         return self.expires_ms is not None and self._monotonic_ms() > self.expires_ms
 
     def begins_again(self) -> bool:
-        """Return whether a SaslHandshake begins another authentication, and count it if so.
+        """Return whether a SaslHandshake starts a re-authentication; if so, record its time.
 
-        Where sessions do not end, and within a second, it is an ordinary request.
+        If sessions do not expire, or within a second of the last one, it is an ordinary request.
         """
         if self.expires_ms is None:
             return False
@@ -165,7 +168,7 @@ class SaslAuthenticator:
         return True
 
     def again(self, frame: memoryview) -> AuthenticationStep:
-        """Process the SaslHandshake that begins another authentication."""
+        """Process the SaslHandshake that starts a re-authentication."""
         self._known = self._session.principal, self._mechanism
         self._has_raw_tokens = True
         self._state = _State.VERSIONS_KNOWN
@@ -175,7 +178,7 @@ class SaslAuthenticator:
         return AuthenticationStep(None, step.end_reason)
 
     def take(self, frame: memoryview) -> AuthenticationStep:
-        """Process a frame before the client is known."""
+        """Process a frame of an authentication in progress."""
         try:
             if self._state is _State.WRONG_MECHANISM:
                 raise _Refused(
@@ -293,7 +296,7 @@ class SaslAuthenticator:
         return _encoded("SaslAuthenticate", exchange, answer)
 
     def _unexpected(self, exchange: Exchange) -> _Refused:
-        """Return the refusal of another request in place of a token."""
+        """Return the refusal of a request other than SaslAuthenticate in place of a token."""
         name, version = api(exchange.api_key).name, exchange.api_version
         reason = f"Unexpected Kafka request of type {name} during SASL authentication."
         if not api(exchange.api_key).stable.has(version):
@@ -308,16 +311,22 @@ class SaslAuthenticator:
         return _Refused(reason, _encoded(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
-        """Return the mechanism's response to a token; the client may be authenticated then."""
+        """Return the mechanism's response to a token.
+
+        The last token completes the authentication.
+        """
         server = self._server
         assert server is not None
         response = server.response_to(token)
         if server.user is not None:
-            self._believe(user_principal(server.user), server)
+            self._complete(user_principal(server.user), server)
         return response
 
-    def _believe(self, principal: str, server: SaslServer) -> None:
-        """Complete the authentication; raise SaslFailed if the principal differs from before."""
+    def _complete(self, principal: str, server: SaslServer) -> None:
+        """Complete the authentication: set the session's principal and expiry.
+
+        Raises SaslFailed if a re-authentication has another principal.
+        """
         if self._known is not None and self._known[0] != principal:
             before, now = (text.replace(":", ".", 1) for text in (self._known[0], principal))
             raise SaslFailed(
@@ -325,7 +334,7 @@ class SaslAuthenticator:
             )
         lifetime_ms = self._listener.session_lifetime_ms(self._mechanism) or None
         if server.lifetime_ms is not None:
-            # A credential that is over ends the session with its first request.
+            # An expired credential ends the session at its next request.
             lifetime_ms = min(server.lifetime_ms, lifetime_ms or server.lifetime_ms)
         self._lifetime_ms = lifetime_ms or 0
         self.expires_ms = None if lifetime_ms is None else self._monotonic_ms() + lifetime_ms
@@ -343,7 +352,7 @@ class SaslAuthenticator:
 
 
 def _failed(exchange: Exchange, message: str, reason: str) -> _Refused:
-    """Return the refusal with SASL_AUTHENTICATION_FAILED; `reason` goes to the log alone."""
+    """Return the refusal with SASL_AUTHENTICATION_FAILED; `reason` is only for the log."""
     response = messages.SaslAuthenticateResponse(
         error_code=SASL_AUTHENTICATION_FAILED, error_message=message
     )
@@ -351,7 +360,7 @@ def _failed(exchange: Exchange, message: str, reason: str) -> _Refused:
 
 
 def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
-    """Return a request; raises WireError for wrong bytes, _Refused for another version."""
+    """Decode a request; raises WireError for wrong bytes, _Refused for a version not served."""
     version = exchange.api_version
     if not api(name).stable.has(version):
         raise _Refused(f"version {version} of {name} is not served", is_delayed=False)
@@ -360,6 +369,6 @@ def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
 
 
 def _encoded(name: str, exchange: Exchange, response: Struct) -> bytes:
-    """Return a response after its header, without the length prefix of the frame."""
+    """Encode a response with its header, without the length prefix of the frame."""
     head = response_header_bytes(exchange.api_key, exchange.api_version, exchange.correlation_id)
     return head + message_codec(f"{name}Response", exchange.api_version).encode(response)

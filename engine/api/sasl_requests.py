@@ -1,6 +1,6 @@
-"""SaslHandshake (17) and SaslAuthenticate (36) of clients that are known already.
+"""SaslHandshake (17) and SaslAuthenticate (36) of clients that are authenticated.
 
-Before that, and where authentications end, they come to `sasl_authenticator.py`.
+Before that, and if sessions expire, `sasl_authenticator.py` serves them.
 
 Source: KafkaApis.handleSaslHandshakeRequest, handleSaslAuthenticateRequest.
 """

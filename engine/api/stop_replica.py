@@ -6,9 +6,9 @@
 | 1, 2 | by topic; one flag for all |
 | 3, 4 | by topic, each with its leader epoch and flag |
 
-Thousands of them take several turns of the loop; the next order of the controller waits for the
-last one (`Line`), and a controller that is superseded during that time is refused. The renames
-until then are made durable all the same.
+A request for thousands takes several turns of the loop; the next request of the controller waits
+(`Line`). If the controller is replaced meanwhile, the rest is refused; the deletions (renames) done
+until then are still made durable.
 
 Source: KafkaApis.handleStopReplicaRequest; PART-7; KIP-570.
 """
@@ -38,7 +38,7 @@ _BY_PARTITION = 3
 
 
 class _Stopped(NamedTuple):
-    """The results of the replicas so far, and the directories where some were deleted."""
+    """The results of the replicas stopped up to now, and the directories with deletions."""
 
     results: dict[TopicPartition, ApiError | None]
     deleted: DeletedIn
@@ -54,7 +54,7 @@ class StopReplica:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs.
+        """Create the handler; `line` orders the controller's requests of all APIs.
 
         `broker_epoch` returns the epoch of this broker's registration.
         """
@@ -72,8 +72,9 @@ class StopReplica:
     async def _carried_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Refuse a stale controller, else stop the replicas when the request's turn has come."""
-        # Before the line: orders of a controller that this one follows end at their next turn.
+        """Refuse a stale controller, else stop the replicas when the request's turn comes."""
+        # Before the line: so requests of an earlier controller, in the line, end at their next
+        # turn.
         code = self._refusal(request)
         if code:
             return messages.StopReplicaResponse(error_code=code)
@@ -86,7 +87,7 @@ class StopReplica:
     async def _carried_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Stop the replicas in turns of the loop; note deletions even if a later step fails."""
+        """Stop the replicas in turns of the loop; record deletions even if a later step fails."""
         share = self._turns.begin()
         stopped = _Stopped({}, {})
         code, fault = 0, None
@@ -94,8 +95,8 @@ class StopReplica:
             code = await self._stop_all(request, exchange.api_version, share, stopped)
         except Exception as error:
             fault = error
-        # The deletions so far are made durable under any controller, and also after a fault; but
-        # not where the broker's stop has ended the request, which is then only dropped.
+        # Deletions are made durable even if the controller was replaced, or after a fault; but not
+        # if the stop of the broker has ended the request, which is then dropped.
         for _ in self._leadership.note_deletions(stopped.deleted):
             if share.is_over():
                 await share.next()
@@ -113,10 +114,7 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one by one.
-
-        Return 0, or the code that refuses the replicas that are left.
-        """
+        """Stop replicas one by one; return 0, or the error code that refuses the remaining ones."""
         code = self._refusal(request)
         for key, order in _orders(request, version).items():
             if not code and share.is_over():
@@ -128,7 +126,7 @@ class StopReplica:
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
-        """Return the error code that refuses the order, 0 if it is to be done."""
+        """Return the error code that refuses the request, 0 if it is current."""
         return refusal(request, self._leadership, self._broker_epoch())
 
 

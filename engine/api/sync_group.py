@@ -1,10 +1,10 @@
-"""SyncGroup (14): the group leader sends the assignments, and every member gets its part.
+"""SyncGroup (14): the group leader sends the assignments, and every member gets its own.
 
 | versions | difference |
 |---|---|
 | 0 … 2 | |
 | 3 | static members |
-| 5 | protocol type and name must be there, and are those of the group |
+| 5 | protocol type and name are required, and must be those of the group |
 
 The connection's next request waits for the response.
 

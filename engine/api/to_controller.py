@@ -1,9 +1,9 @@
-"""Requests that only the controller serves: the handler passes them to it and waits for nothing.
+"""Requests that only the controller serves: the handler passes them on and does not wait.
 
 ControlledShutdown (7), AlterPartitionReassignments (45), ListPartitionReassignments (46),
 AlterPartition (56), AllocateProducerIds (67).
 
-The controller answers when the event of the request has had its turn; one that is not active
+The controller answers after it has processed the request's event; a controller that is not active
 responds with NOT_CONTROLLER, and the client finds the active one.
 
 Source: KafkaApis.handleControlledShutdownRequest, handleAlterPartitionRequest,
@@ -28,7 +28,7 @@ class ToController:
     def controlled_shutdown(
         self, request: messages.ControlledShutdownRequest, _exchange: Exchange
     ) -> Promise[messages.ControlledShutdownResponse]:
-        """Promise which partitions the broker still leads."""
+        """Promise the partitions that the broker still leads."""
         return self._controller.controlled_shutdown(request)
 
     def alter_reassignments(
@@ -46,11 +46,11 @@ class ToController:
     def alter_partition(
         self, request: messages.AlterPartitionRequest, exchange: Exchange
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Promise the response with the new in-sync sets."""
+        """Promise the new ISR of each partition, or its error."""
         return self._controller.alter_partition(request, exchange.api_version)
 
     def allocate_producer_ids(
         self, request: messages.AllocateProducerIdsRequest, _exchange: Exchange
     ) -> Promise[messages.AllocateProducerIdsResponse]:
-        """Promise a block of ids."""
+        """Promise a block of producer ids."""
         return self._controller.allocate_producer_ids(request)

@@ -31,7 +31,7 @@ class TransactionAdminApis:
     def describe(
         self, request: messages.DescribeTransactionsRequest, exchange: Exchange
     ) -> messages.DescribeTransactionsResponse:
-        """Return each transactional id, or why not."""
+        """Return the state of each transactional id, or its error code."""
         session = exchange.session
         states = []
         for transactional_id in request.transactional_ids:
@@ -45,7 +45,7 @@ class TransactionAdminApis:
     def list(
         self, request: messages.ListTransactionsRequest, exchange: Exchange
     ) -> messages.ListTransactionsResponse:
-        """Return the ids that this broker coordinates."""
+        """Return the transactional ids that this broker coordinates, by the request's filters."""
         found = self._admin.list(
             TransactionFilter(
                 request.state_filters,

@@ -1,17 +1,17 @@
-"""First batches of transactions are written once their coordinator knows the partition (KIP-890).
+"""A transaction's first batch for a partition is appended once its coordinator confirms (KIP-890).
 
 1. A partition whose log has the transaction open needs no verification.
-2. For all others the coordinator is requested to verify, in one request.
-3. When it has confirmed, and nothing has ended the transaction since, the batch may be written.
-   Where the leader has changed during that, clients get that error, which they retry: most take
-   INVALID_TXN_STATE for the end of their producer.
+2. For all other partitions the coordinator is requested to verify, in one request.
+3. When it has confirmed, and nothing has ended the transaction since, the batch may be appended. If
+   the leader has changed meanwhile, clients get NOT_LEADER_OR_FOLLOWER, which they retry: most
+   clients treat INVALID_TXN_STATE as fatal for their producer.
 
 | the coordinator's answer | produce |
 |---|---|
-| in no such transaction | INVALID_TXN_STATE; TRANSACTION_ABORTABLE for clients that know it |
+| not in that transaction | INVALID_TXN_STATE; TRANSACTION_ABORTABLE for clients that know it |
 | PRODUCER_FENCED | INVALID_PRODUCER_EPOCH |
-| not there, loading, busy, lost | NOT_ENOUGH_REPLICAS, which clients of any age try again |
-| another error | the same |
+| not available, loading, busy, lost | NOT_ENOUGH_REPLICAS, which clients of any age retry |
+| another error | the same error |
 
 Source: ReplicaManager.maybeStartTransactionVerificationForPartitions, handleProduceAppend,
 AddPartitionsToTxnManager of 3.9.1; TXN-8.
@@ -81,10 +81,7 @@ class LeaderVerification(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The verification of some batches.
-
-    Errors of the refused partitions, and the batches to append.
-    """
+    """The result of a verification: errors of refused partitions, and verified partitions."""
 
     errors: dict[TopicPartition, ApiError]
     verifications: dict[TopicPartition, LeaderVerification]
@@ -99,9 +96,10 @@ class TransactionVerifier:
         verify_with_coordinator: VerifyWithCoordinator,
         is_enabled: Callable[[], bool],
     ) -> None:
-        """`find` returns a partition of this broker or raises an ApiError.
+        """Create; `find` returns a partition of this broker or raises an ApiError.
 
-        `is_enabled` returns whether partitions are verified at all.
+        `is_enabled` returns whether partitions are verified
+        (transaction.partition.verification.enable).
         """
         self._find = find
         self._verify_with_coordinator = verify_with_coordinator
@@ -114,9 +112,9 @@ class TransactionVerifier:
         *,
         knows_abortable: bool,
     ) -> Promise[Verified]:
-        """Promise which batches may be written; kept at once if none needs verification.
+        """Promise which batches may be appended; kept at once if none needs verification.
 
-        All are of one producer. `knows_abortable` is true if the client knows
+        All batches have the same producer. `knows_abortable` is True if the client knows
         TRANSACTION_ABORTABLE.
         """
         if not self._is_enabled():
@@ -152,7 +150,10 @@ class TransactionVerifier:
     def check(
         self, verified: Verified, batches: Mapping[TopicPartition, TransactionalBatch]
     ) -> dict[TopicPartition, ApiError]:
-        """Return why batches may not be written now: right before they are."""
+        """Return the errors of batches that may not be appended now.
+
+        Called right before the append.
+        """
         # 3
         errors = dict(verified.errors)
         for key, requested in verified.verifications.items():
@@ -164,7 +165,7 @@ class TransactionVerifier:
 
 
 def _check(partition: Partition, requested: LeaderVerification, batch: TransactionalBatch) -> None:
-    """Raise an ApiError for a batch that may not be written now."""
+    """Raise an ApiError if a verified batch may not be appended now."""
     partition.require(None, is_leader_required=True)
     producers = partition.log.producers
     try:
@@ -172,7 +173,7 @@ def _check(partition: Partition, requested: LeaderVerification, batch: Transacti
     except TransactionNotVerified as error:
         if partition.leader_epoch == requested.leader_epoch:
             raise
-        # Truncated as a follower, the log has forgotten the verification: the client retries.
+        # This broker was a follower meanwhile, which clears verifications: the client retries.
         reason = "the partition had another leader while its transaction was verified"
         raise NotLeaderOrFollower(partition.topic_partition, reason) from error
 

@@ -61,7 +61,7 @@ class _Producer(NamedTuple):
 
 
 def is_verification(request: _Request, version: int) -> bool:
-    """Return whether a broker only asks whether partitions belong to their transactions.
+    """Return whether a request only verifies partitions, for a broker.
 
     Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
     """
@@ -77,7 +77,7 @@ class Transactions:
         metadata_cache: MetadataCache,
         partition_of_group: Callable[[str], int],
     ) -> None:
-        """`partition_of_group` returns the partition of `__consumer_offsets` that has a group."""
+        """Create; `partition_of_group` returns a group's partition of `__consumer_offsets`."""
         self._coordinator = coordinator
         self._metadata_cache = metadata_cache
         self._partition_of_group = partition_of_group
@@ -151,7 +151,10 @@ class Transactions:
         return Promise.of({owner.transactional_id: self._verified(owner) for owner in owners})
 
     def _verified(self, owner: TransactionOwner) -> _Codes:
-        """Return a code of each partition; the coordinator is only asked if all are known."""
+        """Return a code per partition.
+
+        The coordinator is called only if all partitions are known.
+        """
         refused = self._refused(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify(*owner)
 
@@ -181,7 +184,10 @@ class Transactions:
     def add_offsets(
         self, request: messages.AddOffsetsToTxnRequest, exchange: Exchange
     ) -> messages.AddOffsetsToTxnResponse | Promise[messages.AddOffsetsToTxnResponse]:
-        """Add the partition that has a group's offsets to a transaction; promises a code."""
+        """Add a group's partition of `__consumer_offsets` to a transaction.
+
+        Promise an error code.
+        """
         session, group_id = exchange.session, request.group_id
         response = messages.AddOffsetsToTxnResponse
         if not _may_write_as(session, request.transactional_id):
@@ -199,7 +205,7 @@ class Transactions:
     def end(
         self, request: messages.EndTxnRequest, exchange: Exchange
     ) -> messages.EndTxnResponse | Promise[messages.EndTxnResponse]:
-        """Commit or abort a transaction; promises a code."""
+        """Commit or abort a transaction; promise an error code."""
         response = messages.EndTxnResponse
         if not _may_write_as(exchange.session, request.transactional_id):
             return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -238,7 +244,7 @@ def _may_write(session: Session, topic: str, count: int) -> bool:
 
 
 def _code_by_version(code: int, version: int) -> int:
-    """Return the code that clients of this version know in place of a newer code."""
+    """Return a code that clients of this version know, in place of a newer code."""
     if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
         return INVALID_PRODUCER_EPOCH
     if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
@@ -247,7 +253,7 @@ def _code_by_version(code: int, version: int) -> int:
 
 
 def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
-    """Return the topics of a transaction as they were named, one code for all partitions.
+    """Return the requested topics with one code for all partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """

@@ -59,9 +59,9 @@ class TxnOffsetCommit:
         clock: Clock,
         verifier: TransactionVerifier,
     ) -> None:
-        """`refusal_of` returns why a group is not served here, 0 if it is.
+        """Create the handler; `refusal_of` returns the code for a group not served here, else 0.
 
-        `partition_of` returns the partition of `__consumer_offsets` that has a group.
+        `partition_of` returns a group's partition of `__consumer_offsets`.
         """
         self._commits = commits
         self._refusal_of = refusal_of
@@ -112,7 +112,7 @@ class TxnOffsetCommit:
         """Commit the offsets in the transaction; return the code of each partition."""
         code = self._refusal_of(request.group_id)
         if not code:
-            # Also where the transaction is refused next, there is a group from now on.
+            # As in Kafka the group exists from now on, even if the transaction is refused next.
             self._commits.make_group(request.group_id)
             code = await self._verified(request, version)
         if code:
@@ -131,7 +131,7 @@ class TxnOffsetCommit:
         return written
 
     async def _verified(self, request: _Request, version: int) -> int:
-        """Return why the group's partition may not be written, 0 if it may."""
+        """Return the error code if the group's partition is not in the transaction, 0 if it is."""
         partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of(request.group_id))
         batch = TransactionalBatch(request.producer_id, request.producer_epoch, NO_SEQUENCE)
         verified = await self._verifier.verify(
@@ -144,7 +144,7 @@ class TxnOffsetCommit:
 
 
 def _before_loading(code: int) -> int:
-    """Return the code for a client that does not know COORDINATOR_LOAD_IN_PROGRESS here."""
+    """Replace COORDINATOR_LOAD_IN_PROGRESS, which clients of old versions do not know."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 

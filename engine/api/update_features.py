@@ -35,7 +35,7 @@ _FIRST_VERSION_OF_TYPES: Final = 1
 
 
 class UpdateFeatures:
-    """Refuses updates as a controller with znodes does."""
+    """Refuses updates like a ZooKeeper-mode controller."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -65,7 +65,7 @@ class UpdateFeatures:
 
 
 def _refusal(update: messages.UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
-    """Return Kafka's reason for refusing an update, as a cluster without features has it."""
+    """Return Kafka's message for a refused update in a cluster without features."""
     upgrade_type = update.upgrade_type
     if version < _FIRST_VERSION_OF_TYPES:
         upgrade_type = _DOWNGRADES[0] if update.allow_downgrade else _UPGRADE

@@ -6,10 +6,10 @@
 | 1 … 4 | brokers with an endpoint for each listener |
 | 5, 6 | partitions by topic; + the broker's epoch |
 | 7 | + topic ids |
-| 8 | + whether it leaves out nothing |
+| 8 | + whether the request has all topics |
 
-One of thousands of partitions is put together in several turns of the loop, and put in place in
-one: readers of the cache see all of it or nothing. The next order of the controller waits for it
+A request for thousands of partitions is staged in several turns of the loop, and applied in one:
+readers of the cache see all of it or nothing. The next request of the controller waits for it
 (`Line`).
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
@@ -63,7 +63,7 @@ class UpdateMetadata:
         turns: LoopTurns,
         line: Line,
     ) -> None:
-        """`line` has the orders of all APIs.
+        """Create the handler; `line` orders the controller's requests of all APIs.
 
         `broker_epoch` returns the epoch of this broker's registration.
         """
@@ -79,14 +79,15 @@ class UpdateMetadata:
     def handle(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> Promise[messages.UpdateMetadataResponse]:
-        """Promise an error code, 0 when the cache has it."""
+        """Update the metadata cache; promise an error code."""
         return promised(self._carried_out(request, exchange))
 
     async def _carried_out(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
-        """Refuse a stale controller, else update the cache when the request's turn has come."""
-        # Before the line: orders of a controller that this one follows end at their next turn.
+        """Refuse a stale controller, else update the cache when the request's turn comes."""
+        # Before the line: so requests of an earlier controller, in the line, end at their next
+        # turn.
         code = self._refusal(request)
         if code:
             return messages.UpdateMetadataResponse(error_code=code)
@@ -119,7 +120,7 @@ class UpdateMetadata:
         for _ in staging:
             if share.is_over():
                 await share.next()
-                # A new controller may be active by now: its next update is a full one.
+                # A new controller may be active now, whose next update is a full one.
                 code = self._refusal(request)
                 if code:
                     return code
@@ -134,11 +135,11 @@ class UpdateMetadata:
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
-        """Return the error code that refuses the order, 0 if it is to be done."""
+        """Return the error code that refuses the request, 0 if it is current."""
         return refusal(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
-        """Return it without a leader if this broker is the leader, and has no roles yet."""
+        """Return the metadata, without a leader if it names this broker before its roles came."""
         if self._leadership.is_informed or metadata.leader_id != self._leadership.broker_id:
             return metadata
         return metadata._replace(leader_id=_NO_LEADER)

@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials (50) and AlterUserScramCredentials (51).
 
-Listeners with SCRAM use them (`ScramCredentials`). Only the controller alters them; another
-broker has NOT_CONTROLLER for each user, before it checks access to the cluster.
+Listeners with SCRAM use the credentials (`ScramCredentials`). Only the controller alters them;
+another broker answers NOT_CONTROLLER for each user, before it checks access to the cluster.
 
 Source: KafkaApis.handleDescribeUserScramCredentialsRequest, handleAlterUserScramCredentialsRequest;
 KIP-554.

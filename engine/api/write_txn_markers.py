@@ -2,8 +2,8 @@
 
 1. Each marker is one control record for each of its partitions, appended with acks=-1.
 2. Markers in `__consumer_offsets` commit or drop their transaction's offsets in groups.
-3. The response has a code for each partition, once all are kept. A coordinator of the same process
-   gives markers and gets codes as values.
+3. The response has a code for each partition, once all markers are replicated. A coordinator of the
+   same process sends markers and receives codes as values.
 
 Source: KafkaApis.handleWriteTxnMarkersRequest of 3.9.1; TXN-5.
 """
@@ -47,30 +47,31 @@ class WriteTxnMarkers:
         clock: Clock,
         timeout_ms: int,
     ) -> None:
-        """`timeout_ms` is how long in-sync replicas are waited for."""
+        """Create the handler; in-sync replicas are waited for up to `timeout_ms`."""
         self._replica_manager = replica_manager
         self._commits = commits
         self._clock = clock
         self._timeout_ms = timeout_ms
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
-        """Append the markers; promises an error code for each partition."""
+        """Append the markers; promise an error code for each partition."""
         return self._write_all(list(map(_marker, request.markers)), partial(_response, request))
 
     def handle_local(
         self, markers: Sequence[Marker], _exchange: Exchange
     ) -> Promise[list[MarkerCodes]]:
-        """Append the markers of a coordinator of this process; promises the codes of each."""
+        """Append the markers of a coordinator of this process; promise the codes of each."""
         return self._write_all(markers, list)
 
     def _write_all(
         self, markers: Sequence[Marker], answer: Callable[[list[MarkerCodes]], _Answer]
     ) -> Promise[_Answer]:
-        """Append markers; return a promise of the answer that is made of the codes of each."""
+        """Append markers; promise the response that `answer` makes of the codes of each marker."""
         try:
             written = [self._write(marker) for marker in markers]
         except BatchRefused:
-            # No epoch, for one: nothing of the request is answered with success.
+            # An invalid marker, for instance without an epoch: no marker of the request gets
+            # success.
             written = [
                 Promise.of(dict.fromkeys(marker.partitions, UNKNOWN_SERVER_ERROR))
                 for marker in markers
@@ -143,7 +144,7 @@ class WriteTxnMarkers:
 
 
 def _marker(row: _Request.WritableTxnMarker) -> Marker:
-    """Return the marker of a request's row."""
+    """Convert a request's row to a marker."""
     partitions = tuple(
         TopicPartition(topic.name, index)
         for topic in row.topics

@@ -63,7 +63,7 @@ def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
 
 
 def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
-    """Create ACLs; return the error of each, None for an ACL that exists now."""
+    """Create ACLs; return the error of each, None for an ACL that now exists."""
     request = messages.CreateAclsRequest
     creations = [
         request.AclCreation(
@@ -87,7 +87,7 @@ def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[Eng
 
 
 def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
-    """Delete the rules that filters mean; returns their number. Raises the first ApiError."""
+    """Delete the ACLs that match the filters; return their number. Raises the first ApiError."""
     count = 0
     for deleted in delete_each(client, filters):
         if isinstance(deleted, EngineError):
@@ -97,7 +97,7 @@ def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
 
 
 def delete_each(client: KafkaClient, filters: Sequence[AclFilter]) -> list[int | EngineError]:
-    """Delete the rules that filters mean; returns their number for each filter, or its error."""
+    """Delete the ACLs that match the filters; return the number for each filter, or its error."""
     request = messages.DeleteAclsRequest
     rows = [
         request.DeleteAclsFilter(

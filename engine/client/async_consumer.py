@@ -53,7 +53,10 @@ class AsyncConsumer:
     """
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
-        """The client is the consumer's alone, on streams made by `RealStreams.wakeable`."""
+        """Create a consumer and its thread; nothing is requested yet.
+
+        Only this consumer may use `client`, whose streams are made by `RealStreams.wakeable`.
+        """
         self._client = client
         #: Used on `_thread` alone.
         self._consumer = Consumer(client, settings)
@@ -81,12 +84,15 @@ class AsyncConsumer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the consumer."""
         await self.close()
 
     @property
     def blocking(self) -> Consumer:
-        """Return the blocking consumer, for a rebalance listener; it runs on that thread."""
+        """Return the blocking consumer, for a rebalance listener.
+
+        It is called on the consumer's thread.
+        """
         return self._consumer
 
     async def subscribe(
@@ -94,15 +100,15 @@ class AsyncConsumer:
         topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """As `Consumer.subscribe`."""
+        """Run `Consumer.subscribe` on the consumer's thread."""
         await self._call(lambda: self._consumer.subscribe(topics, listener))
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """As `Consumer.assign`."""
+        """Run `Consumer.assign` on the consumer's thread."""
         await self._call(lambda: self._consumer.assign(partitions))
 
     async def unsubscribe(self) -> None:
-        """As `Consumer.unsubscribe`."""
+        """Run `Consumer.unsubscribe` on the consumer's thread."""
         await self._call(self._consumer.unsubscribe)
 
     async def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
@@ -116,34 +122,34 @@ class AsyncConsumer:
                 return records
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Yield records for ever."""
+        """Yield records without end; poll when the records of the last poll are used up."""
         while True:
             self._unread = deque(await self.poll(_POLL_MS))
             while self._unread:
                 yield self._unread.popleft()
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:
-        """As `Consumer.seek`."""
+        """Run `Consumer.seek` on the consumer's thread."""
         await self._call(lambda: self._consumer.seek(partition, offset))
 
     async def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
-        """As `Consumer.seek_to_beginning`."""
+        """Run `Consumer.seek_to_beginning` on the consumer's thread."""
         await self._call(lambda: self._consumer.seek_to_beginning(partitions))
 
     async def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
-        """As `Consumer.seek_to_end`."""
+        """Run `Consumer.seek_to_end` on the consumer's thread."""
         await self._call(lambda: self._consumer.seek_to_end(partitions))
 
     async def position(self, partition: TopicPartition) -> int:
-        """As `Consumer.position`."""
+        """Run `Consumer.position` on the consumer's thread."""
         return await self._call(lambda: self._consumer.position(partition))
 
     async def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """As `Consumer.pause`."""
+        """Run `Consumer.pause` on the consumer's thread."""
         await self._call(lambda: self._consumer.pause(partitions))
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """As `Consumer.resume`."""
+        """Run `Consumer.resume` on the consumer's thread."""
         await self._call(lambda: self._consumer.resume(partitions))
 
     async def assignment(self) -> frozenset[TopicPartition]:
@@ -151,15 +157,15 @@ class AsyncConsumer:
         return await self._call(lambda: self._consumer.assignment)
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """As `Consumer.commit`."""
+        """Run `Consumer.commit` on the consumer's thread."""
         await self._call(lambda: self._consumer.commit(offsets))
 
     async def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """As `Consumer.committed`."""
+        """Run `Consumer.committed` on the consumer's thread."""
         return await self._call(lambda: self._consumer.committed(partitions))
 
     async def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
-        """Commit, leave the group, and end the thread and the connections, within a time.
+        """Commit, leave the group, end the thread and close the connections, within `timeout_ms`.
 
         A poll that waits for a rebalance ends with ConsumerClosed; so does every later call.
         """
@@ -189,15 +195,17 @@ class AsyncConsumer:
         try:
             return await asyncio.wrap_future(polled)
         except asyncio.CancelledError:
-            # The thread may have records by now, or a moment later: behind that they are put back.
+            # The poll may have records already, or get some before it ends: both are put back.
             with suppress(ConsumerClosed):
-                self._submit(partial(self._put_back_of, polled))
+                self._submit(partial(self._put_back_polled, polled))
             raise
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue work for the consumer's thread; put records back that the application has not seen.
+        """Queue work for the consumer's thread.
 
-        So a commit covers only records that the application got.
+        First put back records that `async for` has not yielded.
+
+        So a commit covers only records that the application got. Raises ConsumerClosed.
         """
         unread, self._unread = self._unread, deque()
         try:
@@ -209,13 +217,13 @@ class AsyncConsumer:
 
     # On the thread
 
-    def _put_back_of(self, polled: Future[list[ConsumerRecord]]) -> None:
+    def _put_back_polled(self, polled: Future[list[ConsumerRecord]]) -> None:
         """Put back the records of a cancelled poll: the caller did not get them."""
         if not polled.cancelled() and polled.exception() is None:
             self._consumer.put_back(polled.result())
 
     def _poll(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Poll the consumer; raises the failure of a heartbeat first, and ConsumerClosed."""
+        """Poll the consumer. Raises the error of an earlier heartbeat first; ConsumerClosed."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -225,10 +233,12 @@ class AsyncConsumer:
             raise ConsumerClosed from error
 
     def _heartbeat(self) -> int | None:
-        """Send a heartbeat if it is due; return after how many ms to call this again.
+        """Send a heartbeat if it is due.
 
-        An error that may pass has the heartbeat sent again after a back-off; another ends the
-        heartbeats, and is raised by the next poll.
+        Return after how many ms to call this again, None for never.
+
+        After a retriable error the heartbeat is sent again after a back-off. Any other error ends
+        the heartbeats, and the next poll raises it.
         """
         if self._failure is not None:
             return None

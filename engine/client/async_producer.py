@@ -71,7 +71,7 @@ class RecordAborted(EngineError):
 class AsyncProducer:
     """Sends records from an event loop.
 
-    The end of `async with` sends queued records and closes it.
+    Leaving `async with` sends the queued records and closes the producer.
     """
 
     def __init__(
@@ -81,7 +81,10 @@ class AsyncProducer:
         *,
         transactional_id: str | None = None,
     ) -> None:
-        """The client is the producer's alone, on streams made by `RealStreams.wakeable`."""
+        """Create a producer and its thread; nothing is requested yet.
+
+        Only this producer may use `client`, whose streams are made by `RealStreams.wakeable`.
+        """
         self._client = client
         options = (options or ProducerOptions())._replace(goes_on=True)
         total_bytes = options.buffer_bytes or SEND_BUFFER_BYTES
@@ -94,7 +97,7 @@ class AsyncProducer:
         self._producer: Producer | TransactionalProducer = self._transactions or Producer(
             client, options
         )
-        #: The future of each record without a result, by its place.
+        #: The future of each record without a result, by the record's number.
         self._results: dict[int, Future[StoredRecord]] = {}
         #: Number of the next record; it comes back with the record's batch.
         self._next_place = 0
@@ -127,7 +130,7 @@ class AsyncProducer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it; an error within the block leaves an open transaction to its time-out."""
+        """Close the producer; a transaction that an error left open is aborted by its timeout."""
         await self.close()
 
     def send(
@@ -187,12 +190,12 @@ class AsyncProducer:
         Raises ProducerClosed if the thread no longer accepts work.
         """
         result: Future[StoredRecord] = Future()
-        # Results are the producer's to give: nobody cancels a record that is under way.
+        # A record that was accepted cannot be cancelled by its caller.
         result.set_running_or_notify_cancel()
         loop = asyncio.get_running_loop()
 
         def release(_done: object) -> None:
-            # A loop that has ended has nobody who waits.
+            # After the loop has ended no record waits for room.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._buffer.release, size_bytes)
 
@@ -211,7 +214,7 @@ class AsyncProducer:
         """
         while self._later:
             await self._call(self._flush)
-            # What has its result now makes room for the next of these.
+            # Records with a result make room in the buffer for those of `_later`.
             if self._later:
                 await asyncio.wait(
                     self._later, timeout=_WAIT_MS / 1000, return_when="FIRST_COMPLETED"
@@ -225,7 +228,7 @@ class AsyncProducer:
     async def send_offsets(
         self, group: GroupMembership, offsets: Mapping[TopicPartition, int]
     ) -> None:
-        """Commit offsets of a group with the transaction. Errors: as `begin`."""
+        """Commit offsets of a group with the transaction. Errors: those of `begin`."""
         transactions = self._transactional("send_offsets")
         await self._call(lambda: transactions.send_offsets(group, offsets))
 
@@ -235,7 +238,10 @@ class AsyncProducer:
         await self._call(lambda: self._complete_futures(transactions.commit()))
 
     async def abort(self) -> None:
-        """Abort the transaction; records that have not left fail. Errors: as `begin`."""
+        """Abort the transaction.
+
+        Its records that were not sent yet fail. Errors: those of `begin`.
+        """
         transactions = self._transactional("abort")
 
         def abort() -> None:
@@ -245,7 +251,10 @@ class AsyncProducer:
         await self._call(abort)
 
     async def close(self) -> None:
-        """Send all remaining records, except of an open transaction; end thread and connections."""
+        """Send the queued records, except those of an open transaction.
+
+        End thread and connections.
+        """
         if self._is_closed:
             await asyncio.to_thread(self._thread.close)
             return
@@ -276,7 +285,7 @@ class AsyncProducer:
     async def _call(self, work: Callable[[], T]) -> T:
         """Run `work` on the producer's thread; keep an EngineError as `_failure`, and raise it."""
 
-        def noting() -> T:
+        def run_and_note() -> T:
             """Run `work`; keep its EngineError, with which dropped records fail."""
             try:
                 return work()
@@ -284,7 +293,7 @@ class AsyncProducer:
                 self._failure = error
                 raise
 
-        return await asyncio.wrap_future(self._submit(noting))
+        return await asyncio.wrap_future(self._submit(run_and_note))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue `work` for the producer's thread.
@@ -305,7 +314,7 @@ class AsyncProducer:
         try:
             self._producer.add(record, place)
         except Exception as error:
-            # Also one that is not ours: the record's future is the only way to its caller.
+            # Any exception: only the record's future reports it to the caller.
             if isinstance(error, EngineError):
                 self._failure = error
             del self._results[place]
@@ -320,9 +329,12 @@ class AsyncProducer:
             raise
 
     def _progress(self) -> int | None:
-        """Send due batches and process responses, until other work is queued for this thread."""
+        """Send due batches and process responses; return after how many ms to call this again.
+
+        The thread calls this while no other work is queued. None: nothing is queued or in flight.
+        """
         if self._producer.is_idle:
-            # Those left were dropped, and nobody else will give them a result.
+            # The records left were dropped by the producer: no batch will return a result for them.
             self._fail_all(self._failure or RecordAborted())
             self._failure = None
             return None

@@ -60,7 +60,7 @@ from engine.model import TopicPartition
 from engine.records.codec import Codec
 from engine.records.record import increment_sequence
 
-#: As many batches of a producer as a broker knows again. Source: ProducerStateEntry.
+#: The number of a producer's last batches that a broker remembers. Source: ProducerStateEntry.
 IN_FLIGHT_MAX: Final = 5
 INT16_MAX: Final = 0x7FFF
 
@@ -85,8 +85,8 @@ class BatchResult(NamedTuple):
 class SenderOptions(NamedTuple):
     """Options for sending batches; `identity` (producer id, epoch) makes it idempotent.
 
-    With a `transactional_id` batches are part of its transaction. `goes_on` has a partition that
-    has failed take batches again.
+    With a `transactional_id` batches are part of its transaction. With `goes_on` a partition
+    accepts batches again after a failure.
     """
 
     acks: int
@@ -101,8 +101,9 @@ class _Queue:
     """The batches of one partition, in order: those in flight and those that wait."""
 
     def __init__(self) -> None:
-        """Begin without batches, at sequence 0."""
-        #: Batches that are not sent, or are to be sent again, by their order; then those in flight.
+        """Create an empty queue whose first sequence is 0."""
+        #: Batches to be sent, also for a retry, sorted by `order`; `in_flight`: sent, no response
+        #: yet.
         self.waiting: list[OutgoingBatch] = []
         self.in_flight: list[OutgoingBatch] = []
         #: Base sequence of the next new batch.
@@ -125,13 +126,13 @@ class _Queue:
         #: Whether metadata has ever named the partition: UNKNOWN_TOPIC_OR_PARTITION is then worth a
         #: retry.
         self.is_known = False
-        #: Why no more batches of this partition are sent. None: they are.
+        #: The error for which no more batches of this partition are sent. None without one.
         self.error: EngineError | None = None
         #: By how much this partition's epoch exceeds the producer's.
         self.epochs_above = 0
 
     def put_back(self, batch: OutgoingBatch) -> None:
-        """Queue a batch where it stood."""
+        """Put a batch back among the waiting ones, at its place by `order`."""
         insort(self.waiting, batch, key=lambda b: b.order)
 
     def give_up(self, batch: OutgoingBatch) -> None:
@@ -141,8 +142,8 @@ class _Queue:
         if self.given_up is None or batch.order < self.given_up.order:
             self.given_up = batch
 
-    def go_on(self) -> None:
-        """Take batches again after a failure, once nothing is under way.
+    def resume_after_failure(self) -> None:
+        """Accept batches again, in the next epoch; called when no batch is in flight.
 
         Source: TransactionManager.bumpIdempotentProducerEpoch of 3.9.1, for one partition.
         """
@@ -177,7 +178,7 @@ class ProduceSender:
         on_retry: Callable[[EngineError], None] | None = None,
         on_view: Callable[[ClusterView], None] | None = None,
     ) -> None:
-        """Begin without connections.
+        """Create a sender without queued batches.
 
         `on_retry` is called with each error that leads to a retry; `on_view` with each metadata
         that is requested because a leader is unknown.
@@ -204,7 +205,10 @@ class ProduceSender:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing waits and nothing is under way."""
+        """Return True if no batch waits or is in flight, and every result was returned by `poll`.
+
+        Requests with acks=0 count as in flight until `_await_unanswered`.
+        """
         return not self._results and not self._unanswered and not self._has_batches
 
     @property
@@ -213,7 +217,10 @@ class ProduceSender:
         return any(queue.waiting or queue.in_flight for queue in self._queues.values())
 
     def limit_bytes(self, topic: str) -> int | None:
-        """Return the size before compression that a topic's batches keep to, None if unknown."""
+        """Return the largest size before compression that a topic accepts, None if unknown.
+
+        It is known after MESSAGE_TOO_LARGE.
+        """
         return self._limits_bytes.get(topic)
 
     def take_view(self, view: ClusterView) -> None:
@@ -234,7 +241,10 @@ class ProduceSender:
             queue.waiting.append(batch)
 
     def _may_continue(self, queue: _Queue) -> bool:
-        """Return whether a failed partition takes batches again: a higher epoch must be left."""
+        """Return True if a failed partition may accept batches again.
+
+        It needs `goes_on` and, with a producer id, an epoch above the current one.
+        """
         identity = self._options.identity
         return self._options.goes_on and (
             identity is None or identity[1] + queue.epochs_above < INT16_MAX
@@ -275,7 +285,9 @@ class ProduceSender:
         Repeats until nothing can be sent. Batches of a partition that has no leader
         are sent again later, or fail.
         """
-        while ready := [p for p, q in self._queues.items() if q.waiting and self._may_send(q)]:
+        while ready := [
+            p for p, q in self._queues.items() if q.waiting and self._prepare_to_send(q)
+        ]:
             view = self._current_view(ready)
             if view is None:
                 return
@@ -290,12 +302,15 @@ class ProduceSender:
             for leader, led in by_leader.items():
                 self._send_to(leader, led, view)
 
-    def _may_send(self, queue: _Queue) -> bool:
-        """Return True if a batch may go now; first resume a partition that has failed."""
+    def _prepare_to_send(self, queue: _Queue) -> bool:
+        """Return True if the first waiting batch may be sent now.
+
+        First resumes a partition that has failed, and resets sequences after an expired record.
+        """
         if queue.error is not None:
             if queue.in_flight:
                 return False
-            queue.go_on()
+            queue.resume_after_failure()
         queue.renumber_if_due()
         if queue.retry_ms and self._client.clock.monotonic_ms() < queue.retry_ms:
             return False
@@ -307,7 +322,8 @@ class ProduceSender:
     def _current_view(self, ready: list[TopicPartition]) -> ClusterView | None:
         """Return metadata of the topics to send to; None if no request can be sent now.
 
-        It is asked for where a partition has failed since.
+        The last metadata is used unless it is older than a failure of a `ready` partition, or lacks
+        a topic. If the request fails, all waiting batches are retried later or fail.
         """
         failures = [at for p in ready if (at := self._queues[p].failed_ms) is not None]
         is_valid = all(failed_ms < self._viewed_ms for failed_ms in failures)
@@ -330,7 +346,7 @@ class ProduceSender:
         return self._view
 
     def _send_to(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
-        """Send the first batch of each partition to its leader, in requests of a fair size."""
+        """Send the first batch of each partition to its leader, in requests of limited size."""
         batches: dict[TopicPartition, OutgoingBatch] = {}
         size_bytes = 0
         for partition in led:
@@ -347,7 +363,8 @@ class ProduceSender:
         queue = self._queues[partition]
         limit_bytes = self._limits_bytes.get(partition.topic)
         batch = queue.waiting[0]
-        # One that may be stored stays whole: a broker knows it again by all its sequences.
+        # A batch that may be stored is not split: a broker detects a duplicate by all its
+        # sequences.
         may_be_split = batch.record_count > 1 and not batch.is_doubtful
         if limit_bytes is not None and batch.size_bytes > limit_bytes and may_be_split:
             self._replace_by_parts(queue, batch, limit_bytes)
@@ -441,7 +458,11 @@ class ProduceSender:
             elif stored is None:
                 outcome = -1
             else:
-                outcome = stored[partition] if partition in stored else _left_out(partition)
+                outcome = (
+                    stored[partition]
+                    if partition in stored
+                    else _missing_partition_error(partition)
+                )
             if isinstance(outcome, EngineError):
                 self._on_error(queue, batch, outcome)
             else:
@@ -489,7 +510,7 @@ class ProduceSender:
                 queue.put_back(part)
             return
         if batch.is_doubtful:
-            # Whether its sequence is used nobody knows, so none can follow.
+            # The broker may have stored its sequence, so that no batch can follow safely.
             queue.put_back(batch)
             self._fail(queue, error)
             return
@@ -497,7 +518,10 @@ class ProduceSender:
         self._finish(BatchResult(batch, -1, error))
 
     def _finish(self, result: BatchResult) -> None:
-        """Keep the result of a batch until it is taken; its bytes are no longer pending."""
+        """Add a batch's result to those that the next `poll` returns.
+
+        Its bytes are no longer pending.
+        """
         self.pending_bytes -= result.batch.size_bytes
         self._results.append(result)
 
@@ -509,8 +533,8 @@ class ProduceSender:
         """Keep a partition's batches queued for a retry, or fail them all.
 
         `batch` is the failed one, already back in the queue; None if no leader was found. Without a
-        producer id it fails if it may be stored, as a retry could duplicate it. `on_retry` is
-        called with the first failure in a row, except for a topic that is not known yet.
+        producer id a batch that may be stored is not retried: it could be stored twice. `on_retry`
+        is called with the first failure in a row, except for a topic that is not known yet.
         """
         queue = self._queues[partition]
         now_ms = self._client.clock.monotonic_ms()
@@ -553,7 +577,7 @@ def is_too_large(error: EngineError) -> bool:
 
 
 def _is_stored_perhaps(error: EngineError) -> bool:
-    """Return whether a batch may have been stored although this came in place of its offset."""
+    """Return True if a batch may have been stored although its request ended with this error."""
     if isinstance(error, ApiError):
         return error.code in _MAY_BE_STORED
     return isinstance(error, TimedOut) or (
@@ -568,6 +592,6 @@ def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
     return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))
 
 
-def _left_out(partition: TopicPartition) -> EngineError:
+def _missing_partition_error(partition: TopicPartition) -> EngineError:
     """Return the error of a partition that a Produce response does not contain."""
     return api_error(-1, f"the broker's answer leaves out {partition}")

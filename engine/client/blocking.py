@@ -85,7 +85,10 @@ class KafkaClient:
         timeout_ms: int = 30_000,
         checks: ClientChecks | None = None,
     ) -> None:
-        """Connect to nothing yet; `bootstrap` are the addresses for the first metadata request."""
+        """Create a client without connections.
+
+        `bootstrap` are the addresses for the first metadata request.
+        """
         self.settings = settings or ClientSettings()
         self.timeout_ms = timeout_ms
         self.clock = clock
@@ -100,7 +103,7 @@ class KafkaClient:
         self.connections = BrokerConnections(
             self.settings, streams, clock, self._new_connection, on_call=checks.on_call
         )
-        #: The last metadata; None before the first, and once it was found wrong.
+        #: The last metadata; None before the first, and after it was found outdated.
         self._view: ClusterView | None = None
         #: Brokers of the last metadata, kept when `_view` is dropped: any of them may be asked for
         #: the next.
@@ -118,7 +121,7 @@ class KafkaClient:
         self._of_others: list[tuple[object, CallResult]] = []
 
     def __enter__(self) -> KafkaClient:
-        """Do nothing: connections open with the first request."""
+        """Return the client; connections open with the first request."""
         return self
 
     def __exit__(
@@ -132,7 +135,7 @@ class KafkaClient:
 
     @property
     def bootstrap(self) -> Sequence[Address]:
-        """Return the addresses that the client begins with."""
+        """Return the bootstrap addresses."""
         return self._bootstrap
 
     def close(self) -> None:
@@ -141,7 +144,10 @@ class KafkaClient:
 
     @contextmanager
     def closing_within(self, timeout_ms: int) -> Iterator[None]:
-        """Bound all requests of a block together, and wait for no other member of a group."""
+        """Within the block, bound all requests together by `timeout_ms`.
+
+        A request whose response waits for other members of a group raises ClientCloses.
+        """
         before_ms = self.connections.close_deadline_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
         self.connections.begin_closing(
@@ -154,9 +160,9 @@ class KafkaClient:
 
     @contextmanager
     def repeating_until(self, until_ms: int | None) -> Iterator[None]:
-        """Repeat no call of a block after a time; None as long as each call's own time allows.
+        """Within the block, start no retry after `until_ms` (monotonic); None sets no such bound.
 
-        What is under way then is still waited for.
+        A request in flight at that time is still waited for.
         """
         before_ms, self._repeats_until_ms = self._repeats_until_ms, until_ms
         try:
@@ -165,7 +171,7 @@ class KafkaClient:
             self._repeats_until_ms = before_ms
 
     def _new_connection(self) -> BrokerConnection:
-        """Return a connection not yet open, with SASL if the settings have it."""
+        """Return a connection that is not open yet, with SASL if the settings have it."""
         sasl = self.settings.sasl
         if sasl is None:
             return BrokerConnection(self.settings.client_id)
@@ -192,8 +198,8 @@ class KafkaClient:
         """Send a request to one broker and return its response.
 
         `message` may be a function of the version. `retriable_code` returns the error code of a
-        response: while that is retriable, the request is sent again. Final codes, and those left
-        when the time is up, stay in the response for the caller.
+        response: while that code is retriable, the request is sent again. A final code, or one that
+        is still retriable at the deadline, is returned in the response.
         """
         call = Call(api_name, message, lowest, highest, release=release)
         deadline_ms = self._deadline_ms()
@@ -203,7 +209,7 @@ class KafkaClient:
             if is_repeatable or address is None:
                 result = self._one(call, address, deadline_ms)
             else:
-                result = self._one_patiently(call, address, deadline_ms)
+                result = self._one_until_deadline(call, address, deadline_ms)
             if isinstance(result, Response):
                 code = retriable_code(result.message) if retriable_code else NONE
                 if not kafka_error(code).is_retriable or not self._may_wait(attempt, deadline_ms):
@@ -219,14 +225,14 @@ class KafkaClient:
     def send_to_any(self, call: Call, deadline_ms: int) -> Response:
         """Send a request to any broker until `deadline_ms`, a monotonic time.
 
-        Uses a connection in use, else the address that connects first, then one address after the
+        Uses an open connection, else the address that connects first, then one address after the
         other: the bootstrap addresses, then those of the metadata. Errors: Unreachable, naming each
         address; any other error of the first broker that was reached.
         """
         ready_address = self.connections.ready_address()
         addresses = self._addresses()
         if ready_address is None and len(addresses) > 1:
-            # Whichever connects first: one that is silent must not take the time of all.
+            # The first that responds: one silent broker must not use up the time for all.
             self._first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
             ready_address = self.connections.ready_address()
         if ready_address is not None:
@@ -239,10 +245,10 @@ class KafkaClient:
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
             failures.append(result)
-        raise _together(failures)
+        raise _merged_error(failures)
 
     def _addresses(self) -> list[Address]:
-        """Return the addresses to try: the given ones, and those from metadata."""
+        """Return the bootstrap addresses, then those of the last metadata."""
         return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
     def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
@@ -263,8 +269,11 @@ class KafkaClient:
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
-    def _one_patiently(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
-        """Wait for a response until the call's deadline: the request is not repeatable."""
+    def _one_until_deadline(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
+        """Send a request that must not be repeated; wait for its response until `deadline_ms`.
+
+        Differs from `_one`, which waits for request.timeout.ms only.
+        """
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
         return self.exchange({token: (address, call)}, deadline_ms, request_timeout_ms=left_ms)[
@@ -280,11 +289,11 @@ class KafkaClient:
         ends_as_closing: bool = False,
         is_apart: bool = False,
     ) -> dict[K, CallResult]:
-        """Send calls to their addresses all at once; returns a result for each key.
+        """Send calls to their addresses all at once; return a result for each key.
 
-        An answer is waited for as long as request.timeout.ms, if nothing else is said. One that
-        `ends_as_closing` is not waited for as the client closes: then its key has no result. Those
-        that are `is_apart` go as `BrokerConnections.submit` describes it.
+        A response is waited for up to `request_timeout_ms` (None: request.timeout.ms). With
+        `ends_as_closing` the wait ends when the client begins to close; keys without a response
+        then have no result. Calls with `is_apart` use the second connection to their address.
         """
         if not self._is_cluster_known:
             self._learn_cluster()
@@ -292,7 +301,7 @@ class KafkaClient:
             max(deadline_ms - self.clock.monotonic_ms(), 1),
             request_timeout_ms or self.settings.request_timeout_ms,
         )
-        # Tokens of our own: others may have calls under way whose keys are the same.
+        # New tokens: other calls in flight may have equal keys.
         keys: dict[object, K] = {object(): key for key in calls}
         for token, key in keys.items():
             address, call = calls[key]
@@ -313,13 +322,13 @@ class KafkaClient:
             self.connections.abandon(keys)
         return results
 
-    def _one_of_members(
+    def _one_waiting_for_members(
         self, call: Call, address: Address, deadline_ms: int, *, is_apart: bool
     ) -> CallResult:
         """Send a request whose response waits for other members of a group (JoinGroup, SyncGroup).
 
-        Like `_one_patiently`. If the wait ends early, the connection is closed: a later request
-        would queue behind the parked one. Errors: ClientCloses.
+        It is waited for until `deadline_ms`. If the wait ends early, the connection is closed: a
+        later request on it would wait for the parked one. Errors: ClientCloses.
         """
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
@@ -344,12 +353,17 @@ class KafkaClient:
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
     ) -> list[tuple[object, CallResult]]:
-        """Return results of calls that were submitted to `connections` directly."""
+        """Wait up to `timeout_ms` for results of calls submitted directly to `connections`."""
         results, self._of_others = self._of_others, []
         return results or self.connections.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
-        """Return whether another attempt may reach a broker that took over meanwhile."""
+        """Return True for a connection error once metadata is known.
+
+        Another broker may have taken over.
+
+        A lost connection counts only if `is_repeatable`.
+        """
         if isinstance(error, ConnectionLost):
             return is_repeatable and self._view is not None
         return isinstance(error, Unreachable) and self._view is not None
@@ -357,7 +371,10 @@ class KafkaClient:
     # -- time
 
     def _deadline_ms(self, timeout_ms: int | None = None) -> int:
-        """Return when calls that begin now are given up: sooner as the client closes."""
+        """Return the deadline (monotonic) of a call that begins now.
+
+        It is at most the deadline of a client that closes. `timeout_ms` None: the client's timeout.
+        """
         if timeout_ms is None:
             timeout_ms = self.timeout_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
@@ -372,15 +389,15 @@ class KafkaClient:
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
 
     def backoff_ms(self, attempt: int) -> int:
-        """Return the pause after an attempt, the first being 0."""
+        """Return the pause after an attempt, which is counted from 0."""
         settings = self.settings
         doubled = settings.retry_backoff_ms << min(attempt, 20)
         return min(doubled, settings.retry_backoff_ms_max)
 
     def drawn_backoff_ms(self, attempt: int) -> int:
-        """Return the pause after an attempt, a fifth more or less.
+        """Return the pause after an attempt with a random deviation of up to 20 %.
 
-        Many clients do not come back at the same moment so.
+        So clients that failed together do not retry together.
         """
         pause_ms = self.backoff_ms(attempt)
         return pause_ms + self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
@@ -394,7 +411,7 @@ class KafkaClient:
     def view(self, topics: Iterable[str] | None, *, deadline_ms: int | None = None) -> ClusterView:
         """Return fresh metadata of these topics, from the first broker that answers.
 
-        None stands for all topics; with no topics the view has the brokers alone.
+        None requests all topics; an empty list requests the brokers only.
         """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
@@ -440,10 +457,12 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Refresh metadata of topics until `is_settled` holds; return whether it did.
+        """Refresh metadata of topics until `is_settled(view)` is True.
 
-        Other brokers learn of a change by the controller a moment later. An error of a request ends
-        the wait: the change is made, and the next request reports the error.
+        Return whether it was in time.
+
+        Brokers receive a change from the controller a moment later. After an error of a request the
+        result is False: the change is made, and the next request reports the error.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -459,7 +478,7 @@ class KafkaClient:
         return True
 
     def brokers_view(self) -> ClusterView:
-        """Return metadata that knows the brokers, fresh or from an earlier response."""
+        """Return metadata with all brokers: that of an earlier response, else fresh."""
         return self._view if self._view is not None else self.view([])
 
     def _address_of(self, to: Destination, deadline_ms: int) -> Address | None:
@@ -538,7 +557,7 @@ class KafkaClient:
             led = by_leader[leader]
             if isinstance(result, Response):
                 by_partition = read(result.message, result.version)
-                results |= {p: by_partition.get(p, _unanswered(p)) for p in led}
+                results |= {p: by_partition.get(p, _missing_partition_error(p)) for p in led}
             else:
                 results |= dict.fromkeys(led, result)
         return results
@@ -580,13 +599,15 @@ class KafkaClient:
             except Unreachable as error:
                 if not self._known_addresses:
                     raise
-                # The cluster was there: its brokers may restart.
+                # Metadata was received before: the brokers may be restarting.
                 result = error
             else:
                 if timeout_ms is None:
                     result = self._one(call, address, deadline_ms, is_apart=is_apart)
                 else:
-                    result = self._one_of_members(call, address, deadline_ms, is_apart=is_apart)
+                    result = self._one_waiting_for_members(
+                        call, address, deadline_ms, is_apart=is_apart
+                    )
             code = retriable_code(result.message) if isinstance(result, Response) else NONE
             if isinstance(result, Response) and not kafka_error(code).is_retriable:
                 return result
@@ -601,7 +622,10 @@ class KafkaClient:
 
 
 def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
-    """Return True if a retry may help; a lost connection needs `is_repeatable`."""
+    """Return True if a retry may help: a retriable code, or a broker that cannot be reached.
+
+    A lost connection needs `is_repeatable`.
+    """
     if isinstance(result, ApiError):
         if result.code == UNKNOWN_TOPIC_OR_PARTITION:
             return attempt + 1 < UNKNOWN_TOPIC_ATTEMPTS_MAX
@@ -611,7 +635,7 @@ def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
     return isinstance(result, Unreachable)
 
 
-def _unanswered(wanted: TopicPartition) -> ApiError:
+def _missing_partition_error(wanted: TopicPartition) -> ApiError:
     """Return the error of a partition that a response does not contain."""
     return api_error(-1, f"the broker's answer leaves out {wanted}")
 
@@ -622,7 +646,7 @@ def _response_or_raise(result: CallResult) -> Response:
     raise result
 
 
-def _together(failures: list[Unreachable]) -> Unreachable:
+def _merged_error(failures: list[Unreachable]) -> Unreachable:
     """Merge the errors of several addresses into one."""
     if len(failures) == 1:
         return failures[0]

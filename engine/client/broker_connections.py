@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from engine.host.ports import Clock
 
 CallResult: TypeAlias = "Response | EngineError"
-#: Where a connection leads, and whether it is the second one to there.
+#: The address of a connection, and whether it is the second one to it (`is_apart`).
 _Place: TypeAlias = "tuple[Address, bool]"
-#: What selectors of all kinds take at once; a longer pause is several.
+#: The longest wait that selectors of all kinds accept; a longer pause is split.
 _WAIT_MS_MAX: Final = 3_600_000
 
 
@@ -45,7 +45,7 @@ class _Waiting(NamedTuple):
 
 
 class _Channel:
-    """One connection, and the calls that it owes results."""
+    """One connection, with its calls that have no result yet."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class _Channel:
         stream: Stream,
         connect_deadline_ms: int,
     ) -> None:
-        """Begin with a stream that connects, until `connect_deadline_ms`."""
+        """Create a channel whose stream is connecting; the limit is `connect_deadline_ms`."""
         self.place = place
         self.address = place[0]
         self.connection = connection
@@ -88,7 +88,7 @@ class _Channel:
 
 
 class BrokerConnections:
-    """All connections of one client, by where they lead."""
+    """All connections of one client, by address and `is_apart`."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class BrokerConnections:
         make_connection: Callable[[], BrokerConnection],
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
-        """Begin without connections.
+        """Create without connections.
 
         `make_connection` creates the protocol side of each new one; `on_call` may raise before a
         request is sent.
@@ -119,7 +119,10 @@ class BrokerConnections:
         self.close_deadline_ms: int | None = None
 
     def ready_address(self) -> Address | None:
-        """Return the address of a connection that is in use already."""
+        """Return the address of a connection that is ready, None without one.
+
+        Second connections to an address (`is_apart`) do not count.
+        """
         ready = (
             a
             for (a, is_apart), channel in self._channels.items()
@@ -173,7 +176,8 @@ class BrokerConnections:
             deadlines = [
                 d for channel in self._channels.values() if (d := self._deadline_ms_of(channel))
             ]
-            # The byte that interrupts may have ended a wait before, which was not to be.
+            # The byte of `interrupt` may have been read by an earlier wait that may not be
+            # interrupted.
             is_over = self._is_ended(may_be_interrupted, ends_as_closing)
             pause_ms = 0 if is_over else max(min([give_up_ms, *deadlines]) - now_ms, 0)
             self._apply_events(pause_ms)
@@ -194,7 +198,10 @@ class BrokerConnections:
         )
 
     def _deadline_ms_of(self, channel: _Channel) -> int | None:
-        """Return when the first call of a connection is given up, None if it has none."""
+        """Return when the first call of a connection times out, None if it has no calls.
+
+        It is at most the deadline of a client that closes.
+        """
         deadline_ms = channel.next_deadline_ms()
         if deadline_ms is None or self.close_deadline_ms is None:
             return deadline_ms
@@ -313,7 +320,7 @@ class BrokerConnections:
 
     def _send_queued(self, channel: _Channel) -> None:
         """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
-        if channel.queued and self._authenticates_again(channel):
+        if channel.queued and self._reauthenticate_if_due(channel):
             return
         queued, channel.queued = channel.queued, {}
         for token, waiting in queued.items():
@@ -339,8 +346,11 @@ class BrokerConnections:
                 self._results.append((token, Response(token, version, None)))
         self._flush(channel)
 
-    def _authenticates_again(self, channel: _Channel) -> bool:
-        """Return whether the session ends soon: calls wait for another authentication then."""
+    def _reauthenticate_if_due(self, channel: _Channel) -> bool:
+        """Start another authentication if the session ends soon; return whether it was started.
+
+        Queued calls wait until it has succeeded.
+        """
         now_ms = self._clock.monotonic_ms()
         if channel.again_ms is None or now_ms < channel.again_ms:
             return False
@@ -363,8 +373,7 @@ class BrokerConnections:
             return Unreachable(host, port, reason)
         lost = ConnectionLost(host, port, reason)
         if channel.is_ready and not channel.has_answered and self._settings.sasl is None:
-            # A broker tells its versions to everyone, and closes at a next request that is not
-            # authenticated.
+            # A broker answers ApiVersions without authentication, and closes at the next request.
             lost.hint = (
                 "a listener with SASL ends the connection so: set security.protocol to "
                 "SASL_PLAINTEXT or SASL_SSL, with sasl.mechanism and sasl.jaas.config"

@@ -14,7 +14,7 @@ from engine.client.metadata import PartitionView
 
 
 class Situation(NamedTuple):
-    """A partition with the facts that decide its fate; `ends` has the known ends of logs."""
+    """The state of a partition and its cluster; `ends` has known log end offsets by broker id."""
 
     partition: PartitionView
     alive: Collection[int]
@@ -45,7 +45,10 @@ def if_died(situation: Situation, broker_id: int) -> str:
 
 
 def _acks(situation: Situation, in_sync_count: int) -> str:
-    """Return in words whether acks=all goes on: min.insync.replicas, at most all replicas."""
+    """Return as text whether acks=all succeeds with so many replicas in sync.
+
+    It needs min.insync.replicas, at most all replicas.
+    """
     needed = min(situation.min_isr, len(situation.partition.replicas))
     if in_sync_count < needed:
         return f"acks=all is refused, {in_sync_count} in sync of {needed} needed"

@@ -42,7 +42,7 @@ class BufferedRecords:
     """Fetched records for the consumer's next `poll`, and those that the last one returned."""
 
     def __init__(self) -> None:
-        #: None of the runs is empty.
+        #: The buffered records in order, in runs of one partition; no run is empty.
         self._runs: deque[deque[ConsumerRecord]] = deque()
         self._returned: list[ConsumerRecord] = []
 
@@ -52,15 +52,18 @@ class BufferedRecords:
             self._runs.append(deque(records))
 
     def has_other_than(self, paused: Collection[TopicPartition]) -> bool:
-        """Return whether records wait of a partition that is not paused."""
+        """Return True if records of a partition that is not in `paused` are buffered."""
         return any(partition not in paused for partition, _ in self._firsts())
 
     def next_offsets(self) -> dict[TopicPartition, int]:
-        """Return the offset of the first record of each partition that waits."""
+        """Return the offset of the first buffered record of each partition."""
         return dict(reversed(list(self._firsts())))
 
     def take(self, count_max: int, paused: Collection[TopicPartition]) -> list[ConsumerRecord]:
-        """Return the next records, but of paused partitions; those returned before are done."""
+        """Return up to `count_max` buffered records, without those of paused partitions.
+
+        The records of the previous call count as processed.
+        """
         found: list[ConsumerRecord] = []
         kept: deque[deque[ConsumerRecord]] = deque()
         while self._runs and len(found) < count_max:
@@ -77,12 +80,12 @@ class BufferedRecords:
         return found.copy()
 
     def none_returned(self) -> None:
-        """Take note that everything returned is processed."""
+        """Count all returned records as processed."""
         self._returned = []
 
     @property
     def returned(self) -> list[ConsumerRecord]:
-        """Return the records that were returned last, but of partitions that were dropped since."""
+        """Return the records of the last `take`, without those put back or dropped since."""
         return self._returned
 
     def put_back(self, records: Collection[ConsumerRecord]) -> list[ConsumerRecord]:
@@ -102,7 +105,7 @@ class BufferedRecords:
         return again
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions."""
+        """Remove the buffered and returned records of partitions."""
         self._runs = deque(run for run in self._runs if run[0].topic_partition not in partitions)
         self._returned = [r for r in self._returned if r.topic_partition not in partitions]
 

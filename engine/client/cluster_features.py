@@ -1,8 +1,9 @@
 """Features of a cluster: finalized levels, levels that all brokers support, and deviating brokers.
 
-A level can be finalized if each broker supports it. The finalized levels with the highest epoch
-count: a broker with others has not applied the latest metadata yet. Different epochs alone prove
-nothing: from 4.0 on they are offsets of the metadata log, which grows twice a second.
+A level can be finalized if each broker supports it. The current finalized levels are those with the
+highest epoch: a broker that returns other levels has not applied the latest metadata yet. Different
+epochs alone prove nothing: from 4.0 on they are offsets of the metadata log, which grows twice a
+second.
 
 Source: KIP-584; QuorumFeatures.reasonNotSupported.
 """
@@ -44,7 +45,7 @@ class FeatureNotThere(EngineError):
 
 
 class LevelRefused(EngineError):
-    """A level would not be taken, or change nothing."""
+    """The brokers would refuse a level, or it is the current one."""
 
     def __init__(self, name: str, level: int, reason: str) -> None:
         super().__init__(f"{name}={level_text(name, level)}: {reason}")
@@ -71,7 +72,11 @@ class ClusterFeature(NamedTuple):
 
 
 class ClusterFeatures(NamedTuple):
-    """Features by name, the epoch of the finalized levels, and the brokers with other ranges."""
+    """Features by name, the epoch of the finalized levels, and brokers with outdated levels.
+
+    `behind` has, by broker id, the finalized levels that differ from the latest. `epoch` is None
+    without features.
+    """
 
     by_name: dict[str, ClusterFeature]
     epoch: int | None
@@ -111,9 +116,10 @@ def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> Cluste
 def feature_update(
     features: ClusterFeatures, name: str, level: int, change: FeatureChange
 ) -> FeatureUpdate:
-    """Return the change of a feature's level, after checks that brokers' errors leave unclear.
+    """Check a new level of a feature, and return the update to send.
 
-    The brokers themselves decide. Errors: NoFeatures, FeatureNotThere, LevelRefused.
+    The checks explain refusals better than the brokers, which decide finally. Errors: NoFeatures,
+    FeatureNotThere, LevelRefused.
     """
     if not features.by_name:
         raise NoFeatures
@@ -151,5 +157,5 @@ def _reason(feature: ClusterFeature, level: int) -> str:
 
 
 def range_text(levels: VersionRange | None) -> str:
-    """Return levels as text."""
+    """Return a range of levels as text; None is "none in common"."""
     return "none in common" if levels is None else f"{levels.lowest} to {levels.highest}"

@@ -277,7 +277,7 @@ def _alteration(
 def list_config_resources(
     client: KafkaClient, kinds: Sequence[ConfigResourceType]
 ) -> list[Resource]:
-    """Return the resources of some kinds that have settings of their own.
+    """Return the resources of some kinds for which at least one setting is set.
 
     Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
     client metrics. Source: KIP-1142.

@@ -73,28 +73,31 @@ SOFTWARE_NAME: Final = "kctl"
 _LENGTH: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
-#: Brokers with ZooKeeper do not offer it.
+#: A broker that supports this API belongs to a KRaft cluster.
 _QUORUM_KEY: Final = api("DescribeQuorum").key
 #: Source: KIP-368.
 _FIRST_VERSION_OF_LIFETIME: Final = 1
 #: How much of a session passes before the client authenticates again.
 _LIFETIME_PERCENT: Final = 85
-#: How a record of TLS begins that answers what is none: an alert, or a handshake.
+#: The first bytes of a TLS alert or handshake: a TLS listener's response to plain text.
 _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
-#: A request: the message, or what makes it once the version is known.
+#: A request: the message, or a function that makes it for the negotiated version.
 RequestMessage: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
 class FastExchange(Protocol):
     """The fast path of a repeated request: decodes its responses and encodes each next request.
 
-    It ends when `request` returns None, or with the first response off the fast path; the caller
-    receives that response, or None if there is no next request.
+    It ends when `take` returns False, or with the first response that `read` cannot decode: the
+    caller then receives that response, decoded as any other.
     """
 
     def read(self, frame: memoryview, version: int) -> Message:
-        """Return the fields of a response, None for one off the fast path: nothing is done then."""
+        """Return the fields of a response.
+
+        None, with nothing changed, if it is not of the fast form.
+        """
         ...
 
     def take(self, read: Message, /) -> bool:
@@ -109,10 +112,10 @@ class FastExchange(Protocol):
 class Call(NamedTuple):
     """A request: `message` may be a function of the negotiated version.
 
-    `lowest` and `highest` bound the version in addition to both sides' ranges. `local` is the
-    request to a broker of this process, in the values of its handler. `fast` gets each response
-    first. `release` has the schema of the message: a later one has APIs and versions that the
-    engine does not serve.
+    `lowest` and `highest` bound the version in addition to both sides' ranges. `local` is the same
+    request as its handler's values, for a broker in this process. `fast` decodes responses where it
+    can. `release` is the Kafka release whose schema `message` has: a later release has APIs and
+    versions that the engine does not serve.
     """
 
     api_name: str
@@ -166,20 +169,23 @@ class BrokerConnection:
     def __init__(
         self, client_id: str, new_conversation: Callable[[], SaslConversation] | None = None
     ) -> None:
-        """`new_conversation` begins an authentication; None: the listener has no SASL."""
+        """Create a connection that is not open.
+
+        `new_conversation` starts a SASL authentication; None: the listener has no SASL.
+        """
         self.state = CONNECTING
-        #: How long the last authentication holds, 0 for ever.
+        #: How long the last authentication is valid, 0 without an end.
         self.session_lifetime_ms = 0
         #: The broker's versions by API key; empty until ApiVersions was answered.
         self.broker_versions: dict[int, VersionRange] = {}
         self._client_id = client_id
         self._new_conversation = new_conversation
-        #: The authentication under way. None without one.
+        #: The authentication in progress. None without one.
         self._sasl: SaslConversation | None = None
         self._next_correlation_id = 0
         #: Requests without a response, in order: the broker answers in that order.
         self._sent: deque[Sent] = deque()
-        #: Frames for `take_output`; the bytes below are of a frame that is not complete.
+        #: Frames for `take_output`; `_received` are the bytes of an incomplete frame.
         self._output: list[Buffer] = []
         self._received = bytearray()
 
@@ -194,12 +200,12 @@ class BrokerConnection:
         self._request_versions(api(API_VERSIONS_KEY).stable.highest)
 
     def take_output(self) -> list[Buffer]:
-        """Return the bytes to send, once."""
+        """Return the queued frames with their lengths, and empty the queue."""
         output, self._output = self._output, []
         return output
 
     def take_frames(self) -> list[Buffer]:
-        """Return the frames to send, once, without their lengths."""
+        """Return the queued frames without their lengths, and empty the queue."""
         return [memoryview(frame)[_LENGTH.size :] for frame in self.take_output()]
 
     # -- requests
@@ -254,7 +260,7 @@ class BrokerConnection:
     def answered(self, frame: memoryview) -> Sent | None:
         """Return the request that a frame responds to, None for a response of the handshake.
 
-        It removes nothing: `take_frame` or `drop_answered` does that.
+        Nothing is removed: `take_frame` or `drop_answered` does that.
         """
         if not self._sent or len(frame) < _LENGTH.size:
             return None
@@ -263,15 +269,18 @@ class BrokerConnection:
         return None if sent.token is None or correlation_id != sent.correlation_id else sent
 
     def drop_answered(self) -> None:
-        """Drop the oldest request: the caller has read its response.
+        """Remove the oldest request in flight: the caller has decoded its response.
 
-        For the fast path of LoopConnection, which reads the frame by the call's own reader, where
+        For the fast path of LoopConnection, which decodes a frame by the call's `fast`, where
         `take_frame` and `receive` decode a whole message.
         """
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
-        """Encode a request like an earlier one, with a new correlation id; the caller sends it."""
+        """Encode a request like an earlier one, with a new correlation id; return its frame.
+
+        The caller sends the frame; the request counts as in flight.
+        """
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
         frame = encode(correlation_id)
@@ -375,12 +384,15 @@ class BrokerConnection:
             self.authenticate()
 
     def authenticate(self) -> None:
-        """Authenticate, at first and before the session ends; calls in flight are responded to."""
+        """Start SASL, at first and before the session ends.
+
+        Requests in flight get their responses.
+        """
         assert self._new_conversation is not None
         self._sasl = self._new_conversation()
         self.state = AUTHENTICATING
         request = messages.SaslHandshakeRequest(mechanism=self._sasl.mechanism)
-        # From version 1 on the tokens travel in requests of their own.
+        # From version 1 on the tokens are sent in SaslAuthenticate requests.
         version = self.version_of("SaslHandshake", lowest=1)
         self.send("SaslHandshake", request, version=version, token=None)
 
@@ -423,7 +435,7 @@ class BrokerConnection:
 
 
 def reauthentication_ms(now_ms: int, lifetime_ms: int) -> int:
-    """Return when a client authenticates again whose session began now.
+    """Return when to authenticate again in a session that began at `now_ms`.
 
     Source: KIP-368. Differs: Kafka's client chooses a share of 85 to 95 % by chance.
     """

@@ -72,7 +72,7 @@ class NoGroup(EngineError):
 
 
 class NotAssigned(EngineError):
-    """A partition is not this consumer's."""
+    """The partition is not assigned to this consumer."""
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(f"{partition.topic}-{partition.partition} is not assigned")
@@ -101,15 +101,18 @@ class Consumer:
     """Reads records, with a group or without. Not for use by several threads."""
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
-        """Errors: UnknownReset. Nothing is requested before the first `poll`."""
+        """Create a consumer without a subscription; the first `poll` sends the first request.
+
+        Errors: UnknownReset.
+        """
         self._client = client
         self._settings = settings or ConsumerSettings()
         #: Finds the offsets where partitions begin: committed ones, or those of the reset policy.
         self._starts = StartOffsets(client, self._settings)
         # A commit does not wait behind a Fetch to the same broker.
         client.has_coordinators_apart = self._settings.member is not None
-        #: The subscribed pattern, and when topics are matched again (monotonic). None: names, or
-        #: none.
+        #: The subscribed pattern, None for names or no subscription; and when topics are matched
+        #: again (monotonic).
         self._pattern: re.Pattern[str] | None = None
         self._next_match_ms = 0
         #: Names of the subscribed topics, those that match the pattern included.
@@ -199,8 +202,9 @@ class Consumer:
             self._assigned = frozenset()
 
     def _leave(self, group: GroupConsumer) -> None:
-        """Commit, call the listener, and leave: the listener's commit is the last one.
+        """Commit, call the listener for the revoked partitions, and leave the group.
 
+        Offsets that the listener commits come after the automatic commit.
         Source: ConsumerCoordinator.close, AbstractCoordinator.close of 3.9.1.
         """
         try:
@@ -297,7 +301,10 @@ class Consumer:
         return records
 
     def _receive_patiently(self, until_ms: int) -> None:
-        """Receive records; after an error that may pass again, until the time is up."""
+        """Receive records; retry after retriable errors until `until_ms`.
+
+        Raises any other error.
+        """
         attempt = 0
         while True:
             try:
@@ -359,7 +366,7 @@ class Consumer:
             )
         failures = []
         for records in consumed:
-            failure = self._failure_of(records)
+            failure = self._continue_after_error(records)
             if failure is not None and _is_cured_by_polling(failure):
                 log_trouble(f"{records.partition.topic}-{records.partition.partition}", failure)
                 if self._group is not None and _is_of_unknown_topic(failure):
@@ -370,15 +377,21 @@ class Consumer:
             self._note_processed()
             raise failures[0]
 
-    def _failure_of(self, records: ConsumedRecords) -> EngineError | None:
-        """Go on with a partition that had an error; return it unless a reset helps."""
+    def _continue_after_error(self, records: ConsumedRecords) -> EngineError | None:
+        """Set where a partition continues after an error.
+
+        Return the error unless a reset resolved it.
+
+        The position becomes the reset offset, after LogTruncated the offset where the logs diverge,
+        else it remains. None: there was no error, or it is resolved.
+        """
         error, partition = records.error, records.partition
         if error is None:
             return None
         start: int | EngineError = error
         is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
         if isinstance(error, LogTruncated) and self._settings.auto_offset_reset != "none":
-            # The position goes back to where the logs part, if that is known.
+            # The position returns to where the logs diverge, if that is known.
             start = error.end_offset if error.end_offset is not None else error
             is_out_of_range = error.end_offset is None
         if is_out_of_range and self._settings.auto_offset_reset != "none":
@@ -393,9 +406,10 @@ class Consumer:
         return None
 
     def put_back(self, records: Collection[ConsumerRecord]) -> None:
-        """Have the next poll return records again that the last one has returned, as its last.
+        """Put back the last records of the last poll that are among `records`.
 
-        They are not processed. Those of partitions that were given up or moved since are left out.
+        The next poll returns them again; they do not count as processed. Records of partitions that
+        were revoked or sought since are left out.
         """
         for record in self._records.put_back(records):
             self._epochs[record.topic_partition] = NO_EPOCH
@@ -427,7 +441,7 @@ class Consumer:
     # Positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on with a partition from an offset. Errors: NotAssigned."""
+        """Continue a partition at an offset. Errors: NotAssigned."""
         fetcher = self._fetcher_of(partition)
         self._drop([partition])
         if self._group is not None:
@@ -531,8 +545,8 @@ class Consumer:
         if self._now_ms() - self._polled_ms > member.max_poll_interval_ms:
             group.session.leave_until_polled()
             return None
-        # If the group rebalances, the next poll joins again. What may pass is tried again by the
-        # next call: a poll that comes meanwhile does not wait for it.
+        # If the group rebalances, the next poll joins again. After a retriable error the next call
+        # retries, so that no poll waits for this one.
         with self._client.repeating_until(self._now_ms()):
             return group.session.keep_alive()
 
@@ -549,13 +563,16 @@ class Consumer:
                 self.unsubscribe()
 
     def _commit_assigned(self) -> None:
-        """Commit the positions of partitions that were assigned by hand, if that is automatic."""
+        """Commit the positions of manually assigned partitions now, if auto-commit is on."""
         if self._fetcher is not None:
             self._next_commit_ms = 0
             self._commit_by_time()
 
     def _commit_by_time(self) -> None:
-        """Commit the positions of partitions that were assigned by hand, if it is time to."""
+        """Commit the positions if auto-commit is on and its interval has passed.
+
+        Used without a subscription; a group's session commits on its own.
+        """
         settings = self._settings
         if settings.member is None or not settings.enable_auto_commit or not self._epochs:
             return

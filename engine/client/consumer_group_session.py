@@ -1,4 +1,4 @@
-"""Member of a group of the consumer protocol: its coordinator assigns by responses to heartbeats.
+"""A member of a consumer-protocol group: the coordinator assigns by its heartbeat responses.
 
 ```
 UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐ a new target
@@ -19,14 +19,14 @@ UNSUBSCRIBED ─> JOINING ─> RECONCILING ─> ACKNOWLEDGING ─> STABLE ─┐
 |---|---|
 | FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID | has lost its partitions; joins again with epoch 0 |
 | STALE_MEMBER_EPOCH of offsets | heartbeats for its epoch, and tries them once more |
-| TOPIC_AUTHORIZATION_FAILED, retriable errors that last | ends the poll; the next heartbeat says all again |
+| TOPIC_AUTHORIZATION_FAILED, retriable errors that last | ends the poll; the next heartbeat has all fields |
 | UNRELEASED_INSTANCE_ID, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION and all others | ends with the error, for good |
 
 Not for use by several threads.
 
 Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager of
 4.3.0; KIP-848, KIP-1082.
-Differs: the target is reconciled within a poll, by its thread; there is no other.
+Differs: the target is reconciled within a poll, on the caller's thread; there is no background thread.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ from engine.wire import messages
 
 _ID_BYTES: Final = 16
 _NO_EPOCH: Final = -1
-#: How often topic names are requested that the cluster did not know.
+#: Interval of the requests for topic names that the cluster did not know.
 _LOOKUP_MS: Final = 1_000
 _FENCING: Final = (FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID)
-#: Refusals of offsets after which the member learns from a heartbeat where it is.
+#: Errors of OffsetCommit and OffsetFetch after which a heartbeat renews the member's epoch.
 _NOT_ITS_EPOCH: Final = (*_FENCING, STALE_MEMBER_EPOCH, ILLEGAL_GENERATION)
 
 
@@ -84,7 +84,7 @@ class ConsumerGroupSession:
         settings: MemberSettings,
         topics: Sequence[str] | SubscriptionPattern,
     ) -> None:
-        """Begin outside the group; the first heartbeat joins it."""
+        """Create a session outside the group; the first heartbeat joins."""
         self._client = client
         self._settings = settings
         self._topics = topics
@@ -95,16 +95,15 @@ class ConsumerGroupSession:
         #: Epoch that the coordinator assigned; 0 joins.
         self.member_epoch = JOIN_EPOCH
         self.partitions: tuple[TopicPartition, ...] = ()
-        #: Those of `partitions` that the member also had before its last target.
+        #: The part of `partitions` that the member owned before the last target, too.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
-        #: Partitions that the member owns, and those it shall own, by topic id.
+        #: Partitions that the member owns, and those that it is to own (`_target`), by topic id.
         self._owned: ByTopicId = {}
         self._target: ByTopicId = {}
         #: The target that is being reconciled, None without one. It becomes `_owned` when the
         #: caller acknowledges it.
         self._taken: ByTopicId | None = None
-        #: Topic names by id, as looked up; the next look-up of missing ones is at
-        #: `_next_lookup_ms`.
+        #: Topic names by id; missing names are requested again at `_next_lookup_ms` (monotonic).
         self._names: dict[bytes, str] = {}
         self._next_lookup_ms = 0
         #: Interval of heartbeats, as the coordinator sets it.
@@ -120,12 +119,12 @@ class ConsumerGroupSession:
 
     @property
     def is_joined(self) -> bool:
-        """Return whether the member is in its group."""
+        """Return True if the coordinator has accepted the member, and it sends heartbeats."""
         return self.states.is_heartbeating and not self.is_joining
 
     @property
     def is_member(self) -> bool:
-        """Return whether the coordinator has this member."""
+        """Return `is_joined`: the coordinator knows the member."""
         return self.is_joined
 
     @property
@@ -141,10 +140,10 @@ class ConsumerGroupSession:
     # Staying
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due (1, 3); returns whether there is nothing to reconcile (2).
+        """Send a heartbeat if it is due (1, 3); return True if there is nothing to reconcile (2).
 
-        If there is, and the member `has_lost_all`, the caller gives up its partitions and calls
-        `rejoin`. Errors: ApiError, NoConsumerProtocol.
+        False: the caller takes the target by `take_target`; if the member `has_lost_all`, it gives
+        up its partitions and calls `rejoin`. Errors: ApiError, NoConsumerProtocol.
         """
         if self._fatal is not None:
             raise self._fatal
@@ -154,16 +153,16 @@ class ConsumerGroupSession:
             self._heartbeat()
         if self.has_lost_all:
             return False
-        self._compare_target()
+        self._enter_state_of_target()
         return self.states.current is not MemberState.RECONCILING
 
     def review_topics(self) -> None:
-        """Do nothing: the coordinator takes partitions back whose topic is deleted."""
+        """Do nothing: the coordinator revokes the partitions of deleted topics."""
 
     def keep_alive(self) -> int:
-        """Send a heartbeat between polls if it is due; return when the next one is, in ms.
+        """Send a heartbeat between polls if it is due; return the ms until the next one.
 
-        Errors: as `poll`.
+        Errors: those of `poll`.
         """
         self.poll()
         return self.time_left_ms()
@@ -176,11 +175,11 @@ class ConsumerGroupSession:
 
     @property
     def has_lost_all(self) -> bool:
-        """Return whether the member is FENCED or STALE: its partitions may be others' by now."""
+        """Return True in FENCED and STALE: other members may own the partitions."""
         return self.states.current in (MemberState.FENCED, MemberState.STALE)
 
     def rejoin(self) -> None:
-        """Join with nothing owned, after the caller has given up the partitions."""
+        """Join without owned partitions; called after the application has given them up."""
         self._start_joining()
 
     def _start_joining(self) -> None:
@@ -190,7 +189,7 @@ class ConsumerGroupSession:
         self._heartbeats.forget()
 
     def _own_nothing(self) -> None:
-        """Forget the epoch, and the owned and target partitions, as a member that has to join."""
+        """Reset the epoch to 0, and remove the owned and target partitions."""
         self.member_epoch = JOIN_EPOCH
         self.partitions, self.kept_partitions = (), frozenset()
         self._owned, self._target, self._taken = {}, {}, None
@@ -257,7 +256,7 @@ class ConsumerGroupSession:
     def _on_error(self, error: ApiError) -> None:
         """Enter FENCED if the group has removed the member; raise every other error.
 
-        One that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
+        An error that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
         """
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:
@@ -275,20 +274,26 @@ class ConsumerGroupSession:
 
     # Reconciling
 
-    def _compare_target(self) -> None:
-        """Have a target that is as good as owned acknowledged, or left while it has no names."""
-        if self.states.current is MemberState.RECONCILING and self._resolved() == self._owned:
-            # Nothing to do now: it sends heartbeats, and requests the names again.
+    def _enter_state_of_target(self) -> None:
+        """Enter STABLE if the target's topics with known names are owned, else RECONCILING.
+
+        Topics of the target without names remain until their names are known.
+        """
+        if self.states.current is MemberState.RECONCILING and self._resolve_target() == self._owned:
+            # Nothing to reconcile yet: later polls request the missing names again.
             self.states.enter(MemberState.STABLE)
         elif (
             self.states.current is MemberState.STABLE
             and self._target != self._owned
-            and self._resolved() != self._owned
+            and self._resolve_target() != self._owned
         ):
             self.states.enter(MemberState.RECONCILING)
 
-    def _resolved(self) -> ByTopicId:
-        """Return the target as far as the names of its topics are known."""
+    def _resolve_target(self) -> ByTopicId:
+        """Return the part of the target whose topic names are known.
+
+        Unknown names are requested first, at most once in _LOOKUP_MS.
+        """
         missing = [topic_id for topic_id in self._target if topic_id not in self._names]
         now_ms = self._client.clock.monotonic_ms()
         if missing and now_ms >= self._next_lookup_ms:
@@ -298,7 +303,7 @@ class ConsumerGroupSession:
 
     @property
     def is_reconciling(self) -> bool:
-        """Return whether there is a target to take; a commit may have changed that."""
+        """Return True in RECONCILING: `take_target` is due. A commit may have ended that state."""
         return self.states.current is MemberState.RECONCILING
 
     def take_target(self) -> tuple[TopicPartition, ...]:
@@ -308,7 +313,7 @@ class ConsumerGroupSession:
         `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
         before. Errors: those of requesting names, with nothing changed.
         """
-        target = self._resolved()
+        target = self._resolve_target()
         kept = {
             (key, number)
             for key, numbers in self._owned.items()
@@ -325,8 +330,8 @@ class ConsumerGroupSession:
     def acknowledge(self) -> None:
         """Own the new target assignment: the next heartbeat acknowledges it (3), and is due now.
 
-        A commit in a callback may have sent a heartbeat meanwhile by which the member is fenced, or
-        its target is the earlier one again: `poll` continues from that.
+        A commit in a callback may have sent a heartbeat meanwhile: then the member may be fenced,
+        or the target be the earlier one again. `poll` continues from that state.
         """
         if self._taken is not None and self.is_joined:
             self._owned = self._taken
@@ -341,14 +346,14 @@ class ConsumerGroupSession:
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Commit offsets, each the next that is to be read; with the epochs of the last records.
+        """Commit offsets of next records, with the leader epochs of the last processed records.
 
-        Errors: NotAMember where the group has gone on without this member, ApiError.
+        Errors: NotAMember if the group has continued without this member, ApiError.
         """
         if not offsets:
             return
         code = self._commit_once(offsets, leader_epochs)
-        if code == STALE_MEMBER_EPOCH and self._has_other_epoch():
+        if code == STALE_MEMBER_EPOCH and self._refresh_member_epoch():
             code = self._commit_once(offsets, leader_epochs)
         if code in _NOT_ITS_EPOCH:
             self.rejoin_if_refused(code)
@@ -374,8 +379,11 @@ class ConsumerGroupSession:
         )
         return commit_code(response.message)
 
-    def _has_other_epoch(self) -> bool:
-        """Heartbeat; returns whether the member is in the group with another epoch."""
+    def _refresh_member_epoch(self) -> bool:
+        """Send a heartbeat if joined.
+
+        Return True if the member is still joined, with another epoch.
+        """
         before = self.member_epoch
         if not self.is_joined:
             return False
@@ -392,7 +400,7 @@ class ConsumerGroupSession:
         except ApiError as error:
             if error.code not in _NOT_ITS_EPOCH:
                 raise
-            if error.code == STALE_MEMBER_EPOCH and self._has_other_epoch():
+            if error.code == STALE_MEMBER_EPOCH and self._refresh_member_epoch():
                 return self._committed_once(partitions)
             self.rejoin_if_refused(error.code)
             raise
@@ -403,7 +411,10 @@ class ConsumerGroupSession:
         return committed_offsets(self._client, self._settings.group_id, partitions, member=member)
 
     def rejoin_if_refused(self, code: int) -> None:
-        """Heartbeat at the next `poll`, which says whether the member has lost its partitions."""
+        """Make a heartbeat due at the next `poll` if `code` refuses the member or its epoch.
+
+        Its response shows whether the member has lost its partitions.
+        """
         if code in _NOT_ITS_EPOCH:
             self._next_heartbeat_ms = 0
 
@@ -412,12 +423,15 @@ class ConsumerGroupSession:
     def leave(self) -> None:
         """Leave the group (4), even before the coordinator has responded to a join.
 
-        Errors: those of the request; the member counts as out nevertheless.
+        Errors: those of the request; the session has left nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 
     def leave_until_polled(self) -> None:
-        """Leave the group as nothing is polled: the next `poll` finds that all is lost."""
+        """Leave the group because the application does not poll.
+
+        The next `poll` reports all as lost.
+        """
         self._leave(MemberState.STALE)
 
     def _leave(self, then: MemberState) -> None:

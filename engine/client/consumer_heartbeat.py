@@ -88,11 +88,11 @@ class Heartbeats:
     """Sends the heartbeats of one member, with only the fields that changed since the last."""
 
     def __init__(self, client: KafkaClient, group_id: str) -> None:
-        """Nothing was sent yet, so that the first heartbeat has everything."""
+        """Create without an earlier heartbeat: the first one has all fields."""
         self._client = client
         self._group_id = group_id
-        #: What the coordinator has last answered to; later heartbeats send only changes. None: send
-        #: everything.
+        #: The fields of the last heartbeat that succeeded; later ones send only changes. None: send
+        #: all fields.
         self._heard: MemberClaims | None = None
 
     def send(
@@ -125,7 +125,7 @@ class Heartbeats:
         self._request(member_id, member_epoch, {"instance_id": instance_id})
 
     def forget(self) -> None:
-        """Have the next heartbeat say everything."""
+        """Send all fields with the next heartbeat."""
         self._heard = None
 
     def _request(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
@@ -164,7 +164,7 @@ class Heartbeats:
 
 
 def _refusal(message: Message) -> EngineError:
-    """Return the error of a heartbeat; by UNSUPPORTED_VERSION the cluster lacks the protocol."""
+    """Return the error of a response; NoConsumerProtocol for UNSUPPORTED_VERSION."""
     if message.error_code == UNSUPPORTED_VERSION:
         return NoConsumerProtocol()
     return api_error(message.error_code, message.error_message)
@@ -185,14 +185,14 @@ def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]
     if heard is None or heard.server_assignor != claims.server_assignor:
         fields["server_assignor"] = claims.server_assignor
     if heard is None or (heard.topics, heard.pattern) != (claims.topics, claims.pattern):
-        # None leaves what the coordinator has: an empty one takes it back.
+        # Null keeps the coordinator's value; an empty value removes it.
         was_pattern = heard is not None and heard.pattern is not None
         had_topics = heard is not None and bool(heard.topics)
         fields["subscribed_topic_names"] = (
             [] if claims.topics is None and (heard is None or had_topics) else claims.topics
         )
         if heard is None or claims.pattern is not None or was_pattern:
-            # As it joins, too: a static member takes over what the one before it subscribed to.
+            # Also on joining: a static member inherits the subscription of its earlier instance.
             fields["subscribed_topic_regex"] = claims.pattern or ""
     if fields.get("subscribed_topic_names") is not None:
         fields["subscribed_topic_names"] = list(fields["subscribed_topic_names"])

@@ -16,7 +16,7 @@ GROUP_KEY_TYPE: Final = 0
 
 
 class AnyBrokerRequest(Protocol):
-    """Sends to any broker, again while the code is retriable: `KafkaClient.send`."""
+    """The signature of `KafkaClient.send` to any broker, retried while the code is retriable."""
 
     def __call__(
         self, api_name: str, message: RequestMessage, *, retriable_code: Callable[[Message], int]
@@ -46,11 +46,14 @@ class Coordinators:
         return address
 
     def forget(self, key: str, key_type: int) -> None:
-        """Have the next call look it up again: the coordinator moved, or does not answer."""
+        """Remove a coordinator from the cache: the next `address` sends FindCoordinator again.
+
+        Called when the coordinator has moved, or does not answer.
+        """
         self._addresses.pop((key_type, key), None)
 
     def _find(self, key: str, key_type: int) -> Address:
-        """Send FindCoordinator to any broker, repeated after COORDINATOR_NOT_AVAILABLE etc."""
+        """Send FindCoordinator to any broker; retried after COORDINATOR_NOT_AVAILABLE."""
         response = self._send(
             "FindCoordinator",
             lambda version: _request(version, key, key_type),

@@ -14,7 +14,7 @@ from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire import messages
 
-#: How many partitions one response describes at most, as Kafka's admin client asks.
+#: The largest number of partitions in one response; Kafka's admin client requests the same.
 _PARTITIONS_PER_RESPONSE: Final = 2000
 
 

@@ -98,7 +98,7 @@ class RecordAboveBuffer(EngineError):
 
 
 class ClientCloses(EngineError):
-    """A request that is answered late by intent is not waited for: the client closes."""
+    """The client closes and no longer waits for a response that a broker delays (JoinGroup)."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: not waited for, the client closes")
@@ -126,7 +126,7 @@ class SaslNotExpected(AuthenticationFailed):
 
 
 class MechanismNotOffered(AuthenticationFailed):
-    """The listener has other mechanisms of SASL, named in `offered`."""
+    """The listener has other SASL mechanisms, which `offered` names."""
 
     def __init__(self, mechanism: str, offered: Sequence[str]) -> None:
         name = kafka_error(UNSUPPORTED_SASL_MECHANISM).name
@@ -148,7 +148,10 @@ class TokenExpired(AuthenticationFailed):
 
 
 class NoCommonVersion(EngineError):
-    """The broker does not offer a version of an API that we need; both ranges inclusive."""
+    """The broker does not offer a version of an API that the client needs.
+
+    Both ranges are inclusive.
+    """
 
     def __init__(
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
@@ -170,7 +173,7 @@ class NoCommonVersion(EngineError):
 
 
 class ClientSettingRefused(ConfigError):
-    """A client property cannot be followed."""
+    """A client property has an invalid value, or is not supported."""
 
     exit_code = _USAGE_EXIT
 
@@ -188,7 +191,7 @@ class NotKafka(WireError):
 
 
 class TlsExpected(WireError):
-    """A peer answers a request without TLS by bytes of TLS."""
+    """A peer answered an unencrypted request with TLS bytes."""
 
     exit_code = _UNREACHABLE_EXIT
     hint = "set security.protocol of the client's settings to SSL or SASL_SSL"

@@ -4,13 +4,13 @@
 2. All requests to all brokers at the same time: log directories, throttles, the log ends of
    out-of-sync replicas, the ongoing reassignments (the controller), the settings of topics (the
    broker of step 1). A broker that answers none of them in half of the time is silent.
-3. If another controller took over in between, it is requested again; so is another broker for the
-   settings of topics.
+3. If another controller took over in between, the reassignments are requested from that one; if the
+   settings of topics failed, they are requested from another broker.
 4. A second sample of the log directories of brokers that copy replicas shows their rate.
 
-A request without a response becomes a finding of its own, and the other facts count. The settings
-of topics are requested last on their connection: a broker whose metadata store hangs answers no
-later request.
+A request without a response becomes a finding of its own, and the other facts are used. The
+settings of topics are requested last on their connection: a broker whose metadata store hangs
+answers no later request.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
 from engine.client.findings import MIN_ISR, ClusterFacts, Unanswered
 from engine.client.health import BROKER_THROTTLES, TOPIC_THROTTLES, throttles_in
 from engine.client.metadata import ClusterView, PartitionView
-from engine.client.move_progress import copied_by_broker
+from engine.client.move_progress import added_replicas_bytes
 from engine.client.reassignments import (
     OngoingReassignment,
     listing_call,
@@ -54,7 +54,7 @@ _ENDS: Final = "the ends of its replicas"
 _MOVES: Final = "the reassignments under way"
 _TOPICS: Final = "the settings of topics"
 _ALL: Final = "log directories, settings and reassignments"
-#: Stands for whichever broker answered first.
+#: In place of a broker id: the broker that answered first.
 _FIRST: Final = -1
 
 
@@ -83,17 +83,20 @@ class _Gathering:
     def __init__(
         self, client: KafkaClient, view: ClusterView, deadline_ms: int, timeout_ms: int
     ) -> None:
-        """Bound all requests by `deadline_ms` (monotonic), and one address by `timeout_ms`."""
+        """Create a gathering whose requests end at `deadline_ms` (monotonic).
+
+        `timeout_ms` is the whole time allowed, which an error names.
+        """
         self._client = client
         self._timeout_ms = timeout_ms
         self._view = view
         self._deadline_ms = deadline_ms
         #: Results by request, as they come.
         self._answers: dict[_Request, CallResult] = {}
-        #: Whether the time was over when metadata came: no other request was sent then.
+        #: Whether the deadline had passed when metadata came, so that no other request is sent.
         self._is_late = self._left_ms() <= 0
-        #: Address of the broker that gets the first requests: one with a connection, if there is
-        #: one.
+        #: Address of the broker that gets the requests for topics: one with an open connection, if
+        #: any.
         self._first = client.connections.ready_address() or _any_address(client, view)
 
     def facts(self) -> ClusterFacts:
@@ -120,9 +123,12 @@ class _Gathering:
     # -- requests
 
     def _calls(self) -> Iterator[tuple[_Request, tuple[Address, Call]]]:
-        """Yield the calls to all brokers at once: directories, throttles, log ends, moves, topics.
+        """Yield the calls to all brokers.
 
-        Moves come from the controller alone, topic configs from the first broker that answered.
+        Directories, throttles, log ends, reassignments, topic configs.
+
+        Reassignments come from the controller alone, topic configs from the first broker that
+        answered.
         """
         view = self._view
         ends = _requested_replicas(view)
@@ -159,7 +165,10 @@ class _Gathering:
         self._answers |= self._client.exchange(calls, deadline_ms)
 
     def _retry(self) -> None:
-        """Retry at the present controller, and at another broker for topic configs, if of use."""
+        """Retry reassignments at the current controller, and topic configs at another broker.
+
+        Only requests that failed in a way that another broker may resolve are retried.
+        """
         calls: dict[_Request, tuple[Address, Call]] = {}
         if self._is_controller_in_doubt() and self._left_ms() > 0:
             controller_id = self._controller_now()
@@ -184,7 +193,10 @@ class _Gathering:
         return not isinstance(answer, NoCommonVersion)
 
     def _controller_now(self) -> int | None:
-        """Return the controller by fresh metadata if it may answer, and have it in the view."""
+        """Return the controller by fresh metadata, and store it in the view.
+
+        None if unknown or silent.
+        """
         try:
             deadline_ms = self._deadline_ms - self._left_ms() * 2 // 3
             fresh = self._client.view([], deadline_ms=deadline_ms)
@@ -199,8 +211,8 @@ class _Gathering:
 
     # -- reading
 
-    def _of(self, what: str) -> Iterator[tuple[int, CallResult]]:
-        """Yield the broker and the answer of each request of one kind."""
+    def _results_of(self, what: str) -> Iterator[tuple[int, CallResult]]:
+        """Yield the broker id and result of each request of one kind."""
         for request, answer in self._answers.items():
             if request.what == what:
                 yield request.broker_id, answer
@@ -220,7 +232,7 @@ class _Gathering:
         """Return the log directories of each broker that was requested, or its error."""
         return {
             broker_id: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
-            for broker_id, answer in self._of(what)
+            for broker_id, answer in self._results_of(what)
         }
 
     def _moves(self) -> dict[TopicPartition, OngoingReassignment] | EngineError:
@@ -234,7 +246,7 @@ class _Gathering:
         """Return each requested replica's log end offset (exclusive), or its error."""
         ends: dict[tuple[TopicPartition, int], int | EngineError] = {}
         requested = _requested_replicas(self._view)
-        for broker_id, answer in self._of(_ENDS):
+        for broker_id, answer in self._results_of(_ENDS):
             if isinstance(answer, EngineError):
                 ends |= {(key, broker_id): answer for key in requested.get(broker_id, [])}
             else:
@@ -246,13 +258,13 @@ class _Gathering:
         """Return the settings of topics and brokers; brokers that failed are left out."""
         described: dict[Resource, list[ConfigEntry] | EngineError] = {}
         for what in (_TOPICS, _THROTTLES):
-            for _, answer in self._of(what):
+            for _, answer in self._results_of(what):
                 if isinstance(answer, Response):
                     described |= configs_of(answer.message)
         return described
 
     def _unanswered(self) -> Iterator[Unanswered]:
-        """Yield the facts without a response of brokers that are not silent altogether."""
+        """Yield the facts that single requests did not return, without those of silent brokers."""
         if self._is_late:
             yield Unanswered("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
         silent = self._silent()
@@ -262,7 +274,7 @@ class _Gathering:
                 continue
             if what == _MOVES and broker_id != self._view.controller_id:
                 continue
-            error = answer if isinstance(answer, EngineError) else _refusal(what, answer)
+            error = answer if isinstance(answer, EngineError) else _error_in(what, answer)
             if error is not None:
                 subject = "cluster" if broker_id == _FIRST else f"broker {broker_id}"
                 yield Unanswered(subject, what, error)
@@ -274,10 +286,13 @@ class _Gathering:
         moves: Mapping[TopicPartition, OngoingReassignment],
         before: Mapping[int, list[LogDirView] | EngineError],
     ) -> dict[TopicPartition, float]:
-        """Return the bytes a second that each reassignment copies, as two looks show them."""
+        """Return the bytes a second that each reassignment copies, from two log directory samples.
+
+        Waits MOVE_RATE_MS between them. Empty without copying brokers or enough time.
+        """
         silent, view = self._silent(), self._view
         copying = {id_ for move in moves.values() for id_ in move.adding} - set(silent)
-        # Half of what is left goes to the second look, and others need time behind it.
+        # The second sample may take half of the remaining time; later requests need the rest.
         if not copying or self._left_ms() < 2 * MOVE_RATE_MS:
             return {}
         clock = self._client.clock
@@ -292,12 +307,12 @@ class _Gathering:
             id_: answer if isinstance(answer, EngineError) else log_dirs_of(answer.message)
             for id_, answer in answers.items()
         }
-        # A copy that only one of two responses has would count as copied between them.
+        # A broker in only one sample would make its whole copy count as copied between the samples.
         seen = {
             id_ for id_ in copying if all(isinstance(x.get(id_), list) for x in (before, after))
         }
         return {
-            key: (copied_by_broker(key, move, after) - copied_by_broker(key, move, before))
+            key: (added_replicas_bytes(key, move, after) - added_replicas_bytes(key, move, before))
             / passed_s
             for key, move in moves.items()
             if seen.issuperset(move.adding)
@@ -313,8 +328,8 @@ def _broker(broker_id: int) -> Resource:
     return Resource(ConfigResourceType.BROKER, str(broker_id))
 
 
-def _refusal(what: str, answer: Response) -> EngineError | None:
-    """Return the error that a response consists of."""
+def _error_in(what: str, answer: Response) -> EngineError | None:
+    """Return the error in a response of this kind, None if it has facts."""
     if what == _LOG_DIRS:
         found = log_dirs_of(answer.message)
         return found if isinstance(found, EngineError) else None

@@ -104,7 +104,7 @@ def update_features(
 
     response: messages.UpdateFeaturesResponse = client.send(
         "UpdateFeatures",
-        # Guards look into a message that changes nothing.
+        # A message, not a function: `is_reading` reads its `validate_only`.
         message(_VALIDATE_LOWEST) if validate_only else message,
         to=CONTROLLER,
         lowest=_VALIDATE_LOWEST if validate_only else 0,

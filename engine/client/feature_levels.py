@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 METADATA: Final = "metadata.version"
 
-#: How many levels of metadata each release has brought.
+#: The number of metadata levels that each release added.
 _COUNTS: Final = {
     "3.3": 4,
     "3.4": 1,
@@ -34,7 +34,7 @@ METADATA_NAMES: Final = tuple(
 METADATA_LEVELS: Final[Mapping[str, int]] = {
     name: level for level, name in enumerate(METADATA_NAMES, _FIRST_LEVEL)
 }
-#: The latest level that is for production, as of 4.3.0.
+#: The latest stable level (for production), as of 4.3.0.
 STABLE_METADATA_LEVEL: Final = 30
 
 
@@ -93,11 +93,11 @@ def metadata_level(text: str, levels: range, stable_level: int) -> int | None:
 
 
 def levels_of_release(level: int) -> dict[str, int]:
-    """Return the levels of all features that go with a level of metadata, that one first."""
+    """Return the default levels of all features for a metadata level, metadata.version first."""
     return {METADATA: level} | {feature.name: feature.default_level(level) for feature in FEATURES}
 
 
 def level_text(feature: str, level: int) -> str:
-    """Return a level for people: a number, for metadata with its name."""
+    """Return a level as text: the number, for metadata.version also its name."""
     name = metadata_name(level) if feature == METADATA else None
     return f"{level} ({name})" if name else str(level)

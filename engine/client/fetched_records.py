@@ -31,7 +31,7 @@ class AbortedProducer(NamedTuple):
 class SeenRecords(NamedTuple):
     """Visible records in non-empty runs, and the next offset to fetch.
 
-    `damage` is the error that ended the reading, None without one. `leader_epoch` is that of the
+    `damage` is the error that ended the decoding, None without one. `leader_epoch` is that of the
     last batch, visible or not: −1 without batches, and in formats without epochs.
     """
 
@@ -83,7 +83,7 @@ class _Isolation:
         self._running: set[int] = set()
 
     def shows(self, batch: BatchView) -> bool:
-        """Take the next batch and return whether its records count."""
+        """Process the next batch in order; return whether its records are committed data."""
         while self._coming and self._coming[-1].first_offset <= batch.last_offset:
             self._running.add(self._coming.pop().producer_id)
         if batch.is_control:

@@ -43,7 +43,7 @@ from engine.wire import messages
 #: Batches of magic 2 need Fetch 4; topic ids replace names from 13 on.
 _LOWEST_VERSION: Final = 4
 _HIGHEST_VERSION_BY_NAME: Final = 12
-#: A fetch outside of any session asks for all its partitions. Source: KIP-227.
+#: The session epoch of a full fetch without a fetch session. Source: KIP-227.
 _NO_SESSION: Final = 0
 _FULL_FETCH: Final = -1
 _NOWHERE: Final = -1
@@ -65,8 +65,8 @@ class FetchOptions(NamedTuple):
 class ConsumedRecords(NamedTuple):
     """The records of one partition from one fetch, in runs.
 
-    `next_offset` is where the next fetch goes on, `end_offset` (exclusive) how far a consumer
-    may read now. With an error, the partition is fetched no more.
+    `next_offset` is the offset of the next fetch, `end_offset` (exclusive) how far a consumer
+    may read now. With an error, the partition is no longer fetched.
     """
 
     partition: TopicPartition
@@ -97,7 +97,7 @@ class _Token(NamedTuple):
 
 
 class _FailedPartition(NamedTuple):
-    """A partition that could not be fetched and is tried again."""
+    """A partition whose last fetches failed and are retried."""
 
     since_ms: int
     attempts: int
@@ -113,25 +113,26 @@ class Fetcher:
         starts: Mapping[TopicPartition, int],
         options: FetchOptions | None = None,
     ) -> None:
-        """Fetch from `starts` on, inclusive offsets by partition."""
+        """Create a fetcher of the partitions in `starts`, from these offsets (inclusive) on."""
         self._client = client
         self._options = options or FetchOptions()
         #: Next offset of each partition, in the order in which they are requested.
         self._positions = dict(starts)
-        #: Partitions that are not fetched at present. They keep their positions.
+        #: Partitions that `pause` stopped. They keep their positions.
         self._paused: set[TopicPartition] = set()
-        #: Partitions whose last fetch failed, with the error and the time of the retry.
+        #: Partitions whose last fetch failed: the last error, and how often and since when they
+        #: fail.
         self._troubles: dict[TopicPartition, _FailedPartition] = {}
-        #: The fetch that each broker owes a response to, by broker id.
+        #: The Fetch in flight to each broker, by broker id.
         self._in_flight: dict[int, _Fetch] = {}
         #: Follower replicas that leaders have named to read from (KIP-392).
         self._read_replicas = ReadReplicas(client.clock, self._options.metadata_max_age_ms)
         #: Detects positions above the end of a leader's log after a leader change.
         self._truncations = TruncationChecks(client)
         self._view: ClusterView | None = None
-        #: Failed attempts, for the back-off before the next look-up of leaders. 0 after a success.
+        #: Failed attempts, for the back-off before the next metadata request. 0 after a success.
         self._attempt = 0
-        #: Topic ids of the last request: another id means another topic of the same name.
+        #: Topic ids of the last metadata: a changed id means that the topic was recreated.
         self.topic_ids: dict[str, bytes] = {}
 
     @property
@@ -146,7 +147,7 @@ class Fetcher:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether a response is still to come, also of partitions that were stopped."""
+        """Return whether a Fetch is in flight, also one of stopped partitions."""
         return bool(self._in_flight)
 
     def prepare(self) -> None:
@@ -164,13 +165,13 @@ class Fetcher:
         self._truncations.forget(partition)
 
     def _give_up(self, partition: TopicPartition) -> None:
-        """Fetch a partition no more until `seek` or `try_again` gives it a position."""
+        """Stop fetching a partition until `seek` or `try_again` gives it a position."""
         self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
         self._read_replicas.forget(partition)
 
     def pause(self, partition: TopicPartition) -> None:
-        """Fetch a partition no more until `resume`; its position stays."""
+        """Stop fetching a partition until `resume`; it keeps its position."""
         self._paused.add(partition)
 
     def resume(self, partition: TopicPartition) -> None:
@@ -188,11 +189,11 @@ class Fetcher:
         self._troubles.pop(partition, None)
         self._truncations.forget(partition)
         if self._view is not None and self._view.partition(partition) is None:
-            # Metadata was asked for without its topic, or before there was the partition.
+            # The metadata was requested without its topic, or before the partition was created.
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Resume a partition that was given up with an error, at its position.
+        """Fetch a partition again that was given up with an error, from `position`.
 
         It stays paused if it was, and a pending check for truncation stays too.
         """
@@ -206,7 +207,7 @@ class Fetcher:
                 self._client.connections.pause(timeout_ms, may_be_interrupted=True)
             return fetched
         for token, result in self._client.wait_any(0 if fetched else timeout_ms):
-            # A response to another fetcher of the client, which is gone, is dropped.
+            # A response to an earlier fetcher of the same client is dropped.
             if isinstance(token, _Token) and token.fetcher is self:
                 fetched += self._read_response(self._in_flight.pop(token.broker_id), result)
         if self._view is not None:
@@ -241,7 +242,10 @@ class Fetcher:
         return given_up
 
     def _read_from(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
-        """Return the broker to fetch a partition from, the leader while the replica is unknown."""
+        """Return the broker to fetch a partition from.
+
+        If the chosen replica is not in the metadata, the leader; metadata is then requested again.
+        """
         broker_id = self._read_replicas.choose(partition, leader, view)
         if broker_id is not None:
             return broker_id
@@ -250,7 +254,7 @@ class Fetcher:
         return leader
 
     def _fresh_view(self) -> ClusterView:
-        """Return the metadata; if it was dropped, request it, backing off after a failure."""
+        """Return the metadata; if it was dropped, request it, with a back-off after a failure."""
         if self._view is None:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)
@@ -330,7 +334,7 @@ class Fetcher:
             name = topic.topic if by_name else fetch.topic_names.get(topic.topic_id, "")
             for row in topic.partitions:
                 partition = TopicPartition(name, row.partition_index)
-                # What was asked for before a seek does not follow on its offset.
+                # After a seek, records fetched from the earlier position are dropped.
                 position = self._positions.get(partition)
                 is_wanted = fetch.positions.get(partition, _NOWHERE) == position
                 if is_wanted and partition not in self._paused:
@@ -360,7 +364,7 @@ class Fetcher:
         position = self._positions[partition]
         seen = seen_records(row.records or b"", position, aborted_of(row) if is_committed else None)
         if seen.next_offset > position:
-            # Behind the others, so that each has its turn when a request is full.
+            # Move it to the end, so that each partition gets its turn when a response is full.
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
             self._truncations.read(partition, seen.leader_epoch, view)
@@ -397,8 +401,11 @@ class Fetcher:
         self._give_up(partition)
         return [ConsumedRecords(partition, [], position, position, error)]
 
-    def _may_recover(self, error: EngineError, lasting_ms: int, attempts: int) -> bool:
-        """Return True if the partition is worth another fetch: retriable, and not for too long."""
+    def _may_recover(self, error: EngineError, elapsed_ms: int, attempts: int) -> bool:
+        """Return True if the partition is fetched again: the error is retriable, and recent enough.
+
+        `elapsed_ms` is the time since its first failure, bounded by the client's timeout.
+        """
         if isinstance(error, ApiError):
             if error.code == UNKNOWN_TOPIC_OR_PARTITION:
                 return attempts < UNKNOWN_TOPIC_ATTEMPTS_MAX
@@ -406,4 +413,4 @@ class Fetcher:
                 return False
         elif not isinstance(error, Unreachable | TimedOut):
             return False
-        return lasting_ms < self._client.timeout_ms
+        return elapsed_ms < self._client.timeout_ms

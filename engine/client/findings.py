@@ -58,7 +58,7 @@ KINDS: Final = (
     "not-preferred",
     "move",
     "throttle",
-    # What holds up readers: `reader_findings`.
+    # Findings of `reader_findings`.
     "hanging-transaction",
     "long-transaction",
     "idle-group",
@@ -78,14 +78,14 @@ class HealthFinding(NamedTuple):
     subject: str
     cause: str
     partition: TopicPartition | None = None
-    #: Of a reassignment under way.
+    #: The progress, if the finding is a reassignment.
     move: MoveFigures | None = None
-    #: What findings of many partitions have in common; None for one that is like no other.
+    #: The cause without details of the partition, to group findings by; None if not grouped.
     shared_cause: str | None = None
 
 
 class Unanswered(NamedTuple):
-    """A fact that a broker, or the cluster, did not report, as text, and the error."""
+    """A fact that a broker, or the cluster, did not report: `what` names it, with the error."""
 
     subject: str
     what: str
@@ -95,9 +95,9 @@ class Unanswered(NamedTuple):
 class ClusterFacts(NamedTuple):
     """The facts from which findings are made.
 
-    `min_isr` is by topic; `ends` has the end of each replica's log, or why it is not known.
-    `silent` are brokers that count as live and answer nothing, with the reason; `rates` are the
-    bytes a second that reassignments copy.
+    `min_isr` is by topic; `ends` has each replica's log end offset, or the error. `silent` are
+    brokers that count as live and answer nothing, with the reason; `rates` are the bytes a second
+    that reassignments copy.
     """
 
     view: ClusterView
@@ -123,7 +123,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
     found = [
         *_of_cluster(facts),
         *_of_brokers(facts),
-        *_of_silence(facts),
+        *_of_missing_facts(facts),
         *(
             finding
             for key, p in _partitions(facts.view)
@@ -147,7 +147,7 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
 
 
-def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
+def _of_missing_facts(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield a finding for each fact that a broker did not return: a notice if it refused."""
     for unanswered in facts.unanswered:
         error = unanswered.error
@@ -160,7 +160,7 @@ def _of_silence(facts: ClusterFacts) -> Iterable[HealthFinding]:
 def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield brokers that do not answer, and their log directories that are offline."""
     for broker_id, error in sorted(facts.silent.items()):
-        # The cluster hears of an end with the broker's session, some time after it.
+        # The cluster notices a dead broker only when its session times out.
         led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
         leads = f" and leads {led} partition{'s' * (led != 1)}" if led else ""
         cause = f"it counts as live{leads}, and does not answer: {error}"
@@ -211,7 +211,7 @@ def _of_partition(
     if key in facts.moves:
         move = facts.moves[key]
         figures = move_figures(key, partition, move, facts.log_dirs, facts.rates.get(key))
-        cause = _how_far(key, partition, facts)
+        cause = _progress_text(key, partition, facts)
         yield HealthFinding(NOTICE, "move", subject, cause, move=figures)
         return
     preferred = partition.replicas[0] if partition.replicas else None
@@ -221,8 +221,8 @@ def _of_partition(
         yield HealthFinding(NOTICE, "not-preferred", subject, cause, shared_cause=shared)
 
 
-def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
-    """Return the progress of a reassignment as text: target, and bytes copied so far."""
+def _progress_text(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
+    """Return the progress of a reassignment as text: target replicas, and bytes copied."""
     move = facts.moves[key]
     whole = size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
@@ -233,7 +233,7 @@ def _how_far(key: TopicPartition, partition: PartitionView, facts: ClusterFacts)
         there = size_bytes(key, broker_id, facts.log_dirs)
         of = "" if whole is None else f" of {whole}"
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
-    # One that only takes replicas away copies nothing.
+    # A reassignment that only removes replicas copies nothing.
     copied = f"; {', '.join(copies)}" if copies else ""
     return f"{_ids(move.original)} become {_ids(move.target)}{copied}"
 

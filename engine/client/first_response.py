@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class FirstResponse:
-    """A request in progress: to one address more whenever the last one keeps silent, or fails."""
+    """A request in progress: sent to one more address when the last one is silent or fails."""
 
     def __init__(
         self,
@@ -32,7 +32,10 @@ class FirstResponse:
         deadline_ms: int,
         timeout_ms: int,
     ) -> None:
-        """Await a response until a deadline; one address gets `timeout_ms` at most."""
+        """Create the request, which ends at `deadline_ms`.
+
+        One address gets `timeout_ms` at most.
+        """
         self._connections = connections
         self._clock = clock
         self._call = call
@@ -40,16 +43,16 @@ class FirstResponse:
         self._timeout_ms = timeout_ms
         #: Tokens of the requests without a result.
         self._requested: set[object] = set()
-        #: Errors of the addresses that failed, for the error when all have.
+        #: Errors of the addresses that failed; merged if all fail.
         self._failures: list[EngineError] = []
-        #: Results of other calls that came meanwhile; the client keeps them.
+        #: Results of other calls that arrived meanwhile; the client returns them later.
         self.of_others: list[tuple[object, CallResult]] = []
 
     def of(self, addresses: Iterable[Address]) -> Response:
-        """Return the first response of any address; abandon the calls to the others.
+        """Return the first response of any address; abandon the calls to the other addresses.
 
-        Raises, without trying more addresses, an error that all would return (credentials, a
-        protocol). If none responds: Unreachable with all addresses, or TimedOut.
+        An error that every address would return (credentials, a protocol) is raised at once. If
+        none responds: Unreachable with all addresses, or TimedOut.
         """
         left = deque(dict.fromkeys(addresses))
         try:
@@ -63,7 +66,7 @@ class FirstResponse:
                     return response
         finally:
             self._connections.abandon(self._requested)
-        raise _together(self._failures)
+        raise _merged_error(self._failures)
 
     def _submit(self, address: Address) -> None:
         """Send the request to one more address, within the remaining time."""
@@ -73,7 +76,12 @@ class FirstResponse:
         self._connections.submit(address, self._call, token, min(left_ms, self._timeout_ms))
 
     def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
-        """Wait for a response; None once it is the next address's turn, or all have failed."""
+        """Wait until `until_ms` for a response.
+
+        None to try the next address, or if all have failed.
+
+        If the address is the last, wait for every pending request.
+        """
         while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
             response, final = None, None
@@ -97,7 +105,7 @@ class FirstResponse:
         return None
 
 
-def _together(failures: list[EngineError]) -> EngineError:
+def _merged_error(failures: list[EngineError]) -> EngineError:
     """Merge the errors of several addresses into one."""
     if len(failures) == 1:
         return failures[0]

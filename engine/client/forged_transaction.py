@@ -67,7 +67,7 @@ class ForgedTransaction(NamedTuple):
 
 
 class _OneCommit:
-    """A transaction whose producer writes a batch after the commit."""
+    """A transaction that is committed before its producer writes one more batch."""
 
     def __init__(self, calls: TransactionCalls) -> None:
         self._calls = calls
@@ -135,10 +135,10 @@ def forge_hanging(
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
     """Turn off the verification of transactions at leaders for the block."""
-    before = _cluster_wide(client)
+    before = _dynamic_default(client)
     _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
     try:
-        _await_off(client, partition)
+        _wait_until_off(client, partition)
         yield
     finally:
         if before is None:
@@ -147,7 +147,7 @@ def _without_verification(client: KafkaClient, partition: TopicPartition) -> Ite
             _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, before))
 
 
-def _cluster_wide(client: KafkaClient) -> str | None:
+def _dynamic_default(client: KafkaClient) -> str | None:
     """Return the setting's value for all brokers (dynamic default), None if it is not set."""
     for entry in _entries_of(client, _ALL_BROKERS):
         if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
@@ -155,8 +155,8 @@ def _cluster_wide(client: KafkaClient) -> str | None:
     return None
 
 
-def _await_off(client: KafkaClient, partition: TopicPartition) -> None:
-    """Return once the leader has heard of the change."""
+def _wait_until_off(client: KafkaClient, partition: TopicPartition) -> None:
+    """Wait until the leader's config has verification off. Raises VerificationNotDisabled."""
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempt = 0
     while True:

@@ -33,7 +33,7 @@ _NOT_SERVED: Final = (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LO
 #: The first version of LeaveGroup that names several members.
 _LEAVE_BATCH_VERSION: Final = 3
 
-#: What became of each partition: None where it was changed.
+#: The error of each partition, None if it was changed.
 PartitionResults = dict[TopicPartition, EngineError | None]
 
 
@@ -49,7 +49,7 @@ def set_offsets(
 ) -> PartitionResults:
     """Commit offsets for a group without members; the result names each partition.
 
-    A group with members answers UNKNOWN_MEMBER_ID for every partition. Errors: ApiError where no
+    A group with members answers UNKNOWN_MEMBER_ID for every partition. Raises ApiError if no
     coordinator is found.
     """
     if not offsets:
@@ -161,8 +161,8 @@ def remove_members(
 def _coordinator_code(message: Message) -> int:
     """Return the error code of a broker that does not coordinate the group, else NONE.
 
-    Such a broker gives it to each partition that it has not refused before. Codes of single
-    partitions, for instance of an unknown topic, are results, and no reason to commit the others
+    Such a broker returns it for each partition that it has not refused before. Codes of single
+    partitions, for instance of an unknown topic, are results, and no reason to send the request
     again.
 
     Source: AlterConsumerGroupOffsetsHandler.

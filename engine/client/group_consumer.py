@@ -42,7 +42,7 @@ from engine.records.record_run import NO_EPOCH
 
 AUTO_COMMIT_INTERVAL_MS: Final = 5_000
 
-#: Where partitions begin for which nothing is committed.
+#: Returns the start offset, or an error, of each partition without a committed offset.
 StartOf = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int | EngineError]]
 
 
@@ -60,9 +60,10 @@ class GroupConsumer:
         auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
         commits: bool = True,
     ) -> None:
-        """Errors: SettingOfOtherProtocol.
+        """Create a member that has not joined yet.
 
-        `start_of` returns the start offsets of partitions without a committed one.
+        `start_of` returns the start offsets of partitions without a committed one. Errors:
+        SettingOfOtherProtocol.
         """
         self._client = client
         client.has_coordinators_apart = True
@@ -83,12 +84,12 @@ class GroupConsumer:
         #: The last committed offsets: unchanged ones are not committed again.
         self._committed: dict[TopicPartition, int] = {}
         self._next_commit_ms = 0
-        #: Partitions of the last call of `on_assigned`.
+        #: The partitions that the application has: those of the last `on_assigned`.
         self._given: tuple[TopicPartition, ...] = ()
-        #: Those of `_given` whose start offset is not known yet, in order.
+        #: The assigned partitions whose start offset is not known yet, in order.
         self._unstarted: dict[TopicPartition, None] = {}
-        #: Why the last look-up of start offsets failed (None: it did not), and when the next one
-        #: may begin.
+        #: The error of the last request for start offsets (None after a success), and when the next
+        #: one may begin (monotonic).
         self._start_trouble: EngineError | None = None
         self._next_start_ms = 0
         #: Called with newly assigned partitions, and with none when all are revoked.
@@ -104,7 +105,7 @@ class GroupConsumer:
         return self._start_trouble or self._fetcher.trouble
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return fetched records, after `timeout_ms` or once the group is joined.
+        """Return fetched records after at most `timeout_ms`, which does not bound a join.
 
         Raises errors of the group that another join cannot resolve.
         """
@@ -114,7 +115,7 @@ class GroupConsumer:
             now_ms = self._client.clock.monotonic_ms()
             wait_ms = min(wait_ms, max(self._next_start_ms - now_ms, 0))
         if not self._fetcher.partitions:
-            # There is nothing to fetch for this member now; it stays for when there is.
+            # The member has no partitions to fetch: only wait, and stay in the group.
             self._client.connections.pause(wait_ms, may_be_interrupted=True)
             return []
         consumed = self._fetcher.poll(wait_ms)
@@ -136,7 +137,7 @@ class GroupConsumer:
         try:
             self.find_starts()
         except EngineError as error:
-            # Others are read in the meantime.
+            # Other partitions are read in the meantime.
             if not may_pass(error) or not self._fetcher.partitions:
                 raise
             self._start_trouble = error
@@ -175,7 +176,10 @@ class GroupConsumer:
             raise failure
 
     def find_start(self, partition: TopicPartition) -> None:
-        """Find out where a partition begins if it has no position yet. Errors: as `find_starts`."""
+        """Find the start offset of a partition if it has no position yet. Errors.
+
+        Those of `find_starts`.
+        """
         try:
             if partition in self._unstarted:
                 self.find_starts()
@@ -185,7 +189,7 @@ class GroupConsumer:
 
     @property
     def fetcher(self) -> Fetcher:
-        """Return the present fetcher of the partitions; a join may replace it."""
+        """Return the current fetcher of the partitions; a join may replace it."""
         return self._fetcher
 
     def processed(
@@ -203,7 +207,7 @@ class GroupConsumer:
             self._epochs[partition] = leader_epoch
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on with a partition of the member from an offset."""
+        """Fetch one of the member's partitions from an offset on."""
         self._unstarted.pop(partition, None)
         self._fetcher.seek(partition, offset)
 
@@ -223,25 +227,31 @@ class GroupConsumer:
             self.session.leave()
 
     def commit_before_leaving(self) -> None:
-        """Commit processed offsets, even if the generation is ending. Errors: of the request."""
+        """Commit processed offsets, even if the generation is ending.
+
+        Raises the errors of the request.
+        """
         if self.session.is_joined:
             self._commit_processed()
         elif not self.session.is_joining:
             self._commit_before_joining()
 
     def _commit_processed(self) -> None:
-        """Commit changed offsets (1), unless the partitions may have moved to other members."""
+        """Commit changed offsets (1) if the member is joined; set the time of the next commit."""
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if self.session.is_joined:
             self._commit_changed()
 
     def _commit_before_joining(self) -> None:
-        """Commit in the generation that ends: its coordinator still takes that."""
+        """Commit in the generation that ends: its coordinator still accepts the commit."""
         if self.session.generation_id >= 0:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
-        """Commit changed offsets. Raises ApiError and errors of the request, but not NotAMember."""
+        """Commit the offsets that differ from the last commit.
+
+        Raises ApiError and errors of the request, but not NotAMember.
+        """
         changed = {
             key: offset
             for key, offset in self._processed.items()
@@ -252,18 +262,18 @@ class GroupConsumer:
         try:
             self.session.commit(changed, self._epochs)
         except NotAMember:
-            # The group goes on without this member: the records are read again.
+            # The group has continued without this member: another member reads the records again.
             return
         except ApiError as error:
-            # A topic was deleted: its offsets are of no use, and the others are committed.
+            # A topic was deleted: its offsets are useless, and all other offsets are committed.
             if error.code != UNKNOWN_TOPIC_OR_PARTITION:
                 raise
         self._committed |= changed
 
     def _join_again(self) -> None:
-        """Commit, give up the partitions that a join revokes, and join (2)."""
-        # A commit that fails keeps nobody from joining, but the records are read again: it has more
-        # time than a poll.
+        """Commit, revoke the partitions that the protocol requires, and join (2)."""
+        # The member joins even if the commit fails, but records are then read again: so the commit
+        # may take longer than the poll.
         with self._client.repeating_until(None):
             commit_automatically(self._commit_before_joining, self._group_id, self._processed)
         if not self._classic.is_cooperative:
@@ -288,7 +298,8 @@ class GroupConsumer:
     def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
         """Keep retained partitions, stop revoked ones, and start added ones.
 
-        A partition that was lost in between is stopped first, even if it is assigned again.
+        A partition that was lost since the last assignment is stopped first, even if it is assigned
+        again.
         """
         kept = self.session.kept_partitions.intersection(self._given)
         given_up = [key for key in self._given if key not in kept]
@@ -325,7 +336,10 @@ class GroupConsumer:
     def _starts(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
-        """Return start offsets; OffsetFetch waits for transactions that are about to commit."""
+        """Return each partition's committed offset, else that of `start_of`, or an error.
+
+        OffsetFetch waits for transactions that are about to commit.
+        """
         committed = self.session.committed(partitions)
         found = {key: committed[key] for key in partitions if key in committed}
         self._committed |= found

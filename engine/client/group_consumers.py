@@ -30,9 +30,9 @@ def group_consumer_of(
     auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
     commits: bool = True,
 ) -> GroupConsumer:
-    """Return a member that has not joined yet.
+    """Return a member, not joined yet, for the protocol of `settings.group_protocol`.
 
-    Errors: SettingOfOtherProtocol; NoConsumerProtocol of a pattern for brokers in a classic group.
+    Errors: SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
     """
     if isinstance(topics, SubscriptionPattern) and not settings.is_of_consumer_protocol:
         raise NoConsumerProtocol(_PATTERN_IN_CLASSIC)

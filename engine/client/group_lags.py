@@ -97,7 +97,7 @@ def _with_commits(groups: Iterable[GroupListing]) -> list[GroupListing]:
 
 
 def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
-    """Yield the groups of each coordinator, as many as go in one request."""
+    """Yield rounds of group ids by coordinator, each with as many groups as fit in one request."""
     left: dict[int, list[str]] = {}
     for group in groups:
         left.setdefault(group.coordinator_id, []).append(group.group_id)
@@ -141,7 +141,7 @@ def _committed(
 
 def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> None:
     """Store the error of a coordinator that does not respond: it gets no more requests."""
-    # A process that is stopped is a lost connection, too, after the time for the first answer.
+    # A stopped process (SIGSTOP) is Unreachable, too: the handshake times out.
     if isinstance(result, TimedOut | Unreachable):
         silent[id_] = result
 
@@ -159,7 +159,10 @@ def _find_ends(
     committed: Mapping[str, _Commits | EngineError],
     ends: dict[TopicPartition, int | None],
 ) -> None:
-    """Note the ends of partitions that are not known yet, None where there is an error (step 2)."""
+    """Request end offsets of partitions that `ends` lacks, and add them.
+
+    None for errors (step 2).
+    """
     new = {
         key: LATEST
         for found in committed.values()
@@ -175,7 +178,7 @@ def _find_ends(
 
 
 def _lag(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
-    """Return the sum over the partitions of a group (step 3)."""
+    """Return the lag of one group, summed over its partitions (step 3)."""
     lags = [
         max(0, end - commit.offset)
         for key, commit in committed.items()

@@ -71,24 +71,24 @@ from engine.wire.structs import Message
 
 CONSUMER_PROTOCOL: Final = "consumer"
 _NO_GENERATION: Final = -1
-#: How much later than the rebalance time-out a response to JoinGroup may come.
+#: How long after the rebalance timeout a response to JoinGroup is still waited for.
 _JOIN_SLACK_MS: Final = 5_000
 _JOIN_ATTEMPTS_MAX: Final = 100
 
 
 class GroupSession:
-    """One member of a group, with the partitions that it has now."""
+    """One member of a group, with the partitions assigned to it."""
 
     def __init__(
         self, client: KafkaClient, settings: MemberSettings, topics: Sequence[str]
     ) -> None:
-        """Begin outside the group; a join is the caller's."""
+        """Create a session outside the group; the caller joins by `join`."""
         self._client = client
         self._settings = settings
         self._subscription = Subscription(
             tuple(topics), settings.group_instance_id, settings.client_rack
         )
-        #: Given by the coordinator at the first join; empty before.
+        #: The member id from the coordinator's first JoinGroup response; empty before.
         self.member_id = ""
         self.generation_id = _NO_GENERATION
         #: Partitions assigned to the member; empty while it has not joined.
@@ -96,12 +96,12 @@ class GroupSession:
         #: The last assignment and its generation, which sticky assignors continue. None before.
         self._previous: PreviousAssignment | None = None
         self._is_joined = False
-        #: Whether a join has begun that has no result, also if the wait was interrupted.
+        #: Whether a join was started and has no result, also if the wait was interrupted.
         self.is_joining = False
-        #: Those of `partitions` that the member kept without a break through its last join.
+        #: The part of `partitions` that the member owned without interruption during its last join.
         self.kept_partitions: frozenset[TopicPartition] = frozenset()
-        #: Whether the coordinator has announced a rebalance: the member joins again, and is in the
-        #: group until then.
+        #: Whether the last code was REBALANCE_IN_PROGRESS: the member must join again, and is in
+        #: the group until then.
         self._is_rebalancing = False
         #: Whether the member itself has to join again: it revoked partitions for other members, or
         #: a topic has more partitions.
@@ -122,7 +122,7 @@ class GroupSession:
 
     @property
     def is_joined(self) -> bool:
-        """Return whether the member has its partitions."""
+        """Return whether the member has an assignment of the current generation."""
         return self._is_joined
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
@@ -163,7 +163,7 @@ class GroupSession:
         self._sizes = None
 
     def _join_group(self) -> messages.JoinGroupResponse | None:
-        """Send JoinGroup (1); returns None if it is to be sent again."""
+        """Send JoinGroup (1); return None if it must be sent again."""
         settings = self._settings
         protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
         request = messages.JoinGroupRequest(
@@ -188,14 +188,17 @@ class GroupSession:
         if joined.error_code == MEMBER_ID_REQUIRED:
             self.member_id = joined.member_id
             return None
-        if not self._is_accepted(joined.error_code):
+        if not self._apply_code(joined.error_code):
             return None
         self.member_id = joined.member_id
         self.generation_id = joined.generation_id
         return joined
 
     def _metadata(self, assignor: str) -> bytes:
-        """Return the subscription for an assignor; an eager one names no owned partitions."""
+        """Return the encoded subscription for an assignor.
+
+        Without owned partitions if it is eager.
+        """
         return encode_subscription(
             self._subscription._replace(
                 owned_partitions=self.partitions if self.is_cooperative else (),
@@ -205,7 +208,7 @@ class GroupSession:
         )
 
     def _sync_group(self, joined: messages.JoinGroupResponse) -> bool:
-        """Send SyncGroup (3); returns whether the member has its partitions."""
+        """Send SyncGroup (3); return whether the member got its partitions."""
         assignments = []
         if joined.leader == self.member_id and not joined.skip_assignment:
             row = messages.SyncGroupRequest.SyncGroupRequestAssignment
@@ -229,7 +232,7 @@ class GroupSession:
             retriable_code=_code_of,
             timeout_ms=self._settings.max_poll_interval_ms + _JOIN_SLACK_MS,
         )
-        if not self._is_accepted(response.message.error_code):
+        if not self._apply_code(response.message.error_code):
             return False
         partitions = decode_assignment(bytes(response.message.assignment))
         if partitions is None:
@@ -241,7 +244,10 @@ class GroupSession:
         return True
 
     def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
-        """Return the partitions of each member (2). Raises the errors of a Metadata request."""
+        """As leader, return the partitions of each member (2).
+
+        Raises the errors of a Metadata request.
+        """
         subscriptions = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
             for member in joined.members
@@ -267,7 +273,8 @@ class GroupSession:
     def poll(self) -> bool:
         """Send a heartbeat if it is due (4); return whether the assignment is still valid.
 
-        If not, the caller commits and joins again. Errors: ApiError that a new join cannot resolve.
+        If it is not, the caller commits and joins again. Errors: ApiError that a join cannot
+        resolve.
         """
         now_ms = self._client.clock.monotonic_ms()
         if not self._is_joined or self._owes_rebalance:
@@ -276,7 +283,7 @@ class GroupSession:
             return False
         if self._sizes is not None and now_ms >= self._next_refresh_ms:
             self._next_refresh_ms = now_ms + self._settings.metadata_max_age_ms
-            # Also found between polls: the next poll joins again then.
+            # Also called between polls: the next poll then joins again.
             self._owes_rebalance = self._has_grown()
         return not self._owes_rebalance
 
@@ -307,7 +314,7 @@ class GroupSession:
         return self.time_left_ms()
 
     def time_left_ms(self) -> int:
-        """Return the milliseconds until `poll` has something to do."""
+        """Return the ms until the next heartbeat is due."""
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
     def _heartbeat(self) -> bool:
@@ -323,10 +330,10 @@ class GroupSession:
         response = self._client.send_to_coordinator(
             self._settings.group_id, "Heartbeat", request, retriable_code=_code_of
         )
-        return self._is_accepted(response.message.error_code)
+        return self._apply_code(response.message.error_code)
 
     def _has_grown(self) -> bool:
-        """Return True if a topic's partition count differs from that at the assignment."""
+        """Request metadata; return True if a partition count has changed since the assignment."""
         sizes = self._sizes or {}
         view = self._client.view(sizes)
         return any(
@@ -342,9 +349,9 @@ class GroupSession:
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Commit offsets, each the next that is to be read; with the epochs of the last records.
+        """Commit offsets of next records, with the leader epochs of the last processed records.
 
-        Errors: NotAMember where the group has gone on without this member, ApiError.
+        Errors: NotAMember if the group has continued without this member, ApiError.
         """
         if not offsets:
             return
@@ -360,7 +367,7 @@ class GroupSession:
         )
         code = commit_code(response.message)
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
-            self._is_accepted(code)
+            self._apply_code(code)
             raise NotAMember(self._settings.group_id)
         if code != NONE:
             raise api_error(code)
@@ -372,7 +379,7 @@ class GroupSession:
     def rejoin_if_refused(self, code: int) -> None:
         """Rejoin at the next `poll` if this error of TxnOffsetCommit requires it."""
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
-            self._is_accepted(code)
+            self._apply_code(code)
 
     # Leaving
 
@@ -403,26 +410,27 @@ class GroupSession:
         self.member_id = ""
 
     def leave_until_polled(self) -> None:
-        """Leave the group as nothing is polled: a `poll` is of a member that joins again."""
+        """Leave the group because the application does not poll; the next `poll` returns False."""
         self.leave()
 
     # Responses
 
-    def _is_accepted(self, code: int) -> bool:
-        """Return whether a request was taken, False if the member is to join again.
+    def _apply_code(self, code: int) -> bool:
+        """Return True for NONE; for a rebalance code mark the member as not joined, return False.
 
+        ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID remove its partitions, the latter its id too.
         Raises ApiError for any other code.
         """
         if code == NONE:
             return True
         if code not in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             raise api_error(code)
-        # As long as it has its partitions: a join that is refused has given them up.
+        # Not during a join: the member has given up its partitions then.
         self._is_rebalancing = code == REBALANCE_IN_PROGRESS and not self.is_joining
         if code == UNKNOWN_MEMBER_ID:
             self.member_id = ""
         if code != REBALANCE_IN_PROGRESS:
-            # Others may have them already.
+            # Other members may have them already.
             self.partitions = ()
         self._is_joined = False
         return False

@@ -38,7 +38,7 @@ class GroupListing(NamedTuple):
 
 
 class MemberView(NamedTuple):
-    """A member of a group; `partitions` is None where its assignment is no consumer's.
+    """A member of a group; `partitions` is None if its assignment is not that of a consumer.
 
     `client_host` is the address as the broker prints it: Java puts a slash before it.
     """
@@ -48,7 +48,7 @@ class MemberView(NamedTuple):
     client_id: str
     client_host: str
     partitions: tuple[TopicPartition, ...] | None
-    #: In a group of the consumer protocol: the member's epoch, and what it is to have.
+    #: In the consumer protocol: the member's epoch, and its target assignment.
     member_epoch: int | None = None
     target_partitions: tuple[TopicPartition, ...] = ()
 
@@ -97,7 +97,7 @@ def list_groups(
 
 
 def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[GroupListing]:
-    """Return the groups of a broker's response; none where it is an error."""
+    """Return the groups of a broker's response; empty for an error response."""
     return [_listing(row, broker_id) for row in message.groups]
 
 
@@ -115,10 +115,10 @@ def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> Gr
 def describe_group(
     client: KafkaClient, group_id: str, *, release: str = ENGINE_RELEASE
 ) -> GroupDescription:
-    """Return a group of either protocol; raises ApiError where its coordinator cannot say.
+    """Return a group of either protocol; raises ApiError if its coordinator returns an error.
 
-    Brokers from 4.0 on answer GROUP_ID_NOT_FOUND for an unknown group where the newer `release`
-    is asked for; by older versions it is Dead.
+    For an unknown group, brokers from 4.0 on answer GROUP_ID_NOT_FOUND if `release` is 4.0 or
+    later; in older versions its state is Dead.
     """
     response = client.send_to_coordinator(
         group_id,
@@ -138,7 +138,7 @@ def describe_group(
 
 
 def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> GroupDescription:
-    """Return a group of the classic protocol as a response has it."""
+    """Convert a row of DescribeGroups: a group of the classic protocol."""
     is_consumer = row.protocol_type == CONSUMER
     return GroupDescription(
         row.group_id,
@@ -160,14 +160,17 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
 
 def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
     """Return the partitions in an assignment's bytes, None if these cannot be decoded."""
-    # Most answers about groups are of none with members.
+    # Imported late: most described groups have no members.
     from engine.client.consumer_protocol import decode_assignment
 
     return decode_assignment(content)
 
 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
-    """Return a group of the consumer protocol; None if it is none, or no broker has the API."""
+    """Return a group of the consumer protocol.
+
+    None for another type, or if no broker has the API.
+    """
     try:
         response = client.send_to_coordinator(
             group_id,
@@ -188,7 +191,7 @@ def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescrip
 def consumer_description(
     row: messages.ConsumerGroupDescribeResponse.DescribedGroup,
 ) -> GroupDescription:
-    """Return a group of the consumer protocol (KIP-848) as a response has it."""
+    """Convert a row of ConsumerGroupDescribe: a group of the consumer protocol (KIP-848)."""
     return GroupDescription(
         row.group_id,
         row.group_state,
@@ -229,7 +232,10 @@ def committed_offsets(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, int]:
-    """Return the offsets that a group has committed, as `commits`; raises ApiError."""
+    """Return the committed offsets that `commits` returns, without their metadata.
+
+    Raises ApiError.
+    """
     found = commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}
 
@@ -241,11 +247,12 @@ def commits(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, CommitView]:
-    """Return a group's committed offsets: of some partitions to start there, or of all.
+    """Return a group's committed offsets, of the named partitions or of all.
 
-    For named partitions the broker waits for pending transactional offsets (KIP-447), so that
-    nothing is read twice. Brokers before 2.5 cannot. A `member` of the consumer protocol, its id
-    and epoch, is refused once its group has continued without it. Errors: ApiError.
+    For named partitions the broker waits for pending transactional offsets (KIP-447), so that a
+    consumer that starts there reads nothing twice; brokers before 2.5 cannot wait. `member` is the
+    id and epoch of a member of the consumer protocol: it is refused once the group has continued
+    without it. Errors: ApiError.
     """
     response: Response = client.send_to_coordinator(
         group_id,
@@ -265,7 +272,7 @@ def commits_call(
     *,
     member: tuple[str, int] | None = None,
 ) -> Call:
-    """Return the request of `commits` to the coordinator."""
+    """Return the OffsetFetch request that `commits` sends to the coordinator."""
     topics = None if partitions is None else by_topic(partitions)
 
     def request(version: int) -> messages.OffsetFetchRequest:

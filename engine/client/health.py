@@ -26,7 +26,7 @@ BROKER_THROTTLES = (
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
 
-#: The name of a throttle that is set for all brokers, and counts where a broker has none.
+#: The name of a throttle in the dynamic default of all brokers.
 ALL_BROKERS: Final = "default"
 
 _KINDS = {ConfigResourceType.TOPIC: "topic", ConfigResourceType.BROKER: "broker"}
@@ -71,7 +71,10 @@ def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHea
 def cluster_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
-    """Return the replication throttles of topics and brokers; none without a response."""
+    """Return the replication throttles of topics and brokers.
+
+    Brokers without a response have none.
+    """
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
     of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
     found: list[Throttle] = []
@@ -100,6 +103,6 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
-    """Return the brokers a throttle is set for; a dynamic default is set for all brokers."""
+    """Return the name of the throttle's broker or topic; ALL_BROKERS for a dynamic default."""
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

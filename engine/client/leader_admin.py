@@ -14,7 +14,7 @@ from engine.kafka_errors import NONE, NOT_CONTROLLER
 from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
-#: The first version that knows of unclean elections.
+#: The first version with unclean elections.
 _FIRST_WITH_KINDS = 1
 
 
@@ -23,7 +23,7 @@ class Election(IntEnum):
 
     #: The first of the assigned replicas, if it is in sync.
     PREFERRED = 0
-    #: The first replica that is alive, in sync or not: what only others had is gone.
+    #: The first live replica, in sync or not: records that it lacks are lost.
     UNCLEAN = 1
 
 

@@ -43,7 +43,7 @@ class _PendingCall(NamedTuple):
 
 
 class LoopConnection:
-    """Calls to one address; `make_connection` gives the client's end of a new connection."""
+    """The calls to one address; `make_connection` creates the protocol side of each connection."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LoopConnection:
         receive_buffer_bytes: int = -1,
         layer: LayerOf | None = None,
     ) -> None:
-        """Bound each call by `timeout_ms`, the connecting and the handshake included.
+        """Create without a connection; `timeout_ms` bounds each call with connecting and handshake.
 
         `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size; `layer`
         encrypts connections.
@@ -70,7 +70,7 @@ class LoopConnection:
         self._timeout_ms = timeout_ms
         self._receive_buffer_bytes = receive_buffer_bytes
         self._layer = layer
-        #: The protocol side and the socket of the present connection. None: the next call connects.
+        #: The protocol side and the socket of the current connection. None: the next call connects.
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
         #: Whether a response came over the connection: a loss is then ConnectionLost, not
@@ -167,13 +167,14 @@ class LoopConnection:
         """
         connection = self._connection
         if connection is None or wire is not self._wire:
-            # What came before a connection was closed may arrive behind that.
+            # A frame of an earlier connection may arrive after it was closed.
             return
         self._has_responded = True
         if self._take_fast(connection, wire, frame):
             return
         try:
-            # The frame is gone after the call, and responses have views of it.
+            # Copy the frame: its buffer is reused after this call, and the response has views of
+            # it.
             response = connection.take_frame(bytes(frame))
         except EngineError as error:
             self._broken(error)
@@ -197,9 +198,9 @@ class LoopConnection:
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Pass a response to its call on the fast path.
+        """Process a response by its call's fast path, and send the next request of that call.
 
-        Returns False, with nothing done, if the response is off the fast path.
+        Returns False, with nothing changed, if the response is not of the fast form.
         """
         sent = connection.answered(frame)
         if sent is None:
@@ -214,7 +215,7 @@ class LoopConnection:
         connection.drop_answered()
         goes_on = fast.take(read)
         if wire is not self._wire:
-            # What was read led to the end of the connection: the call has failed with it.
+            # The connection was closed while the response was processed, and the call has failed.
             return True
         if goes_on:
             deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
@@ -246,7 +247,7 @@ class LoopConnection:
         self._fail_all(lambda _pending_calls: kind(host, port, reason))
 
     def _forget_connection(self) -> None:
-        """Drop the connection without closing it: the next call opens another."""
+        """Drop the connection without closing it: the next call opens a new one."""
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
@@ -264,7 +265,12 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """End the connection if a call is past its deadline: later responses cannot be matched."""
+        """If a call is past its deadline, close the connection and fail all calls.
+
+        Else set the timer.
+
+        The response to an expired call would delay those of later calls.
+        """
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._pending_calls.values()]
         if not deadlines:

@@ -41,12 +41,12 @@ class MemberSettings(NamedTuple):
 
     @property
     def is_of_consumer_protocol(self) -> bool:
-        """Return whether the broker assigns."""
+        """Return whether the group has the consumer protocol, in which the broker assigns."""
         return self.group_protocol == CONSUMER
 
 
 class NotAMember(EngineError):
-    """Offsets were not committed: the member is not in the group any more, or not yet again."""
+    """Offsets were not committed: the member has left the group, or has not rejoined yet."""
 
     hint = "records that were not committed are read again by the member that has the partition now"
 
@@ -56,7 +56,7 @@ class NotAMember(EngineError):
 
 
 class MemberSession(Protocol):
-    """One member of a group, with the partitions that it has now."""
+    """One member of a group, with the partitions assigned to it."""
 
     member_id: str
     partitions: tuple[TopicPartition, ...]
@@ -83,15 +83,15 @@ class MemberSession(Protocol):
         ...
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Take other topics."""
+        """Replace the subscribed topics."""
         ...
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due; returns whether the partitions stay as they are."""
+        """Send a heartbeat if it is due; return whether the assignment is unchanged."""
         ...
 
     def keep_alive(self) -> int:
-        """Send a heartbeat between polls if it is due; return when the next one is, in ms."""
+        """Send a heartbeat between polls if it is due; return the ms until the next one."""
         ...
 
     def review_topics(self) -> None:
@@ -102,7 +102,7 @@ class MemberSession(Protocol):
         ...
 
     def time_left_ms(self) -> int:
-        """Return the milliseconds until `poll` has something to do."""
+        """Return the ms until the next heartbeat is due."""
         ...
 
     def commit(
@@ -118,7 +118,7 @@ class MemberSession(Protocol):
         ...
 
     def rejoin_if_refused(self, code: int) -> None:
-        """Take note of a refusal of offsets in a transaction."""
+        """Rejoin at the next `poll` if this error code of TxnOffsetCommit requires it."""
         ...
 
     def leave(self) -> None:
@@ -126,5 +126,5 @@ class MemberSession(Protocol):
         ...
 
     def leave_until_polled(self) -> None:
-        """Leave the group as nothing is polled; the next `poll` is of a member that is out."""
+        """Leave the group because the application does not poll; the next `poll` returns False."""
         ...

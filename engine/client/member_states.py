@@ -70,18 +70,18 @@ VALID_PREVIOUS_STATES: Final[dict[MemberState, frozenset[MemberState]]] = {
         )
     ),
 }
-#: In these the coordinator is sent heartbeats.
+#: The states in which the member sends heartbeats.
 HEARTBEATING: Final = frozenset(_IN_GROUP)
 
 
 class MemberStates:
-    """The state of one member; only transitions of the table are made."""
+    """The state of one member; allows only the transitions of the table."""
 
     def __init__(self) -> None:
         self.current = MemberState.UNSUBSCRIBED
 
     def enter(self, state: MemberState) -> None:
-        """Make a transition; one that is not in the table is a bug (AssertionError)."""
+        """Change the state; asserts that the table has the transition."""
         assert self.current in VALID_PREVIOUS_STATES[state], f"{self.current} to {state}"
         self.current = state
 

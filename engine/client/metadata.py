@@ -30,8 +30,8 @@ class BrokerView(NamedTuple):
 class PartitionView(NamedTuple):
     """The metadata of one partition; `leader` is −1 without a leader.
 
-    `adding` are the replicas that an ongoing reassignment adds, if `with_moves` was requested:
-    Metadata responses do not have them.
+    `adding` are the replicas that an ongoing reassignment adds; `with_moves` sets them, as Metadata
+    responses do not have them.
     """
 
     partition: int
@@ -53,7 +53,7 @@ class PartitionView(NamedTuple):
 
     @property
     def has_leader(self) -> bool:
-        """Return whether clients can use the partition."""
+        """Return whether the partition has a leader, so that clients can use it."""
         return self.leader != NO_BROKER
 
 
@@ -73,7 +73,10 @@ class TopicView(NamedTuple):
 
     @property
     def replication_factor(self) -> int:
-        """Return the replicas of the first partition, as Kafka's tools count them."""
+        """Return the number of replicas of partition 0, as Kafka's tools do.
+
+        0 without partitions.
+        """
         return len(self.partitions[0].replicas) if self.partitions else 0
 
 
@@ -85,16 +88,16 @@ class ClusterView(NamedTuple):
     controller_id: int
     brokers: dict[int, BrokerView]
     topics: dict[str, TopicView]
-    #: False for brokers of KRaft: they name one of themselves by chance, which passes requests on.
+    #: False in KRaft: brokers name any live broker, which forwards requests to the controller.
     is_controller_known: bool = True
 
     @property
     def known_controller_id(self) -> int | None:
-        """Return the controller, None where metadata does not name it."""
+        """Return the controller's broker id; None for KRaft, where metadata does not name it."""
         return self.controller_id if self.is_controller_known else None
 
     def partition(self, wanted: TopicPartition) -> PartitionView | None:
-        """Return a partition, None if it is not known."""
+        """Return the view of a partition, None if the metadata lacks it."""
         topic = self.topics.get(wanted.topic)
         if topic is None:
             return None
@@ -115,7 +118,7 @@ def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = Fal
         row.node_id: BrokerView(row.node_id, Address(row.host, row.port), row.rack)
         for row in response.brokers
     }
-    # Topics are asked for by name: what has none was not asked for.
+    # Topics are requested by name, so that a row without a name belongs to none of them.
     topics = {row.name: _topic(row.name, row) for row in response.topics if row.name is not None}
     return ClusterView(
         response.cluster_id,
@@ -154,7 +157,7 @@ def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
 
 
 def topic_failure(view: ClusterView, name: str) -> ApiError | None:
-    """Return why a topic cannot be used, None if it can."""
+    """Return the error of a topic in the metadata, None if the topic can be used."""
     topic = view.topics.get(name)
     code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
     if code == NONE:
@@ -163,7 +166,7 @@ def topic_failure(view: ClusterView, name: str) -> ApiError | None:
 
 
 def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
-    """Return the broker that leads a partition, or the error that explains why none does."""
+    """Return the id of a partition's leader, or an error: unknown, or without a leader."""
     failure = topic_failure(view, wanted.topic)
     if failure is not None:
         return failure

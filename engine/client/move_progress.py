@@ -54,15 +54,15 @@ def move_figures(
     return MoveFigures(move.original, move.target, copied, total, rate, left_s)
 
 
-def copied_by_broker(
+def added_replicas_bytes(
     key: TopicPartition, move: OngoingReassignment, log_dirs: LogDirsByBroker
 ) -> int:
-    """Return the bytes of all replicas that a reassignment brings."""
+    """Return the total size of the replicas that a reassignment adds; unknown sizes count as 0."""
     return sum(size_bytes(key, broker_id, log_dirs) or 0 for broker_id in move.adding)
 
 
 def size_bytes(key: TopicPartition, broker_id: int, log_dirs: LogDirsByBroker) -> int | None:
-    """Return the bytes of a replica, None where its broker does not report it."""
+    """Return the size of a replica on a broker, None if the broker does not report it."""
     dirs = log_dirs.get(broker_id)
     if dirs is None or isinstance(dirs, EngineError):
         return None

@@ -41,7 +41,10 @@ class OAuthLogin(NamedTuple):
 
 
 def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
-    """Return a token, an unsecured one from `now_ms` on; raises AuthenticationFailed."""
+    """Return an access token; `now_ms` is the issue time of an unsecured one (None: now).
+
+    Raises AuthenticationFailed.
+    """
     url = login.url
     if url is None:
         return unsecured_access_token(login.unsecured_principal or "", now_ms)
@@ -54,7 +57,7 @@ def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
 
 
 def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
-    """Return an unsigned access token, valid from a time on (for brokers that accept it)."""
+    """Return an unsigned access token, issued at `now_ms`, for brokers that accept such tokens."""
     from engine.host.real import RealClock
 
     now_s = (RealClock().wall_ms() if now_ms is None else now_ms) // 1000

@@ -19,7 +19,7 @@ def commit_request(
     offsets: Mapping[TopicPartition, int],
     leader_epochs: Mapping[TopicPartition, int] | None,
 ) -> messages.OffsetCommitRequest:
-    """Return the request of a member, with offsets and the epochs of the last records."""
+    """Add offsets, with the leader epochs of the last processed records, to a member's request."""
     of = messages.OffsetCommitRequest
     membership.topics = [
         of.OffsetCommitRequestTopic(
@@ -40,7 +40,7 @@ def commit_request(
 
 
 def code_to_repeat(message: Message) -> int:
-    """Return a commit's retriable error code; a deleted topic is no reason to retry.
+    """Return a commit's error code for the decision to retry; NONE for a deleted topic.
 
     Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
     """
@@ -49,10 +49,10 @@ def code_to_repeat(message: Message) -> int:
 
 
 def commit_code(message: Message) -> int:
-    """Return the first error of a commit, NONE without errors.
+    """Return the decisive error code of a commit, NONE without errors.
 
-    Errors of single partitions come last, that of a deleted topic at the very end: a broker returns
-    them before it checks that it coordinates the group, and that the group does not rebalance.
+    Errors of single partitions count last, that of a deleted topic after all: a broker returns them
+    before it checks that it coordinates the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
     return min((code for code in codes if code != NONE), key=_rank, default=NONE)

@@ -1,7 +1,7 @@
-"""A batch of a producer: its records, their places in the input, and its two parts if it is split.
+"""A batch of a producer: its records, their places in the input, and its parts if it is split.
 
 `InputPlaces` has the input line of each record, so that an error names the line of a record that
-cannot be stored. Consecutive lines take the room of one.
+cannot be stored. A run of consecutive lines is stored as one range.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.records.builder import (
 from engine.records.record import NO_SEQUENCE
 from engine.records.view import batches_in
 
-#: The place of a record whose origin nobody asks for.
+#: The place of a record without an input line.
 NO_PLACE = 0
 
 
@@ -38,11 +38,11 @@ class InputPlaces:
             yield from run
 
     def append(self, place: int) -> None:
-        """Take the place of one more record."""
+        """Add the place of one more record."""
         self.extend(range(place, place + 1))
 
     def extend(self, places: Sequence[int]) -> None:
-        """Take the places of several more records."""
+        """Add the places of several more records."""
         if not places:
             return
         last = self._runs[-1] if self._runs else None
@@ -77,7 +77,7 @@ class OutgoingBatch:
         opened_ms: int,
         order: tuple[int, ...],
     ) -> None:
-        """Begin without records; `opened_ms` (monotonic) is when the linger time begins."""
+        """Create an empty batch; `opened_ms` (monotonic) is when its linger time begins."""
         self.partition = partition
         self.opened_ms = opened_ms
         self.order = order
@@ -125,15 +125,15 @@ class OutgoingBatch:
         self._built = None
 
     def wire_bytes(self) -> Buffer:
-        """Return the batch as it is sent, the same bytes each time until it is numbered again."""
+        """Return the encoded batch; the same bytes each time until `number` is called again."""
         if self._built is None:
             self._built = self._builder.build()
         return self._built
 
     def split(self, limit_bytes: int) -> list[OutgoingBatch]:
-        """Return batches with the same records, each of at most so many bytes before compression.
+        """Return batches with the same records, each at most `limit_bytes` before compression.
 
-        A record that is larger has a batch to itself. Sequences go on through the parts.
+        A larger record gets its own batch. The sequences of the parts are consecutive.
         Source: `ProducerBatch.split`.
         """
         parts: list[OutgoingBatch] = []
@@ -149,9 +149,9 @@ class OutgoingBatch:
         return parts
 
     def _part(self, index: int, sequence: int) -> OutgoingBatch:
-        """Return an empty batch that sorts in this batch's place, for a part of its records.
+        """Return an empty batch for a part of this batch's records, from `sequence` on.
 
-        A batch too large for the broker is split into two parts with consecutive sequences.
+        It sorts in this batch's place, after the parts with a lower `index`.
         """
         settings = self._builder.settings
         has_producer = self.base_sequence is not None

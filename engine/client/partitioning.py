@@ -34,7 +34,7 @@ def partition_of_key(key: bytes, partition_count: int) -> int:
 
 
 def partitions_of_keys(keys: Sequence[bytes], partition_count: int) -> list[int]:
-    """Return the partitions of many keys: as `partition_of_key` of each, in a tenth of the time."""
+    """Return `partition_of_key` of each key, in a tenth of the time."""
     lengths = set(map(len, keys))
     if len(lengths) == 1:
         return [h % partition_count for h in _positive_hashes(keys, lengths.pop())]
@@ -52,8 +52,8 @@ def partitions_of_keys(keys: Sequence[bytes], partition_count: int) -> list[int]
 def _positive_hashes(keys: Sequence[bytes], length: int) -> list[int]:
     """Return murmur2 of keys of one length, without its sign.
 
-    All are hashed together, each in 64 bits of one integer: a product of two 32-bit numbers stays
-    within them, and a mask takes it back to 32.
+    All keys are hashed together, each in a lane of 64 bits of one integer: the product of two
+    32-bit numbers fits into a lane, and a mask reduces it to 32 bits.
     """
     count = len(keys)
     joined = b"".join(keys)
@@ -79,7 +79,7 @@ def _in_each(value: int, count: int) -> int:
 
 
 def _lanes(joined: bytes, position: int, size: int, length: int, count: int) -> int:
-    """Return the bytes at a position of each key, as little-endian numbers, 64 bits apart."""
+    """Return `size` bytes of each key at `position`, as little-endian numbers in 64-bit lanes."""
     lanes = bytearray(8 * count)
     for index in range(size):
         lanes[index::8] = joined[position + index :: length]

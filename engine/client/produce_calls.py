@@ -23,7 +23,7 @@ _LOWEST_VERSION: Final = 3
 _LOWEST_VERSION_OF_ZSTD: Final = 7
 #: Topic ids replace names from 13 on.
 _HIGHEST_VERSION: Final = 12
-#: From 12 on partitions take part in a transaction by themselves (KIP-890); ours are added before.
+#: From 12 on Produce adds partitions to the transaction (KIP-890); here AddPartitionsToTxn does.
 _HIGHEST_VERSION_IN_TRANSACTIONS: Final = 11
 _NO_TIMEOUT: Final = 0x7FFFFFFF
 

@@ -46,7 +46,10 @@ class OutgoingRecord(NamedTuple):
 
 
 class OutgoingValues(NamedTuple):
-    """Records for one topic that are stamped now: one key for all, or one each in `keys`."""
+    """Records for one topic, stamped when they are added.
+
+    One key for all, or one each in `keys`.
+    """
 
     topic: str
     values: Sequence[bytes]
@@ -93,7 +96,7 @@ class OpenTransaction(Protocol):
 
     @property
     def transactional_id(self) -> str:
-        """Return the id under which its coordinator knows it."""
+        """Return the transactional id."""
         ...
 
     @property
@@ -107,10 +110,10 @@ class OpenTransaction(Protocol):
 
 
 class Producer:
-    """Collects records by partition and sends a batch of each when it is due.
+    """Collects records by partition and sends a partition's batch when it is due.
 
-    `add` and `add_fast` take records and wait only if the buffer is full; `poll` and `flush` return
-    the results of batches, with each record's `place`.
+    `add` and `add_fast` accept records and wait only if the buffer is full; `poll` and `flush`
+    return the results of batches, with each record's `place`.
     """
 
     def __init__(
@@ -121,12 +124,15 @@ class Producer:
         *,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """With a `transaction` each batch belongs to it, and has its producer id and epoch."""
+        """Create a producer without requests.
+
+        With a `transaction` all batches belong to it, and have its producer id and epoch.
+        """
         self._client = client
         self._transaction = transaction
         self._options = options or ProducerOptions()
         self._notes = notes or ProducerCallbacks()
-        #: The batch of each partition that still takes records.
+        #: The open batch of each partition, to which records are added.
         self._open: dict[TopicPartition, OutgoingBatch] = {}
         #: Partition that records without a key go to now, by topic; another one after each batch.
         self._sticky: dict[str, int] = {}
@@ -140,13 +146,16 @@ class Producer:
         self._sender: ProduceSender | None = None
         #: Results that the next `poll` returns.
         self._results: list[BatchResult] = []
-        #: How many batches were opened: their order.
+        #: Number of batches opened; the `order` of the next one.
         self._batch_count = 0
 
     # -- taking records
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Take a record. Errors: ApiError if the topic is not there, BufferExhausted."""
+        """Add a record to its partition's batch.
+
+        Raises ApiError if the topic does not exist, BufferExhausted.
+        """
         topic, timestamp_ms = record.topic, record.timestamp_ms
         if timestamp_ms is None:
             timestamp_ms = self._client.clock.wall_ms()
@@ -160,17 +169,16 @@ class Producer:
         batch.places.append(place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add many records together, as `add` adds them one by one, with one timestamp for all.
+        """Add many records with one timestamp; each gets the partition that `add` would choose.
 
-        The sticky partition of records without a key may change among them only when a batch is
-        full, as it would one by one.
+        The sticky partition of records without a key changes only when a batch is full.
         """
         timestamp_ms = self._client.clock.wall_ms()
         if records.keys is None or records.partition is not None:
             self._add_run(records, places, timestamp_ms)
             return
         chosen = partitions_of_keys(records.keys, self._partition_count(records.topic))
-        # In the order of partitions, and within each as they came.
+        # Sorted by partition, and within a partition in the given order.
         order = sorted(range(len(chosen)), key=chosen.__getitem__)
         keys = list(map(records.keys.__getitem__, order))
         values = list(map(records.values.__getitem__, order))
@@ -212,7 +220,7 @@ class Producer:
     def _open_batch(self, partition: TopicPartition) -> OutgoingBatch:
         """Return the open batch of a partition; a new one if there is none.
 
-        Full batches are sent before a new one opens, to bound the buffered ones.
+        Before a new batch opens, `_send_full` bounds the bytes of pending ones.
         """
         batch = self._open.get(partition)
         if batch is None:
@@ -252,11 +260,11 @@ class Producer:
         return self._pop_results()
 
     def discard(self) -> None:
-        """Drop the records that have not left; they get no result."""
+        """Drop the records that were not handed to the sender; they get no result."""
         self._open.clear()
 
     def send_without_linger(self) -> None:
-        """Send all batches without linger: other records wait for their room in the buffer."""
+        """Hand all open batches to the sender now, to free buffer room for waiting records."""
         for partition in list(self._open):
             self._close(partition)
 
@@ -272,12 +280,12 @@ class Producer:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every record that was taken has its result."""
+        """Return whether every added record has its result."""
         return not self._open and not self.is_sending
 
     @property
     def is_sending(self) -> bool:
-        """Return whether batches have left their linger time, and have no result yet."""
+        """Return whether batches were handed to the sender and their results not returned yet."""
         return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
     def _pop_results(self) -> list[BatchResult]:
@@ -286,12 +294,16 @@ class Producer:
         return results
 
     def _close(self, partition: TopicPartition) -> None:
-        """Hand a partition's batch over to be sent."""
+        """Close a partition's open batch and hand it to the sender.
+
+        Adds the partition to the transaction first, and chooses a new sticky partition for the
+        topic.
+        """
         batch = self._open[partition]
         if batch.record_count:
             if self._transaction is not None:
                 self._transaction.enlist(partition)
-            # What has no sender yet stays: it is sent once there is one.
+            # Create the sender first: if that raises, the batch stays open and is sent later.
             self._current_sender()
         self._open.pop(partition, None)
         if self._sticky.get(partition.topic) == partition.partition:
@@ -300,7 +312,7 @@ class Producer:
             self._current_sender().put(batch)
 
     def _send_full(self) -> None:
-        """Send batches that were handed over, and wait while too much is under way.
+        """Send closed batches, and wait while their bytes exceed the buffer.
 
         Errors: BufferExhausted.
         """
@@ -328,7 +340,8 @@ class Producer:
                 options.codec,
                 self._new_identity(),
                 options.in_flight_max,
-                # All batches of a transaction are of its epoch.
+                # All batches of a transaction have its epoch, so that no partition may raise its
+                # own.
                 goes_on=options.goes_on and self._transaction is None,
             )
             if self._transaction is not None:
@@ -346,7 +359,10 @@ class Producer:
         return self._sender
 
     def _new_identity(self) -> tuple[int, int] | None:
-        """Return a new producer id and epoch, None if the producer is not idempotent."""
+        """Return a producer id and epoch (the transaction's, or a new one).
+
+        None if not idempotent.
+        """
         if self._transaction is not None:
             return self._transaction.transactional_identity
         wanted = self._options.is_idempotent
@@ -377,7 +393,7 @@ class Producer:
         return self._sticky_partition(record.topic)
 
     def _partition_of_run(self, records: OutgoingValues) -> int:
-        """Return the partition of records with one key or none, as `_partition_of` does."""
+        """Return the partition of records with one key or none, by the rule of `_partition_of`."""
         if records.partition is not None:
             return records.partition
         if records.key is not None:
@@ -397,7 +413,10 @@ class Producer:
         return chosen
 
     def _partition_count(self, topic: str) -> int:
-        """Return the partition count of a topic, cached; the old one if no broker responds."""
+        """Return the partition count of a topic, cached.
+
+        The last known one if no broker responds.
+        """
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))
         if now_ms < until_ms:
@@ -407,7 +426,7 @@ class Producer:
         except (Unreachable, TimedOut):
             if not count:
                 raise
-            # What is known goes on: batches wait for their brokers.
+            # Keep the known count: batches wait until brokers respond.
             self._counts[topic] = count, now_ms + self._client.settings.retry_backoff_ms_max
             return count
         count = len(view.topics[topic].partitions)

@@ -1,4 +1,4 @@
-"""The quorum of controllers of a cluster without znodes. Source: KIP-595, KIP-836, KIP-853."""
+"""The KRaft controller quorum of a cluster. Source: KIP-595, KIP-836, KIP-853."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QuorumReplica(NamedTuple):
 
 
 class QuorumView(NamedTuple):
-    """The quorum as its leader knows it; `endpoints` by node, empty before 3.9."""
+    """The quorum by its leader's response; `endpoints` by node, empty before 3.9."""
 
     leader_id: int
     leader_epoch: int
@@ -73,7 +73,7 @@ def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica
 
 
 def remove_voter(client: KafkaClient, voter_id: int, directory_id: bytes) -> None:
-    """Take a controller out of the voters; raises ApiError, NoCommonVersion."""
+    """Remove a controller from the voters; raises ApiError, NoCommonVersion."""
     request = messages.RemoveRaftVoterRequest(
         cluster_id=None, voter_id=voter_id, voter_directory_id=directory_id
     )

@@ -33,8 +33,8 @@ LEADER: Final = "leader"
 CAUGHT_UP: Final = "caught up"
 BEHIND: Final = "behind"
 SILENT: Final = "silent"
-#: Controllers that fetch nothing for longer have been voted away from. Source:
-#: controller.quorum.fetch.timeout.ms (2 s), with a reserve.
+#: Lag in time from which a replica is behind. Source: controller.quorum.fetch.timeout.ms (2 s),
+#: after which the quorum elects without the replica, with a reserve.
 BEHIND_FOR_MS: Final = 5_000
 
 
@@ -76,7 +76,11 @@ class QuorumHealth(NamedTuple):
 
 
 def quorum_health(quorum: QuorumView, now_ms: int, behind_for_ms: int) -> QuorumHealth:
-    """Return the state of each replica; `now_ms` counts where the leader does not say its time."""
+    """Return the state of each replica, by the leader's clock.
+
+    `now_ms` (wall clock) is used if the leader does not return its time. A replica that lags for
+    longer than `behind_for_ms` is behind.
+    """
     leader = next((one for one in quorum.voters if one.replica_id == quorum.leader_id), None)
     if leader is not None and leader.last_fetch_ms is not None:
         now_ms = leader.last_fetch_ms
@@ -96,12 +100,13 @@ def _health(
 ) -> ReplicaHealth:
     """Classify one replica of the quorum; times are in ms.
 
-    `end_offset` is the leader's; the lag is None where it or the replica's offset is unknown.
+    `end_offset` is the leader's log end offset; the lag is None if this or the replica's is
+    unknown.
     """
     if replica.replica_id == quorum.leader_id:
         return ReplicaHealth(replica, True, LEADER, 0, 0)
     lag = None
-    # A replica whose log nobody knows has the offset -1.
+    # Offset -1: the leader does not know the replica's log end.
     if end_offset is not None and replica.log_end_offset >= 0:
         lag = max(end_offset - replica.log_end_offset, 0)
     behind_ms = _ms_since(replica.last_caught_up_ms, now_ms)
@@ -144,7 +149,7 @@ def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFind
 
 
 def _cause(one: ReplicaHealth) -> str:
-    """Return in words why a replica does not count: since when it is behind, and by how much."""
+    """Return as text why a replica is not caught up: since when, and by how many records."""
     if one.replica.last_fetch_ms is None:
         return "it has fetched nothing since the leader was elected"
     lag = "" if one.lag is None else f", {one.lag} records behind"

@@ -33,7 +33,10 @@ class LogSample(NamedTuple):
 
 
 class PartitionRate(NamedTuple):
-    """Writes to a partition, over a window; `is_estimate` where its log also lost something."""
+    """The write rate of a partition over a window.
+
+    `is_estimate`: records were also removed from its log, so that bytes are estimated.
+    """
 
     bytes_per_s: int
     records_per_s: float
@@ -41,14 +44,14 @@ class PartitionRate(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """Rates by partition, and the error of each partition or broker that gave none."""
+    """Rates by partition, and the errors of partitions and brokers without samples."""
 
     rates: dict[TopicPartition, PartitionRate]
     errors: dict[str, EngineError]
 
 
 def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: int) -> Sampled:
-    """Sample the leaders of topics (None: all) twice, a window apart; returns their rates."""
+    """Sample the leaders of topics (None: all) twice, `window_ms` apart; return the write rates."""
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
     first = _sample(client, view, errors)

@@ -25,7 +25,7 @@ _NO_REPLICA: Final = -1
 class _ReadReplica(NamedTuple):
     broker_id: int
     until_ms: int
-    #: Whose word it is, and in which epoch.
+    #: The leader that named the replica, and its leader epoch.
     named_by: tuple[int, int] | None
 
 
@@ -33,15 +33,15 @@ class ReadReplicas:
     """The replicas that leaders have named, by partition."""
 
     def __init__(self, clock: Clock, lasting_ms: int) -> None:
-        """`lasting_ms` is how long a replica is fetched from until the leader is used again."""
+        """Create without read replicas; one is used for `lasting_ms`, then the leader again."""
         self._clock = clock
         self._lasting_ms = lasting_ms
         self._replicas: dict[TopicPartition, _ReadReplica] = {}
 
     def note(self, partition: TopicPartition, broker_id: int, view: ClusterView) -> bool:
-        """Note the preferred read replica in a response (1); return True if it is another broker.
+        """Store the preferred read replica of a response (1); return True if it is not the leader.
 
-        −1 names none, and a leader may name itself. `view` is the metadata by which the partition
+        −1 means none, and a leader may name itself. `view` is the metadata by which the partition
         was fetched.
         """
         known = view.partition(partition)
@@ -52,9 +52,12 @@ class ReadReplicas:
         return True
 
     def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int | None:
-        """Return the broker to fetch from (2): the leader if there is no other now (3).
+        """Return the broker to fetch from (2).
 
-        None if that is the leader as well, but metadata may not be up to date (4).
+        The read replica if it may be used, else the leader (3).
+
+        None if the read replica is not alive in the metadata (4): fetch from the leader and refresh
+        the metadata.
         """
         replica = self._replicas.get(partition)
         if replica is None:
@@ -74,10 +77,10 @@ class ReadReplicas:
         return None
 
     def forget(self, partition: TopicPartition) -> bool:
-        """Fetch from the leader again (3); returns whether another replica was fetched from."""
+        """Remove a partition's read replica (3); return whether there was one."""
         return self._replicas.pop(partition, None) is not None
 
 
 def _leadership(known: PartitionView | None) -> tuple[int, int] | None:
-    """Return leader and leader epoch; a read replica holds while they are the same."""
+    """Return leader and leader epoch; a read replica is valid while both are the same."""
     return None if known is None else (known.leader, known.leader_epoch)

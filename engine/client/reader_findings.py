@@ -21,7 +21,7 @@ from engine.client.findings import CRITICAL, NOTICE, WARNING, HealthFinding
 from engine.client.transactions import ActiveProducer, open_in
 from engine.model import TopicPartition
 
-#: As `transaction.max.timeout.ms` of brokers: no transaction may take longer.
+#: The default of the brokers' `transaction.max.timeout.ms`: no transaction may take longer.
 IDLE_TRANSACTION_MS: Final = 900_000
 
 
@@ -36,7 +36,7 @@ class ReaderFacts(NamedTuple):
     """The facts from which findings about readers are made.
 
     `hanging` are the producers, by partition and id, whose transactions no coordinator has open;
-    None where that could not be asked. `lags` has the records that each group without members has
+    None if that could not be requested. `lags` has the records that each group without members has
     not read, by partition.
     """
 
@@ -49,7 +49,10 @@ class ReaderFacts(NamedTuple):
 def idle_transactions(
     producers: Iterable[ActiveProducer], now_ms: int, idle_ms: int
 ) -> list[ActiveProducer]:
-    """Return open transactions whose producers wrote nothing for longer, the first to end first."""
+    """Return open transactions whose producers wrote nothing for more than `idle_ms`.
+
+    They are in the order of their start offsets.
+    """
     return [one for one in open_in(producers) if now_ms - one.last_timestamp_ms > idle_ms]
 
 

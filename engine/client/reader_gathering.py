@@ -44,7 +44,10 @@ def gather_reader_facts(
     thresholds: ReaderThresholds,
     deadline_ms: int,
 ) -> ReaderFacts:
-    """Request the facts of a view's topics, by the monotonic clock until `deadline_ms`."""
+    """Request the facts of a view's topics until `deadline_ms` (monotonic).
+
+    `silent` brokers get no requests; with one, hanging transactions are not searched.
+    """
     gathering = _Gathering(client, view, frozenset(silent), deadline_ms)
     producers = gathering.producers()
     now_ms = client.clock.wall_ms()
@@ -52,7 +55,7 @@ def gather_reader_facts(
     every = [one for of_partition in producers.values() for one in of_partition]
     idle = idle_transactions(every, now_ms, idle_ms)
     hanging: frozenset[tuple[TopicPartition, int]] | None = None
-    # A coordinator that does not answer would make all that it has open look as if it hung.
+    # If a coordinator does not answer, all its open transactions would seem to hang.
     if idle and not silent:
         try:
             found = find_hanging(client, idle, idle_for_ms=idle_ms)
@@ -63,7 +66,7 @@ def gather_reader_facts(
 
 
 class _Gathering:
-    """Questions to all brokers of one view."""
+    """Requests to all brokers of one view, except silent ones."""
 
     def __init__(
         self, client: KafkaClient, view: ClusterView, silent: frozenset[int], deadline_ms: int

@@ -21,7 +21,7 @@ from engine.wire.structs import message_class
 
 
 class OngoingReassignment(NamedTuple):
-    """A reassignment under way, as the controller keeps it (RSN-4)."""
+    """An ongoing reassignment, by the controller's response (RSN-4)."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -29,19 +29,19 @@ class OngoingReassignment(NamedTuple):
 
     @property
     def original(self) -> tuple[int, ...]:
-        """Return the replicas that a cancel brings back."""
+        """Return the replicas that a cancel restores."""
         return tuple(id_ for id_ in self.replicas if id_ not in self.adding)
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Return the replicas that it ends with."""
+        """Return the replicas of the partition after the reassignment."""
         return tuple(id_ for id_ in self.replicas if id_ not in self.removing)
 
 
 def list_reassignments(
     client: KafkaClient, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, OngoingReassignment]:
-    """Return the reassignments under way, all or of some partitions; raises ApiError."""
+    """Return the ongoing reassignments, all or of some partitions; raises ApiError."""
     call = listing_call(partitions, client.timeout_ms)
     found = listing_of(
         client.send(
@@ -57,7 +57,7 @@ def list_reassignments(
 
 
 def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
-    """Return the request for the reassignments under way, all or of some partitions."""
+    """Return the request for the ongoing reassignments, all or of some partitions."""
     request = messages.ListPartitionReassignmentsRequest
     topics = None
     if partitions is not None:
@@ -94,9 +94,9 @@ def alter_reassignments(
     """Start to reassign partitions to their targets; a target of None cancels a reassignment.
 
     A target for a partition that is being reassigned replaces the earlier one (RSN-6). Returns an
-    error or None for each partition; raises the error of the request as a whole. On request,
-    brokers from 4.1 on refuse another replication factor (KIP-860); older ones do not know that
-    version: NoCommonVersion.
+    error or None for each partition; raises the error of the request as a whole. Without
+    `may_change_replication_factor` brokers from 4.1 on refuse another replication factor (KIP-860);
+    older brokers raise NoCommonVersion.
     """
     release = ENGINE_RELEASE if may_change_replication_factor else "4.3.0"
     request = message_class("AlterPartitionReassignmentsRequest", release)
@@ -145,7 +145,7 @@ def alter_log_dirs(
     calls = {}
     for broker_id, of_broker in paths.items():
         if broker_id in brokers:
-            calls[broker_id] = (brokers[broker_id].address, _log_dirs_call(of_broker))
+            calls[broker_id] = (brokers[broker_id].address, _alter_log_dirs_call(of_broker))
         else:
             missing = api_error(BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
             results |= {(key, broker_id): missing for key in of_broker}
@@ -164,7 +164,7 @@ def alter_log_dirs(
     return results
 
 
-def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
+def _alter_log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
     """Build AlterReplicaLogDirs for one broker from the target directory of each partition."""
     request = messages.AlterReplicaLogDirsRequest
     dirs = []
@@ -181,9 +181,9 @@ def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
 def with_moves(
     client: KafkaClient, view: ClusterView
 ) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
-    """Add ongoing reassignments to metadata: which replicas are being added; return both.
+    """Request the ongoing reassignments; return metadata with their adding replicas, and both.
 
-    The controller is asked only about under-replicated partitions. If it is too old or denies the
+    Only under-replicated partitions are requested. If the controller is too old or denies the
     request, the metadata stays unchanged.
     """
     lacking = [
@@ -204,7 +204,7 @@ def with_moves(
 def with_adding(
     view: ClusterView, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> ClusterView:
-    """Return metadata that knows which replicas reassignments bring."""
+    """Return metadata with the replicas that reassignments add."""
     topics = {name: _with_adding(topic, ongoing) for name, topic in view.topics.items()}
     return view._replace(topics=topics)
 
@@ -216,7 +216,7 @@ def _with_adding(
     partitions = tuple(
         partition
         if (move := ongoing.get(TopicPartition(topic.name, partition.partition))) is None
-        # A broker may be asked that has not heard of the move: its replicas say how far it is.
+        # The metadata may be older than the reassignment: keep only replicas that it has.
         else partition._replace(
             adding=tuple(id_ for id_ in move.adding if id_ in partition.replicas)
         )

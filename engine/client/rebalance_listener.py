@@ -14,11 +14,11 @@ class RebalanceListener(Protocol):
     """Called as partitions are assigned or revoked, within `poll` and `close`."""
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Finish with partitions: offsets may still be committed."""
+        """Release partitions before they are revoked; offsets may still be committed."""
         ...
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Begin with partitions that were added; `seek` is allowed."""
+        """Prepare for added partitions; `seek` is allowed."""
         ...
 
 
@@ -29,11 +29,11 @@ class ListenerCalls:
     """
 
     def __init__(self, client: KafkaClient) -> None:
-        """Begin without a listener."""
+        """Create without a listener."""
         self._client = client
         self.listener: RebalanceListener | None = None
-        #: Error that the listener raised last: it ends the poll, even if it may pass. None without
-        #: one.
+        #: The last error that the listener raised: it ends the poll, even if it is retriable. None
+        #: without one.
         self.failure: EngineError | None = None
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:

@@ -21,7 +21,7 @@ from engine.client.consumer_group_session import ConsumerGroupSession
 from engine.client.consumer_heartbeat import SubscriptionPattern
 from engine.client.group_consumer import GroupConsumer
 
-#: How many targets a poll follows at most, if each heartbeat brings another one.
+#: The largest number of targets that one poll reconciles, if each heartbeat returns a new one.
 _TARGETS_MAX = 10
 
 
@@ -34,7 +34,10 @@ class ReconcilingConsumer(GroupConsumer):
         return ConsumerGroupSession(self._client, self._settings, topics)
 
     def _stay_in_group(self) -> None:
-        """Poll the session until nothing is left to reconcile; rejoin if it has lost all."""
+        """Poll the session until nothing is left to reconcile.
+
+        Rejoin if all partitions are lost.
+        """
         for _ in range(_TARGETS_MAX):
             if self.session.poll():
                 return
@@ -42,16 +45,17 @@ class ReconcilingConsumer(GroupConsumer):
                 self._give_up_all()
                 self.session.rejoin()
             else:
-                # Partitions given up before a commit are read again by their next owners: the
-                # commit is repeated for its own time, though the poll's may end before.
+                # Without the commit the next owners read records again: so it is retried for its
+                # own timeout, even beyond that of the poll.
                 with self._client.repeating_until(None):
                     commit_automatically(self._commit_changed, self._group_id, self._processed)
-                # The commit may have sent a heartbeat: the target may be gone, the member fenced.
+                # The commit may have sent a heartbeat, whose response changed the target or fenced
+                # the member.
                 if self.session.is_reconciling:
                     self._reconcile()
 
     def _reconcile(self) -> None:
-        """Give up and begin partitions (2, 3); acknowledge the target even if a callback raises."""
+        """Revoke and start partitions (2, 3); acknowledge the target even if a callback raises."""
         partitions = self.session.take_target()
         try:
             self._take_over(partitions)

@@ -16,14 +16,16 @@ from engine.kafka_errors import NONE
 from engine.model import TopicPartition, by_topic
 from engine.wire import messages
 
-#: Asks a replica whether it leads or not, for the end of its log and not for what is committed.
+#: This replica id requests the log end offset, not the high watermark, also from followers.
 _DEBUGGER_ID: Final = -2
 
 
 def replica_offsets(
     client: KafkaClient, replicas: Mapping[int, list[TopicPartition]], *, start: bool = False
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
-    """Return each replica's log end offset, or log start offset, by partition and broker.
+    """Return each replica's log end offset by partition and broker.
+
+    With `start` the log start offset.
 
     All brokers are requested at once; a missing response is an error of its replicas.
     """
@@ -47,7 +49,7 @@ def replica_offsets(
 def ends_of(
     response: messages.ListOffsetsResponse,
 ) -> dict[TopicPartition, int | EngineError]:
-    """Return the offsets of the response of one broker, or its error."""
+    """Return the offset of each partition in a broker's ListOffsets response, or its error."""
     return {
         TopicPartition(topic.name, row.partition_index): row.offset
         if row.error_code == NONE
@@ -58,7 +60,7 @@ def ends_of(
 
 
 def ends_call(partitions: list[TopicPartition], timestamp: int = LATEST) -> Call:
-    """Return the request for where the replicas of one broker end, or start (EARLIEST)."""
+    """Return the request for log end offsets of one broker's replicas, or starts (EARLIEST)."""
     request = messages.ListOffsetsRequest
     topics = [
         request.ListOffsetsTopic(

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from engine.client.connection import Call
 
-#: APIs by which nothing of a cluster is changed.
+#: APIs that change nothing in a cluster.
 READING_APIS: Final = frozenset(
     (
         "ApiVersions",

@@ -35,9 +35,9 @@ class SaslSettings(NamedTuple):
     mechanism: str
     username: str
     password: str
-    #: Whether they are the id of a delegation token and its HMAC in base64.
+    #: Whether username and password are the id of a delegation token and its HMAC in base64.
     is_token: bool = False
-    #: Where the access token comes from, with OAUTHBEARER.
+    #: The source of the access token, for OAUTHBEARER.
     oauth: OAuthLogin | None = None
 
     def __repr__(self) -> str:
@@ -48,7 +48,7 @@ class SaslConversation(Protocol):
     """The client's side of one authentication."""
 
     mechanism: str
-    #: Whether a delegation token logs in, which always has an end.
+    #: Whether a delegation token authenticates: its sessions always expire.
     is_token: bool
 
     def first(self) -> bytes:
@@ -56,12 +56,12 @@ class SaslConversation(Protocol):
         ...
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Return the next message, None when all is said; raises AuthenticationFailed."""
+        """Return the next message, None at the end of the exchange; raises AuthenticationFailed."""
         ...
 
 
 class PlainConversation:
-    """PLAIN: the password itself, so only fit for encrypted connections."""
+    """PLAIN sends the password itself: only safe on encrypted connections."""
 
     mechanism = "PLAIN"
     is_token = False
@@ -74,12 +74,12 @@ class PlainConversation:
         return self._message
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Take the broker's empty agreement."""
+        """Return None: the broker's empty response means success."""
         return None
 
 
 class ScramConversation:
-    """SCRAM: both sides prove that they know the password, which is never sent."""
+    """SCRAM: client and server prove that they know the password, which is never sent."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class ScramConversation:
         self._password = password.encode()
         self._nonce = nonce
         name = username.replace("=", "=3D").replace(",", "=2C").encode()
-        #: The client-first-message-bare of RFC 5802, which is part of what is signed.
+        #: The client-first-message-bare of RFC 5802, which is part of the signed message.
         self._first_bare = b"n=" + name + b",r=" + nonce + (_BY_TOKEN if is_token else b"")
-        #: The server's signature if it knows the password too; None before its challenge.
+        #: The signature of a server that knows the password; None before its challenge.
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:
@@ -141,7 +141,10 @@ class ScramConversation:
         return without_proof + b",p=" + _base64(proof)
 
     def _checked(self, fields: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:
-        """Return nonce, salt and iterations of the server's first message."""
+        """Return nonce, salt and iterations of the server's first message.
+
+        Raises AuthenticationFailed.
+        """
         from binascii import Error, a2b_base64
 
         nonce = fields.get(b"r", b"")
@@ -168,7 +171,7 @@ class ScramConversation:
 
 
 class OAuthConversation:
-    """OAUTHBEARER: an access token, so only fit for encrypted connections."""
+    """OAUTHBEARER sends an access token: only safe on encrypted connections."""
 
     mechanism = OAUTHBEARER
     is_token = False
@@ -181,7 +184,7 @@ class OAuthConversation:
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Take the broker's empty agreement; anything else says why it does not agree."""
+        """Return None for the broker's empty response; raise AuthenticationFailed for any other."""
         if challenge:
             raise AuthenticationFailed(self.mechanism, challenge.decode(errors="replace"))
         return None

@@ -21,21 +21,21 @@ from engine.errors import EngineError
 from engine.records.record import Header
 
 T = TypeVar("T")
-#: What a record costs besides its key, value and headers: lengths, timestamp, futures.
+#: The bytes of a record besides its key, value and headers: lengths, timestamp, futures.
 _RECORD_OVERHEAD_BYTES: Final = 100
 
 
 def size_of_record(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """Return about how many bytes a record keeps occupied."""
+    """Return about how many bytes of memory a record occupies."""
     size = _RECORD_OVERHEAD_BYTES
     for part in (key, value):
-        # What is no bytes fails later, alone.
+        # A value of another type fails later, when the record is encoded.
         size += len(part) if isinstance(part, bytes | bytearray | memoryview) else 0
     return size + sum(len(name) + len(content or b"") for name, content in headers)
 
 
 class Waiter(Generic[T]):
-    """A send that waits for room: its bytes, and `begin`, which is called as there is room."""
+    """A send that waits for room: its size, and `begin`, which is called when there is room."""
 
     def __init__(self, size_bytes: int, begin: Callable[[], T]) -> None:
         self.size_bytes = size_bytes
@@ -43,7 +43,7 @@ class Waiter(Generic[T]):
         self.begun: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def admit(self) -> None:
-        """Begin; its error is the waiter's."""
+        """Call `begin`; complete `begun` with its result or EngineError."""
         try:
             self.begun.set_result(self.begin())
         except EngineError as error:
@@ -51,16 +51,19 @@ class Waiter(Generic[T]):
 
 
 class SendBuffer:
-    """The room of one producer; for the event loop's thread alone."""
+    """The bound of one producer's buffer; for the event loop's thread alone."""
 
     def __init__(self, total_bytes: int, max_block_ms: int) -> None:
-        """A record waits for room for `max_block_ms` at most."""
+        """Create an empty buffer of `total_bytes`.
+
+        A record waits for room for `max_block_ms` at most.
+        """
         self._total_bytes = total_bytes
         self._max_block_ms = max_block_ms
         self._held_bytes = 0
         #: Records that wait for room, in order.
         self._waiting: deque[Waiter[Any]] = deque()
-        #: Whether waiting records are being admitted further up the stack.
+        #: Whether `_admit_waiting` is running, so that a nested call returns at once.
         self._is_admitting = False
 
     @property
@@ -74,9 +77,11 @@ class SendBuffer:
         return bool(self._waiting)
 
     def try_hold(self, size_bytes: int) -> bool:
-        """Reserve room for a record if there is room and no record waits. Errors:
+        """Reserve room for a record if there is room and no record waits.
 
-        RecordAboveBuffer.
+        Return whether it is reserved.
+
+        Errors: RecordAboveBuffer.
         """
         if size_bytes > self._total_bytes:
             raise RecordAboveBuffer(size_bytes, self._total_bytes)
@@ -86,25 +91,25 @@ class SendBuffer:
         return True
 
     def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
-        """Queue for room after all records that wait now.
+        """Queue for room after all waiting records.
 
-        `begin` is called once there is room, which is then reserved: no later record gets it. The
-        work that `begin` starts must release the room.
+        `begin` is called once there is room, which is then reserved. The work that `begin` starts
+        must release the room.
         """
         waiter = Waiter(size_bytes, begin)
         self._waiting.append(waiter)
         return waiter
 
     async def begun(self, waiter: Waiter[T]) -> T:
-        """Return the result of the waiter's `begin`.
+        """Wait until the waiter was admitted, and return the result of its `begin`.
 
-        Raises BufferExhausted, and the errors of `begin`.
+        Raises BufferExhausted after `max_block_ms`, and the errors of `begin`.
         """
         try:
             return await asyncio.wait_for(asyncio.shield(waiter.begun), self._max_block_ms / 1000)
         except TimeoutError:
             if not self.leave(waiter):
-                # It was given room in the same turn.
+                # It was admitted in the same turn of the loop.
                 return waiter.begun.result()
             available = self._total_bytes - self._held_bytes
             raise BufferExhausted(
@@ -112,7 +117,10 @@ class SendBuffer:
             ) from None
 
     def leave(self, waiter: Waiter[Any]) -> bool:
-        """Wait no more; returns False if it does not wait, as it has begun or failed."""
+        """Remove a waiter from the queue.
+
+        Return False if it no longer waits: admitted or failed.
+        """
         if waiter not in self._waiting:
             return False
         self._waiting.remove(waiter)
@@ -131,9 +139,9 @@ class SendBuffer:
             waiter.begun.set_exception(error)
 
     def _admit_waiting(self) -> None:
-        """Admit records that wait, in order, as far as there is room."""
+        """Admit waiting records in order, while there is room for the first."""
         if self._is_admitting:
-            # What begins may give its room back at once: the loop below goes on with that.
+            # An admitted record may release its room at once: the outer call's loop uses it.
             return
         self._is_admitting = True
         try:

@@ -47,14 +47,14 @@ _SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
 _LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
 _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
-#: The class of Java that reads the token where the address says.
+#: Java's class that reads the token from the file or address of the URL.
 _LOGIN_HANDLERS: Final = (
     f"{_OAUTH}.OAuthBearerLoginCallbackHandler",
     f"{_OAUTH}.secured.OAuthBearerLoginCallbackHandler",
 )
 _STORE_KINDS: Final = ("PEM", "PKCS12", "JKS")
 _CHAIN: Final = "ssl.keystore.certificate.chain"
-#: What a string of a request, and a number of Java's client, can hold.
+#: The longest string of a request, and the largest number of Java's client.
 _CLIENT_ID_BYTES_MAX: Final = (1 << 15) - 1
 _NUMBER_MAX: Final = (1 << 63) - 1
 #: Every property that has an effect on a client, in the order of the table.
@@ -122,7 +122,7 @@ _HARMLESS: Final = frozenset(
         "sasl.oauthbearer.sub.claim.name",
     )
 )
-#: Security properties of Java's client that would change what is done, and that are not followed.
+#: Security properties of Java's client with an effect that this client does not have: refused.
 _NOT_HONOURED: Final = frozenset(
     (
         "ssl.cipher.suites",
@@ -131,7 +131,7 @@ _NOT_HONOURED: Final = frozenset(
         "sasl.login.callback.handler.class",
     )
 )
-#: Those that are followed: of Java's client, and as librdkafka spells them.
+#: Security properties that this client follows, in Java's and librdkafka's spelling.
 _HONOURED: Final = frozenset(
     (
         "security.protocol",
@@ -182,9 +182,9 @@ class ClientSettings(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """Return the addresses of `host:port,…`; a port left out is 9092. Raises ClientSettingRefused.
+    """Return the addresses of `host:port,…`; the default port is 9092. Raises ClientSettingRefused.
 
-    An IPv6 address stands in brackets.
+    An IPv6 address is written in brackets.
     """
     addresses = [_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
@@ -196,7 +196,7 @@ def parse_addresses(text: str) -> list[Address]:
 
 def _address(text: str) -> Address:
     """Return the address of HOST[:PORT], port 9092 by default; raises ClientSettingRefused."""
-    # Kafka's own tools take a listener's name in front.
+    # Kafka's own tools accept a listener name as prefix (PLAINTEXT://host:9092).
     bare = text.split("://", 1)[-1]
     host, colon, port = bare.rpartition(":")
     if not colon or bare.endswith("]"):
@@ -236,7 +236,7 @@ def _client_id(reader: _Reader) -> str | None:
 
 
 class _Reader:
-    """Takes properties one by one and knows which were not taken."""
+    """Reads properties one by one; knows which were not read."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._left = dict(properties)
@@ -253,11 +253,11 @@ class _Reader:
         return choice
 
     def count(self, key: str, default: int) -> int:
-        """Return a setting in ms, 0 or more; raises ClientSettingRefused for all else."""
+        """Return a setting in ms, 0 or more; raises ClientSettingRefused for any other value."""
         text = self.text(key)
         if text is None:
             return default
-        # Python converts no number of thousands of digits.
+        # Checked first: Python's int() refuses numbers with thousands of digits.
         if len(text) > len(str(_NUMBER_MAX)) or not text.isdecimal() or int(text) > _NUMBER_MAX:
             raise ClientSettingRefused(key, text, "must be a number of milliseconds")
         return int(text)
@@ -319,7 +319,10 @@ def _tls(reader: _Reader) -> TlsSettings:
 
 
 def _store(reader: _Reader, store: str) -> str | None:
-    """Return the path of a store; of which kind it is, its bytes say."""
+    """Return the path of a key or trust store.
+
+    Its `type` must be a known one, but the file's first bytes decide the format.
+    """
     location = reader.text(f"{store}.location")
     kind = reader.text(f"{store}.type") or "PEM"
     if kind.upper() not in _STORE_KINDS:

@@ -1,4 +1,4 @@
-"""Describe share groups and their start offsets, and change these.
+"""Describe share groups, and read, set and delete their start offsets.
 
 | request | what it does | allowed for |
 |---|---|---|
@@ -48,7 +48,10 @@ class ShareGroup(NamedTuple):
 
 
 class ShareStart(NamedTuple):
-    """The start of a group's reading in a partition; None where the broker does not know it."""
+    """The share-partition start offset of a group.
+
+    Epoch and lag are None if the broker lacks them.
+    """
 
     offset: int
     leader_epoch: int | None
@@ -78,7 +81,7 @@ def _member(row: Message) -> ShareMember:
 def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
     """Return each partition's share-partition start offset; None if none is stored yet.
 
-    Partitions with an error are left out, as by Kafka's client. Errors: ApiError.
+    Partitions with an error are left out, as Kafka's client does. Errors: ApiError.
     """
     kind = message_class("DescribeShareGroupOffsetsRequest", _RELEASE)
     group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)

@@ -37,7 +37,7 @@ class StartOffsets:
     """Finds the offsets at which one consumer begins."""
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings) -> None:
-        """Errors: UnknownReset."""
+        """Create for one consumer. Errors: UnknownReset."""
         if settings.auto_offset_reset not in (*_RESETS, "none"):
             raise UnknownReset(settings.auto_offset_reset)
         self._client = client
@@ -62,7 +62,10 @@ class StartOffsets:
     def of_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return the offsets of `auto.offset.reset` for partitions. Errors: NoOffset."""
+        """Return the offset of `auto.offset.reset` for each partition, or its error.
+
+        With `none` the error is NoOffset.
+        """
         timestamp = _RESETS.get(self._settings.auto_offset_reset)
         if timestamp is None:
             return {key: NoOffset(key) for key in partitions}
@@ -73,7 +76,7 @@ class StartOffsets:
     ) -> dict[TopicPartition, int | EngineError]:
         """Return the offset of each partition for EARLIEST or LATEST, or its error.
 
-        Read by a consumer of committed records, LATEST is the last stable offset.
+        For a read_committed consumer, LATEST is the last stable offset.
         """
         committed = self._settings.fetch.read_committed
         rows = list_offsets(

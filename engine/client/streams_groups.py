@@ -55,7 +55,7 @@ class Subtopology(NamedTuple):
 
 
 class StreamsGroup(NamedTuple):
-    """A streams group; `subtopologies` is None where the broker does not know its topology."""
+    """A streams group; `subtopologies` is None if the broker does not know its topology."""
 
     group_id: str
     state: str

@@ -10,7 +10,7 @@ from engine.client.fetching import Fetcher, FetchOptions
 from engine.model import TopicPartition
 
 _WAIT_MS: Final = 200
-#: A broker sends a whole batch at least.
+#: Limits of 1 byte: a broker still returns at least one complete batch.
 _ONE_BATCH: Final = FetchOptions(max_wait_ms=100, partition_max_bytes=1)
 
 
@@ -30,7 +30,7 @@ def unread_times_ms(
                 fetcher.stop(consumed.partition)
                 if run.timestamps_ms[0] >= 0:
                     found[consumed.partition] = run.timestamps_ms[0]
-            # There may be nothing but markers.
+            # The rest of the log may have only transaction markers.
             if consumed.next_offset >= consumed.end_offset:
                 fetcher.stop(consumed.partition)
     return found

@@ -70,7 +70,7 @@ def create_token(
 
 
 def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
-    """Renew a token; returns when it expires. Raises ApiError, NoCommonVersion."""
+    """Renew a token; return its new expiry time (ms). Raises ApiError, NoCommonVersion."""
     request = messages.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
     response: messages.RenewDelegationTokenResponse
     response = client.send("RenewDelegationToken", request).message
@@ -80,7 +80,10 @@ def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
 
 
 def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
-    """Have a token expire; returns when. Raises ApiError, NoCommonVersion."""
+    """Set a token to expire after `period_ms`; return the expiry time (ms).
+
+    Raises ApiError, NoCommonVersion.
+    """
     request = messages.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
     response: messages.ExpireDelegationTokenResponse
     response = client.send("ExpireDelegationToken", request).message

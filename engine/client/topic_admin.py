@@ -40,7 +40,10 @@ class CreatedTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """The new partition count of a topic; the replicas of added partitions, None for any."""
+    """The new partition count of a topic.
+
+    `assignment` has the replicas of each added partition; None lets the brokers choose.
+    """
 
     total_count: int
     assignment: tuple[tuple[int, ...], ...] | None = None
@@ -88,7 +91,7 @@ def _created(row: messages.CreateTopicsResponse.CreatableTopicResult) -> Created
 
 
 def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiError | None]:
-    """Delete topics by name; returns an error for each, None where it is gone."""
+    """Delete topics by name; return an error for each, None if it is deleted."""
     request = messages.DeleteTopicsRequest
 
     def message(version: int) -> messages.DeleteTopicsRequest:
@@ -111,7 +114,7 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
 def create_partitions(
     client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
 ) -> dict[str, ApiError | None]:
-    """Add partitions to topics; returns an error for each, None where it worked."""
+    """Add partitions to topics; return an error for each topic, None after success."""
     request = messages.CreatePartitionsRequest
     rows = []
     for name, wanted in topics.items():
@@ -160,7 +163,7 @@ def delete_records(
 ) -> dict[TopicPartition, int | EngineError]:
     """Delete the records before an offset (exclusive; −1: all) of each partition.
 
-    Returns the new start of each log, over all its replicas.
+    Returns each new low watermark: the lowest log start offset of its replicas.
     """
     request = messages.DeleteRecordsRequest
 

@@ -1,4 +1,4 @@
-"""Look up topic names by id: assignments of the consumer protocol have only ids."""
+"""Request topic names by id: assignments of the consumer protocol have only ids."""
 
 from __future__ import annotations
 

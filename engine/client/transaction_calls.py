@@ -27,7 +27,7 @@ from engine.wire import messages
 from engine.wire.structs import Message
 
 TRANSACTION_KEY: Final = 1
-#: The back-off while a transaction is completed, which takes some ms, grows no further than this.
+#: The longest back-off while the coordinator completes a transaction, which takes some ms.
 _BUSY_BACK_OFF_MAX: Final = 2
 
 
@@ -50,8 +50,8 @@ class GroupMembership(NamedTuple):
 class TransactionCalls:
     """Sends requests to the coordinators of one transactional id and of groups.
 
-    Every method raises ApiError with the code of a final refusal, or what kept it from an answer
-    until the client's timeout had passed.
+    Every method raises ApiError with the code of a final refusal; after the client's timeout, the
+    error that prevented a response.
     """
 
     def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
@@ -60,9 +60,9 @@ class TransactionCalls:
         self._timeout_ms = timeout_ms
 
     def init(self, identity: ProducerIdentity | None = None) -> ProducerIdentity:
-        """Get a producer id and epoch, which fences earlier instances and aborts their transaction.
+        """Get a producer id and epoch: fences earlier instances and aborts their transaction.
 
-        With the present `identity` its epoch is raised, unless another instance has raised it.
+        With the current `identity` its epoch is raised; refused if another instance has raised it.
         """
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
@@ -78,7 +78,7 @@ class TransactionCalls:
     def add_partitions(
         self, identity: ProducerIdentity, partitions: Collection[TopicPartition]
     ) -> None:
-        """Have partitions take part in the transaction."""
+        """Add partitions to the transaction."""
         of = messages.AddPartitionsToTxnRequest
         request = of(
             v3_and_below_transactional_id=self.transactional_id,
@@ -93,7 +93,7 @@ class TransactionCalls:
         _check(_added_code(response))
 
     def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
-        """Have the offsets of a group take part in the transaction."""
+        """Add a group's offsets partition to the transaction."""
         request = messages.AddOffsetsToTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
@@ -108,7 +108,10 @@ class TransactionCalls:
         group: GroupMembership,
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Commit offsets of a group as part of the transaction, each the next to be read."""
+        """Commit offsets of a group as part of the transaction.
+
+        The next offset of each partition.
+        """
         of = messages.TxnOffsetCommitRequest
         request = of(
             transactional_id=self.transactional_id,
@@ -138,14 +141,14 @@ class TransactionCalls:
             "TxnOffsetCommit",
             request,
             retriable_code=_committed_code,
-            # A member is named from version 3 on.
+            # The request has the member from version 3 on.
             lowest=3 if group.generation_id >= 0 else 0,
             highest=4,
         )
         _check(_committed_code(response.message))
 
     def end(self, identity: ProducerIdentity, *, is_commit: bool) -> None:
-        """Commit or abort."""
+        """Commit or abort the transaction."""
         request = messages.EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
@@ -159,9 +162,9 @@ class TransactionCalls:
     ) -> Message:
         """Send a request to the transaction coordinator; return the response's message.
 
-        `send_to_coordinator` repeats the request for errors that a moved coordinator explains.
-        CONCURRENT_TRANSACTIONS comes from the right coordinator, which still completes the previous
-        transaction: it is repeated here with back-off, and returned when the time is up.
+        `send_to_coordinator` retries errors of a coordinator that has moved.
+        CONCURRENT_TRANSACTIONS comes from the coordinator itself while it completes the previous
+        transaction: it is retried here with back-off, and returned after the client's timeout.
         """
         code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
@@ -184,7 +187,10 @@ class TransactionCalls:
 
 
 def _code_unless_busy(code: int) -> int:
-    """Return the error code, NONE for CONCURRENT_TRANSACTIONS: no other coordinator helps then."""
+    """Return the error code.
+
+    NONE for CONCURRENT_TRANSACTIONS, which another lookup cannot resolve.
+    """
     return NONE if code == CONCURRENT_TRANSACTIONS else code
 
 

@@ -1,4 +1,4 @@
-"""Transactions of one producer: begun by their first partition, ended by the caller.
+"""Transactions of one producer: started by their first partition, ended by the caller.
 
 ```
 InitProducerId ── AddPartitionsToTxn, before a partition's first record ── EndTxn ──┐
@@ -19,7 +19,7 @@ from engine.model import TopicPartition
 
 
 class TransactionSession:
-    """A transactional id, and the partitions of the transaction that is open."""
+    """A transactional id, and the partitions of the open transaction."""
 
     def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
         """Get a producer id and epoch, which aborts another producer's open transaction.
@@ -33,7 +33,7 @@ class TransactionSession:
 
     @property
     def transactional_id(self) -> str:
-        """Return the id that its instances share."""
+        """Return the transactional id."""
         return self._calls.transactional_id
 
     @property
@@ -48,7 +48,7 @@ class TransactionSession:
             self._partitions.add(partition)
 
     def end(self, *, commits: bool) -> None:
-        """Commit or abort the transaction; nothing to do without a partition. Errors: ApiError."""
+        """Commit or abort the transaction; no request without partitions. Errors: ApiError."""
         if self._partitions:
             self._calls.end(self._identity, is_commit=commits)
             self._partitions.clear()

@@ -79,7 +79,7 @@ class TransactionPhase(Enum):
 
 
 class WrongPhase(EngineError):
-    """A call is not allowed in the present phase of the transaction."""
+    """A call is not allowed in the current phase of the transaction."""
 
     def __init__(self, action: str, phase: TransactionPhase) -> None:
         super().__init__(f"cannot {action}: the transaction is {phase.value}")
@@ -99,7 +99,7 @@ class TransactionFailed(EngineError):
 
 
 class ProducerFenced(EngineError):
-    """The producer may write nothing more."""
+    """The producer may no longer write: it is fenced."""
 
     hint = (
         "another producer with this transactional id has begun, or the transaction was open for "
@@ -113,7 +113,7 @@ class ProducerFenced(EngineError):
 
 
 class TransactionalIdDenied(ProducerFenced):
-    """The user may not write with the transactional id, or not any more."""
+    """The user has no right (or no longer) to write with the transactional id."""
 
     def __init__(self, transactional_id: str, cause: EngineError) -> None:
         EngineError.__init__(self, f"producer of {transactional_id} may write nothing: {cause}")
@@ -137,7 +137,11 @@ class TransactionalProducer:
         *,
         timeout_ms: int = TRANSACTION_TIMEOUT_MS,
     ) -> None:
-        """Of the options acks and idempotence do not count: a transaction has acks=all and ids."""
+        """Create a producer in NOT_READY; `timeout_ms` is its transaction timeout.
+
+        `acks` and `is_idempotent` of the options are ignored: transactions need acks=all and a
+        producer id.
+        """
         self._client = client
         self._options = options or ProducerOptions()
         self._notes = notes
@@ -150,18 +154,17 @@ class TransactionalProducer:
         #: Partitions and groups that the open transaction has at the coordinator.
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
-        #: Whether a new epoch is needed before the next transaction; and whether the coordinator
-        #: may have a transaction that must be aborted.
+        #: Whether a new epoch is needed before the next transaction; and whether a request without
+        #: a response may have opened one at the coordinator.
         self._needs_epoch = self._may_have_begun = False
-        #: Whether the coordinator has dropped the transactional id: it would refuse the end of a
-        #: transaction.
+        #: Whether the transactional id has expired at the coordinator, which would refuse EndTxn.
         self._has_expired = False
-        #: Results of batches that a failed call has not returned.
+        #: Results that no call has returned yet, as the call that received them raised.
         self._results: list[BatchResult] = []
 
     @property
     def transactional_id(self) -> str:
-        """Return the id that its instances share."""
+        """Return the transactional id."""
         return self._calls.transactional_id
 
     @property
@@ -174,7 +177,9 @@ class TransactionalProducer:
     # Transactions
 
     def init(self) -> None:
-        """Fence earlier instances and abort their transaction; otherwise the first `begin` does.
+        """Fence earlier instances and abort their transaction. Optional.
+
+        The first `begin` does the same.
 
         Errors: WrongPhase, ProducerFenced, ApiError.
         """
@@ -197,7 +202,7 @@ class TransactionalProducer:
         """Commit the transaction (3); return the results of batches not returned before.
 
         Raises WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; and the
-        errors of the request, after which it must be called again.
+        errors of the request, after which `commit` must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -205,21 +210,21 @@ class TransactionalProducer:
         self._store_results(results)
         failure = next((r.error for r in results if r.error is not None), None)
         if failure is not None:
-            raise self._error(failure)
+            raise self._enter_failed_phase(failure)
         if self._has_begun:
             self._end(is_commit=True)
-        self._ended()
+        self._reset_transaction()
         return self._pop_results()
 
     def abort(self) -> list[BatchResult]:
         """Abort the transaction; return the results of batches that no call has returned yet.
 
         Unsent records are dropped. Raises WrongPhase, TransactionFailed, ProducerFenced; and the
-        errors of the requests, after which it may be called again.
+        errors of the requests, after which `abort` may be called again.
         """
         if self.phase not in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             raise WrongPhase("abort", self.phase)
-        # Records are dropped: what is left is never committed, also if this is not answered.
+        # First: even without a response to EndTxn, this transaction can never be committed.
         self.phase = TransactionPhase.TO_ABORT
         self._current().discard()
         self._store_results(self._current().flush())
@@ -236,16 +241,16 @@ class TransactionalProducer:
         self._may_have_begun = False
         if self._needs_epoch:
             self._renew(self._identity)
-        self._ended()
+        self._reset_transaction()
         return self._pop_results()
 
     def _end(self, *, is_commit: bool) -> None:
-        """End the transaction; after a commit without a final answer only commits may follow."""
+        """Send EndTxn; if a commit gets no final response, enter COMMITTING and raise the error."""
         try:
             self._calls.end(self.transactional_identity, is_commit=is_commit)
         except EngineError as error:
             if _is_final(error):
-                raise self._error(error) from error
+                raise self._enter_failed_phase(error) from error
             if is_commit:
                 self.phase = TransactionPhase.COMMITTING
             raise
@@ -255,32 +260,35 @@ class TransactionalProducer:
         try:
             self._calls.end(self.transactional_identity, is_commit=False)
         except ApiError as error:
-            # Nothing is open: the one before is complete, or there was none.
+            # No transaction is open: the last one is complete, or there was none.
             if error.code == INVALID_TXN_STATE:
                 return
             if _is_final(error):
-                raise self._error(error) from error
+                raise self._enter_failed_phase(error) from error
             raise
 
     @property
     def _has_begun(self) -> bool:
-        """Return whether the coordinator is known to have a transaction open."""
+        """Return whether the coordinator is known to have an open transaction."""
         return bool(self._partitions or self._groups)
 
-    def _ended(self) -> None:
-        """Forget the transaction that has ended: no partitions, no groups, phase READY."""
+    def _reset_transaction(self) -> None:
+        """Enter READY without partitions and groups, after the transaction has ended."""
         self.phase = TransactionPhase.READY
         self._partitions.clear()
         self._groups.clear()
         self._needs_epoch = self._may_have_begun = False
 
     def _renew(self, identity: ProducerIdentity | None) -> None:
-        """Get an identity, or the next epoch of one (4)."""
+        """Get a producer id and epoch (`identity` None), or raise the epoch of `identity` (4).
+
+        Creates the producer of the next batches, and enters READY.
+        """
         try:
             self._identity = self._calls.init(identity)
         except ApiError as error:
             if error.code in _FENCED:
-                raise self._error(error) from error
+                raise self._enter_failed_phase(error) from error
             raise
         self._has_expired = False
         self._producer = Producer(self._client, self._options, self._notes, transaction=self)
@@ -289,12 +297,15 @@ class TransactionalProducer:
     # Records and offsets
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Take a record, as `Producer.add`. Errors: WrongPhase, TransactionFailed, and its own."""
+        """Add a record by `Producer.add`. Errors.
+
+        WrongPhase, TransactionFailed, those of `Producer.add`.
+        """
         self._require_open("add a record")
         self._current().add(record, place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Take records at once, as `Producer.add_fast`."""
+        """Add records together by `Producer.add_fast`. Errors: those of `add`."""
         self._require_open("add records")
         self._current().add_fast(records, places)
 
@@ -312,31 +323,31 @@ class TransactionalProducer:
         return self._pop_results()
 
     def send_without_linger(self) -> None:
-        """Have all batches leave without lingering."""
+        """Send all open batches now, without linger."""
         if self._producer is not None:
             self._producer.send_without_linger()
 
     def due_in_ms(self) -> int | None:
-        """Return when the first batch is to leave, None if there are no records to send."""
+        """Return the ms until the first batch is due; None if there are no records to send."""
         return None if self._producer is None else self._producer.due_in_ms()
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every record that was taken has its result."""
+        """Return whether every added record has its result."""
         return not self._results and (self._producer is None or self._producer.is_idle)
 
     @property
     def is_sending(self) -> bool:
-        """Return whether batches have left their linger time, and have no result yet."""
+        """Return whether batches were sent or are due, and their results not returned yet."""
         return bool(self._results) or (self._producer is not None and self._producer.is_sending)
 
     def discard(self) -> None:
-        """Drop the records that have not left; they get no result."""
+        """Drop the records that were not sent; they get no result."""
         if self._producer is not None:
             self._producer.discard()
 
     def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets of a group with the transaction, each the next to be read (2).
+        """Commit a group's next offsets as part of the transaction (2).
 
         Errors: WrongPhase, TransactionFailed, ProducerFenced.
         """
@@ -370,7 +381,7 @@ class TransactionalProducer:
         for result in results:
             if result.error is not None:
                 self._needs_epoch = True
-                self._error(result.error)
+                self._enter_failed_phase(result.error)
 
     def _pop_results(self) -> list[BatchResult]:
         """Return and remove the results since the last call."""
@@ -378,16 +389,16 @@ class TransactionalProducer:
         return results
 
     def _call(self, request: Callable[[ProducerIdentity], None]) -> None:
-        """Send a request of the open transaction; any failure ends the transaction."""
+        """Send a request of the open transaction; after any failure it can only be aborted."""
         try:
             request(self.transactional_identity)
         except EngineError as error:
             if not _is_final(error):
                 self._needs_epoch = self._may_have_begun = True
-            raise self._error(error) from error
+            raise self._enter_failed_phase(error) from error
 
-    def _error(self, cause: EngineError) -> EngineError:
-        """Return the error to raise for a failure, and enter the phase that it leads to.
+    def _enter_failed_phase(self, cause: EngineError) -> EngineError:
+        """Enter FENCED or TO_ABORT by the cause of a failure; return the error to raise.
 
         Unsent records are dropped: their transaction cannot be committed.
         """
@@ -406,5 +417,5 @@ class TransactionalProducer:
 
 
 def _is_final(error: EngineError) -> bool:
-    """Return True if a coordinator has refused a request, and executed no earlier attempt."""
+    """Return True if the coordinator's code is not retriable: the request was not executed."""
     return isinstance(error, ApiError) and not kafka_error(error.code).is_retriable

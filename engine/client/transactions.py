@@ -30,9 +30,9 @@ from engine.wire import messages
 
 _TRANSACTION_KEY: Final = 1
 _NO_OFFSET: Final = -1
-#: Of a producer id that nobody will use.
+#: The transaction timeout of the new producer, which no one uses.
 _FENCING_TIMEOUT_MS: Final = 1
-#: States in which a coordinator still has something to do for the partitions of a transaction.
+#: States in which a coordinator will still write markers to the partitions of a transaction.
 _OPEN_STATES: Final = frozenset(("Ongoing", "PrepareCommit", "PrepareAbort"))
 
 
@@ -59,10 +59,10 @@ class TransactionDescription(NamedTuple):
 
 
 class ActiveProducer(NamedTuple):
-    """A producer as the leader of a partition knows it.
+    """A producer in the producer state of a partition's leader.
 
-    `transaction_start_offset` is −1 without an open transaction, `coordinator_epoch` −1 if no
-    coordinator has ended one here.
+    `transaction_start_offset` is −1 without an open transaction, `coordinator_epoch` −1 before the
+    first transaction marker of a coordinator in this partition.
     """
 
     partition: TopicPartition
@@ -75,9 +75,9 @@ class ActiveProducer(NamedTuple):
 
 
 class HangingTransaction(NamedTuple):
-    """A transaction that holds up a partition, and that no coordinator will end.
+    """A transaction that blocks the last stable offset, and that no coordinator will end.
 
-    `transactional_id` is None where no coordinator knows the producer.
+    `transactional_id` is None if no coordinator knows the producer.
     """
 
     producer: ActiveProducer
@@ -85,7 +85,7 @@ class HangingTransaction(NamedTuple):
 
 
 class TransactionsFound(NamedTuple):
-    """The ids of all coordinators, and the brokers that could not list theirs."""
+    """The transactional ids of all coordinators, and the errors of brokers without a list."""
 
     transactions: list[TransactionListing]
     failures: dict[int, EngineError]
@@ -98,7 +98,7 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     longer_than_ms: int = -1,
 ) -> TransactionsFound:
-    """Return the transactional ids of all coordinators that are in some of the states.
+    """Return the transactional ids of all coordinators, by state and producer id if given.
 
     `longer_than_ms` leaves out younger transactions; it needs a broker from 3.8 on.
     """
@@ -118,7 +118,10 @@ def list_transactions(
 
 
 def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
-    """Return a transactional id; raises ApiError, TRANSACTIONAL_ID_NOT_FOUND among them."""
+    """Return the description of a transactional id.
+
+    Raises ApiError, for instance TRANSACTIONAL_ID_NOT_FOUND.
+    """
     response = client.send_to_coordinator(
         transactional_id,
         "DescribeTransactions",
@@ -146,7 +149,7 @@ def describe_transaction(client: KafkaClient, transactional_id: str) -> Transact
 def active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the producers that write to each partition, as its leader knows; or an error."""
+    """Return the active producers of each partition from its leader, or an error."""
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
         return producers_call(wanted)
@@ -159,7 +162,7 @@ def active_producers(
 def active_producers_on(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the producers of each partition, as one replica lists them.
+    """Return the active producers of each partition from the replica on one broker.
 
     Raises the errors of the request.
     """
@@ -207,7 +210,7 @@ def producers_of(
 
 
 def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
-    """Return the producers with an open transaction, the longest open one first."""
+    """Return the producers with an open transaction, by start offset: the oldest first."""
     found = [p for p in producers if p.transaction_start_offset != _NO_OFFSET]
     return sorted(found, key=lambda producer: producer.transaction_start_offset)
 
@@ -215,9 +218,9 @@ def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
 def ids_of_producers(
     client: KafkaClient, producer_ids: Collection[int]
 ) -> dict[int, tuple[str, str]]:
-    """Return the transactional id and its state of each producer that a coordinator knows.
+    """Return transactional id and state by producer id, for producers that a coordinator knows.
 
-    Raises the error of a coordinator that cannot say.
+    Raises the error of a coordinator that does not respond.
     """
     if not producer_ids:
         return {}
@@ -230,13 +233,14 @@ def ids_of_producers(
 def find_hanging(
     client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
 ) -> list[HangingTransaction]:
-    """Return the transactions among producers that no coordinator will end.
+    """Return the transactions of producers that no coordinator will end.
 
-    1. A candidate has a transaction open, and wrote nothing for more than `idle_for_ms`.
-    2. Coordinators say the transactional ids of the candidates.
-    3. Without an id it hangs; with one, unless its coordinator has it open in this partition.
+    1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`. 2.
+    Coordinators return the transactional ids of the candidates. 3. A candidate without an id hangs;
+    one with an id hangs unless its coordinator has the transaction
+       open in this partition.
 
-    Raises the error of a coordinator that cannot say: its transactions would look as if they hung.
+    Raises the error of a coordinator that does not respond: its transactions would seem to hang.
     """
     # 1
     now_ms = client.clock.wall_ms()
@@ -278,7 +282,7 @@ def _described_if_known(
 
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
-    """Have a partition's leader abort a producer's transaction there, as its coordinator would.
+    """Abort a producer's transaction in one partition: WriteTxnMarkers to the partition's leader.
 
     read_committed consumers never get its records. Errors: ApiError of the leader,
     INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
@@ -289,7 +293,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         transaction_result=False,
-        # Of the first transaction of a producer no coordinator has ended one here.
+        # -1 before the first marker in this partition: 0 is the lowest valid epoch.
         coordinator_epoch=max(producer.coordinator_epoch, 0),
         topics=[request.WritableTxnMarkerTopic(name=key.topic, partition_indexes=[key.partition])],
     )
@@ -303,7 +307,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
 
 
 def fence_producer(client: KafkaClient, transactional_id: str) -> None:
-    """Have a coordinator abort the open transaction of an id, and fence its producer.
+    """Fence the producer of a transactional id and abort its open transaction, by InitProducerId.
 
     Source: FenceProducersHandler. Errors: ApiError.
     """

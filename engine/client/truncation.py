@@ -30,7 +30,7 @@ from engine.wire import messages
 from engine.wire.layout import NO_UUID
 
 _CONSUMER: Final = -1
-#: The first version that consumers may send without a right to the cluster.
+#: The first version that consumers may send without CLUSTER_ACTION permission.
 _LOWEST_VERSION: Final = 3
 _UNDEFINED: Final = -1
 
@@ -52,7 +52,7 @@ class LogTruncated(EngineError):
 
 
 class _Leadership(NamedTuple):
-    """The leader epoch of a partition in metadata, and of which topic of that name."""
+    """The id of a topic, and the leader epoch of one of its partitions, in metadata."""
 
     topic_id: bytes
     epoch: int
@@ -72,33 +72,38 @@ class _Leadership(NamedTuple):
 
 
 class TruncationChecks:
-    """Checks the positions of one consumer."""
+    """Checks of one consumer's positions against truncated logs."""
 
     def __init__(self, client: KafkaClient) -> None:
-        """Begin without positions."""
+        """Create without positions."""
         self._client = client
         #: By partition, the leader epoch of the last batch that was read (1).
         self._epochs: dict[TopicPartition, int] = {}
-        #: By partition, leader and leader epoch for which the position was read or checked last.
+        #: By partition, topic id and leader epoch for which the position was read or checked last.
         self._checked: dict[TopicPartition, _Leadership] = {}
 
     def read(self, partition: TopicPartition, epoch: int, view: ClusterView) -> None:
-        """Take note of the leader epoch of the last batch that was read (1).
+        """Store the leader epoch of the last batch that was read (1).
 
-        `view` is the metadata by which it was fetched: by later metadata it is still to be checked.
+        `view` is the metadata of its fetch: later metadata makes a check due.
         """
         self._epochs[partition] = epoch
         self._checked[partition] = _leadership(view, partition)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Check a partition no more until it is read again, as after a seek."""
+        """Stop checking a partition until it is read again, as after a seek."""
         self._epochs.pop(partition, None)
         self._checked.pop(partition, None)
 
     def failures(
         self, positions: Mapping[TopicPartition, int], view: ClusterView
     ) -> dict[TopicPartition, EngineError]:
-        """Return LogTruncated, or why it cannot be found out, of positions in new epochs (2, 3)."""
+        """Check the positions whose leader epoch in metadata is new (2, 3).
+
+        Return failed partitions.
+
+        The error is LogTruncated, or that of the request, by which the check is undecided.
+        """
         due = [
             partition
             for partition in positions

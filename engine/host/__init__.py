@@ -1,1 +1,1 @@
-"""Ports to the machine and their two implementations."""
+"""Ports, the interfaces to the machine, and their real and in-memory implementations."""

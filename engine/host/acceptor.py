@@ -35,7 +35,7 @@ class AcceptorPorts(NamedTuple, Generic[T]):
     """The calls of a listener that its acceptor needs.
 
     `take` returns the next connection of the backlog, or None if it is empty. `begin` and `end`
-    start and stop the calls of `run`.
+    start and stop the loop's calls of `Acceptor.run`.
     """
 
     take: Callable[[], Arrival[T] | None]
@@ -51,14 +51,17 @@ class Acceptor(Generic[T]):
     def __init__(
         self, timers: Timers, clock: Clock, options: ListenOptions, ports: AcceptorPorts[T]
     ) -> None:
-        """Begin to watch the backlog; the gate of `options` decides on each arrival."""
+        """Create an acceptor that watches the backlog.
+
+        The gate of `options` admits each arrival.
+        """
         self._timers = timers
         self._clock = clock
         self._gate = options.gate
         self._on_kept_out = options.on_kept_out
         self._ports = ports
-        #: The arrival taken from the backlog that must wait: for its time, or for room. None: none
-        #: waits.
+        #: The connection taken from the backlog that waits for its delay or for room. None without
+        #: one.
         self._held: Arrival[T] | None = None
         #: Monotonic time until which the creation rate delays `_held`.
         self._held_until_ms = 0
@@ -111,7 +114,7 @@ class Acceptor(Generic[T]):
         return arrival
 
     def _has_to_wait(self) -> bool:
-        """Return whether the held connection must still wait, and arrange its next try."""
+        """Return True if the held connection must still wait, and schedule its next attempt."""
         if self._clock.monotonic_ms() < self._held_until_ms:
             self.pause_until(self._held_until_ms)
             return True

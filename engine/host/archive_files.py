@@ -1,8 +1,9 @@
 """Files inside a tar archive, which stands for a directory: `/copies/a.tar.gz/data/orders-0`.
 
 The members of a `.tar` are read in place. A `.tar.gz` or `.tgz` is unpacked into one unnamed
-temporary file first, for its members can be read from the beginning alone; that needs disk space
-in TMPDIR for as long as this process runs. Links, devices and names that lead out are left out.
+temporary file first, because its members can only be read from the beginning on; that needs disk
+space in TMPDIR as long as this process runs. Links, devices and paths out of the archive are
+ignored.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from engine.host.read_only_files import ReadOnlyFile, ReadOnlyFiles, refuse_writ
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz")
 _COPY_BYTES = 1 << 20
-#: Archives whose lists of members, and unpacked bytes, a process keeps.
+#: Number of archives that a process keeps open, with their members and unpacked bytes.
 _OPEN_MAX = 16
 
 
 class ArchiveDamaged(StorageError):
-    """An archive ends too early or is none."""
+    """A file is no tar archive, or ends too early."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: not a whole tar archive: {reason}")
@@ -52,7 +53,7 @@ class _Archive(NamedTuple):
 
 
 def archive_in(path: str) -> tuple[str, str] | None:
-    """Return the archive that a path leads into and the path inside, None for no archive."""
+    """Return the archive in a path and the path inside it, None if no part of it is an archive."""
     if ".t" not in path:
         return None
     parts = path.split("/")

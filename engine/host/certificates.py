@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-#: Clocks of other machines may be behind.
+#: Certificates are valid from this long ago on: clocks of other machines may be behind.
 _CLOCK_SKEW = timedelta(hours=1)
 _NAME_CHARACTERS_MAX = 64
 
@@ -85,7 +85,7 @@ class Validity(NamedTuple):
 
 
 def check_common_name(name: str) -> None:
-    """Raise BadCertificateName for what cannot be the common name of a certificate."""
+    """Raise BadCertificateName if a name cannot be the common name of a certificate."""
     if not 0 < len(name) <= _NAME_CHARACTERS_MAX:
         raise BadCertificateName(name)
 

@@ -1,4 +1,4 @@
-"""A process that is given one message as it starts, sends lines, and ends with its parent.
+"""A child process that receives one line at its start, sends lines, and ends with its parent.
 
 ```
 parent ── one line ──> standard input of the child ── closed: it is to end
@@ -25,10 +25,10 @@ _READ_BYTES: Final = 1 << 16
 
 
 class ChildProcess:
-    """A process of this one; `close` ends it."""
+    """A child process of this process; `close` ends it."""
 
     def __init__(self, arguments: Sequence[str], message: bytes) -> None:
-        """Start the process with one line on its standard input. Raises StorageError."""
+        """Start the process, and send `message` as one line. Raises StorageError."""
         try:
             with signals_blocked():
                 self._process = subprocess.Popen(
@@ -63,7 +63,7 @@ class ChildProcess:
         return whole
 
     def _take(self) -> None:
-        """Read the output of the process so far, without waiting; close the pipe at its end."""
+        """Read the available output, without waiting; close the pipe at its end."""
         output = self._process.stdout
         assert output is not None
         while not output.closed and select([output], [], [], 0)[0]:
@@ -73,22 +73,22 @@ class ChildProcess:
             self._unread += chunk
 
     def close_input(self) -> None:
-        """Close its standard input: it ends when it has put its work in order."""
+        """Close its standard input, which asks the process to finish its work and end."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.close()
         except OSError:
-            # It has ended, and had not read everything.
+            # The process has ended without reading all its input.
             return
 
     def kill(self) -> None:
-        """Kill it, and wait until it is gone; lines that were not read are dropped."""
+        """Kill the process, and wait for its end; lines that were not read are dropped."""
         self._process.kill()
         self._process.wait()
         self._close_pipes()
 
     def close(self, wait_s: float) -> None:
-        """Let the process end by itself, or kill it after `wait_s`."""
+        """Ask the process to end, and wait for that; kill it after `wait_s`."""
         self.close_input()
         try:
             self._process.wait(wait_s)
@@ -110,7 +110,7 @@ class ChildProcess:
             self._process.stdin.write(message + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            # It has ended at once; its exit code says so.
+            # The process ended at once: `exit_code` shows why.
             return
 
 
@@ -118,7 +118,7 @@ class ParentProcess:
     """A child's link to its parent: the parent's message, and its request to end."""
 
     def __init__(self) -> None:
-        # The parent blocked signals for the moment of the start.
+        # Unblock signals: the parent blocked them while it started this process.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
     def message(self) -> bytes:
@@ -133,7 +133,7 @@ class ParentProcess:
 
     @property
     def wants_an_end(self) -> bool:
-        """Return whether the parent has closed the input, or is gone."""
+        """Return whether the parent has closed the input, or has ended."""
         return bool(select([0], [], [], 0)[0])
 
     def send(self, line: bytes) -> None:

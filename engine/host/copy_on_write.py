@@ -28,7 +28,7 @@ class CopyOnWriteFile:
     __slots__ = ("_copy", "_files", "_source", "path")
 
     def __init__(self, files: CopyOnWriteFiles, path: str, source: File) -> None:
-        """`source` is the linked file, which is never changed."""
+        """Open a link at `path`; `source` is the linked file, which is never changed."""
         self.path = path
         self._files = files
         self._source = source
@@ -54,17 +54,17 @@ class CopyOnWriteFile:
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         """Write all buffers at the end; returns the position of the first byte."""
-        return self._own().append(buffers)
+        return self._writable_copy().append(buffers)
 
     def write_at(self, position: int, buffer: Buffer) -> None:
         """Overwrite bytes in place, growing the file if needed."""
-        self._own().write_at(position, buffer)
+        self._writable_copy().write_at(position, buffer)
 
     def truncate(self, size_bytes: int) -> None:
-        """Truncate or zero-extend the file to `size_bytes`; the current size is no change."""
+        """Truncate or zero-extend the file; a link is not copied for its current size."""
         if self._copy is None and size_bytes == self._source.size_bytes():
             return
-        self._own(size_bytes).truncate(size_bytes)
+        self._writable_copy(size_bytes).truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
         """Reserve disk space for later writes; a link reserves nothing."""
@@ -86,7 +86,7 @@ class CopyOnWriteFile:
         if self._copy is not None:
             self._copy.close()
 
-    def _own(self, kept_bytes: int | None = None) -> File:
+    def _writable_copy(self, kept_bytes: int | None = None) -> File:
         """Return the copy; the first call makes it, of the first `kept_bytes` or of all bytes."""
         if self._copy is None:
             self._copy = self._files.copy_up(self.path, self._source, kept_bytes)
@@ -97,7 +97,7 @@ class CopyOnWriteFiles(RealFiles):
     """The file system of this machine; a write to a link copies its target first."""
 
     def link(self, source: str, path: str) -> None:
-        """Create a link at `path` to another file; the first change replaces it by a copy."""
+        """Create a link at `path` to another file; its first change replaces the link by a copy."""
         try:
             os.symlink(os.path.abspath(source), path)
         except OSError as error:

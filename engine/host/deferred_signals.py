@@ -22,11 +22,11 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Hold SIGINT and SIGTERM back until the end of the block, also where there are more threads.
+    """Defer SIGINT and SIGTERM to the end of the block, also if another thread receives them.
 
     Processes started inside the block inherit the mask and must unblock the signals themselves.
     """
-    # Setting a mask may raise for a signal that has just come: what was before is known by then.
+    # Read the mask first: setting it may raise for a signal that has just arrived.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)

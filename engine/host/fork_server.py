@@ -28,7 +28,7 @@ from engine.errors import StorageError
 from engine.host.processes import Started, become_detached, leave_ready, opened_log
 
 _MESSAGE_BYTES = 65_536
-#: Where a program that is launched as a server finds its connection.
+#: The descriptor of the connection in a program that is launched as a server.
 _CONNECTION = 3
 _FAILED = 1
 
@@ -45,12 +45,12 @@ class ForkServer:
     """The server seen from the process that started it."""
 
     def __init__(self, pid: int, connection: socket.socket) -> None:
-        #: It is the parent of all that it forks.
+        #: The parent pid of all processes that it forks.
         self.pid = pid
         self._connection = connection
 
     def spawn(self, arguments: Sequence[str], log_path: str) -> Started:
-        """Fork a process as `processes.start_detached` starts one.
+        """Fork a detached process with the properties that `processes.start_detached` gives.
 
         Errors: ForkServerGone; StorageError if the log cannot be opened.
         """
@@ -94,7 +94,8 @@ def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
     pid = os.fork()
     if not pid:
         ours.close()
-        # A process that waits for the one that started this one would wait for the server, too.
+        # Otherwise a process that waits for this one to become ready would wait for the server,
+        # too.
         leave_ready()
         _serve_and_exit(of_server, main)
     of_server.close()
@@ -102,13 +103,13 @@ def start_fork_server(main: Callable[[Sequence[str]], int]) -> ForkServer:
 
 
 def launch_fork_server(command: Sequence[str]) -> ForkServer:
-    """Start a program that calls `serve_forks`; raises StorageError."""
+    """Start a program that calls `serve_forks`; return its server. Raises StorageError."""
     ours, of_server = socket.socketpair()
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     actions = [(os.POSIX_SPAWN_DUP2, of_server.fileno(), _CONNECTION)]
     actions += [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
     try:
-        # In a session of its own: it outlives Ctrl-C as long as it is needed.
+        # A session of its own: Ctrl-C at the terminal does not end it.
         pid = os.posix_spawn(
             command[0], list(command), os.environ, file_actions=actions, setsid=True
         )
@@ -122,7 +123,7 @@ def launch_fork_server(command: Sequence[str]) -> ForkServer:
 
 
 def serve_forks(main: Callable[[Sequence[str]], int]) -> NoReturn:
-    """Be the server of a process that called `launch_fork_server`, until that is gone."""
+    """Serve the process that called `launch_fork_server`, until it ends."""
     _serve_and_exit(socket.socket(fileno=_CONNECTION), main)
 
 
@@ -133,7 +134,7 @@ def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], i
     """
     code = _FAILED
     try:
-        # Processes that end are not awaited by anybody.
+        # Nothing waits for the forked processes: they must not become zombies.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         code = _serve(connection, main)
     except BaseException:

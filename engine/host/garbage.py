@@ -70,7 +70,7 @@ class Garbage:
     """Keeps full collections short; one instance per process, started when it serves requests."""
 
     def __init__(self, collector: Collector, timers: Timers, clock: Clock) -> None:
-        """Take Python's collector; nothing changes before `begin`."""
+        """Create with Python's collector; nothing changes before `begin`."""
         self._collector = collector
         self._timers = timers
         self._clock = clock
@@ -93,7 +93,7 @@ class Garbage:
         """Freeze all current objects without a scan, and enable collections."""
         self._collector.freeze()
         self._note_count()
-        self._collector.callbacks.append(self._collected)
+        self._collector.callbacks.append(self._on_collection)
         objects, young, _ = self._thresholds
         self._collector.set_threshold(objects, young, FULL_COLLECTION_AFTER)
         self._collector.enable()
@@ -103,11 +103,11 @@ class Garbage:
         """Restore Python's own thresholds, and stop the hourly scans."""
         self._is_over = True
         self._cancel()
-        self._collector.callbacks.remove(self._collected)
+        self._collector.callbacks.remove(self._on_collection)
         self._collector.set_threshold(*self._thresholds)
 
-    def _collected(self, phase: str, facts: dict[str, int]) -> None:
-        """Freeze the survivors of a full collection; schedule a scan if they have doubled."""
+    def _on_collection(self, phase: str, facts: dict[str, int]) -> None:
+        """Freeze the survivors of a full collection; schedule a scan if they may have doubled."""
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
             # The survivors of the collection that has just ended.
@@ -116,13 +116,13 @@ class Garbage:
             if self._count_at_most > self._count_max and not self._is_due:
                 # On a later turn: the allocation that triggered this collection waits for it.
                 self._is_due = True
-                self._timers.call_soon(self._check_if_doubled)
+                self._timers.call_soon(self._scan_if_doubled)
 
-    def _check_if_doubled(self) -> None:
-        """Count the frozen objects, and scan them if they exceed the limit."""
+    def _scan_if_doubled(self) -> None:
+        """Count the frozen objects, and scan all objects if the count exceeds the limit."""
         self._count_at_most = self._collector.get_freeze_count()
         if self._count_at_most > self._count_max:
-            self._check_now()
+            self._scan_now()
         self._is_due = False
 
     def _note_count(self) -> None:
@@ -130,7 +130,7 @@ class Garbage:
         self._count_at_most = self._collector.get_freeze_count()
         self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 
-    def _check_now(self) -> None:
+    def _scan_now(self) -> None:
         """Unfreeze and scan all objects; this takes long with many of them."""
         if self._is_over:
             return
@@ -143,11 +143,11 @@ class Garbage:
     def _schedule_scan(self) -> None:
         """Schedule the next hourly scan of all objects."""
         at_ms = self._clock.monotonic_ms() + WHOLE_COLLECTION_MS
-        self._cancel = self._timers.call_at(at_ms, self._check_all)
+        self._cancel = self._timers.call_at(at_ms, self._scan_hourly)
 
-    def _check_all(self) -> None:
+    def _scan_hourly(self) -> None:
         """Scan all objects once an hour, if any were frozen since the last scan."""
         # An idle process is not interrupted: nothing was frozen since the last scan.
         if self._has_frozen:
-            self._check_now()
+            self._scan_now()
         self._schedule_scan()

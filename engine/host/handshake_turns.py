@@ -1,7 +1,7 @@
-"""Handshakes in shares of the loop's turns.
+"""TLS handshakes, for at most TURN_MS_MAX in each turn of the loop.
 
 A handshake signs: half a millisecond or more. After a restart thousands of clients begin theirs at
-the same moment; clients that are connected already have a turn after every TURN_MS_MAX of them.
+the same moment; clients that are connected already get a turn after every TURN_MS_MAX of them.
 
 Differs: Kafka's network threads do as many as have bytes to be read; clients of the same
 thread wait.
@@ -20,7 +20,7 @@ class HandshakeTurns:
     """Continues handshakes in order of arrival."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
-        """Begin without handshakes."""
+        """Create without handshakes."""
         self._timers = timers
         self._clock = clock
         #: Functions that continue a handshake each, in order of arrival.

@@ -160,7 +160,7 @@ def _append(path: str, descriptor: int, content: bytes) -> None:
     try:
         written = os.write(descriptor, content)
         while written < len(content):
-            # A full disk accepts a part, and fails the next write.
+            # A full disk accepts a part of the bytes, and fails the next write.
             written += os.write(descriptor, content[written:])
         os.fsync(descriptor)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The port for HTTP: one request, one whole response."""
+"""The port for HTTP: one request, one complete response."""
 
 from __future__ import annotations
 

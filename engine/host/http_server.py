@@ -1,4 +1,4 @@
-"""A small server of HTTP: GET of a few paths, each with a whole response."""
+"""A small HTTP server: GET and HEAD of a few paths, each with a complete response."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class PageServer:
-    """Serves pages, one at a time; every connection has a thread."""
+    """Serves pages, made one at a time; every connection has a thread."""
 
     def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
-        """Listen; port 0 is any. Raises AddressNotServed."""
+        """Listen on a host and port; port 0 lets the system choose. Raises AddressNotServed."""
         try:
             self._server = _server_at(host, port, _handler_of(pages))
         except (OSError, OverflowError, UnicodeError) as error:
@@ -69,11 +69,11 @@ class PageServer:
         self._server.serve_forever()
 
     def stop(self) -> None:
-        """Have `serve` end, called on another thread."""
+        """Make `serve` return; called on another thread."""
         self._server.shutdown()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._server.server_close()
 
 
@@ -104,7 +104,7 @@ def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
             self._answer(has_body=True)
 
         def do_HEAD(self) -> None:
-            """Send the head of the page of the path."""
+            """Send the headers of the page of the path."""
             self._answer(has_body=False)
 
         def _answer(self, *, has_body: bool) -> None:
@@ -123,6 +123,6 @@ def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(page.body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Log nothing: a scrape every few seconds is no news."""
+            """Log nothing: scrapes every few seconds would fill the log."""
 
     return Handler

@@ -1,7 +1,7 @@
-"""Files that somebody names on a command line to be read from the beginning to the end, once.
+"""Input files named on a command line, read once from the beginning to the end.
 
-Beside files these are pipes, which shells give for `<(command)`, and the empty device /dev/null. A
-read of a pipe without a writer waits, and can be interrupted. Other devices and directories are
+Pipes, which shells pass for `<(command)`, and the empty device /dev/null are accepted too. A read
+of a pipe without a writer waits, and can be interrupted. Other devices and directories are
 refused: some of them never end.
 """
 
@@ -33,7 +33,10 @@ def open_input(path: str) -> BinaryIO:
 
 
 def is_read_once(path: str) -> bool:
-    """Return whether the content of a path is gone once it is read, or never there: no file."""
+    """Return True for a pipe or another source that can be read only once, and for /dev/null.
+
+    False for a regular file, and if nothing is there.
+    """
     try:
         status = os.stat(path)
     except OSError:

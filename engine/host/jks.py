@@ -1,13 +1,13 @@
-"""Java's own key stores.
+"""Java's own key store format (JKS).
 
 ```
 fe ed fe ed | version | count | entries | SHA-1 of the password, a phrase and all before it
 entry   1 | alias | time | encrypted key | chain        2 | alias | time | certificate
 key     30 … 04 … salt of 20 bytes | key ^ stream | SHA-1 of password and key
-stream  SHA-1(password, salt), SHA-1(password, the one before), …
+stream  SHA-1(password, salt), SHA-1(password, the digest before), …
 ```
 
-Passwords count as UTF-16. Certificates are DER, behind the name of their kind.
+Passwords are encoded as UTF-16. Certificates are DER, after the name of their type.
 
 Source: sun.security.provider.JavaKeyStore, KeyProtector of JDK 17.
 """
@@ -139,5 +139,5 @@ def _decrypted(encrypted: bytes, password: str) -> bytes:
 
 
 def _utf_16(password: str) -> bytes:
-    """Return a password as the digest of a store takes it: two bytes per char, no BOM."""
+    """Encode a password for the digests of a store: UTF-16, big-endian, no BOM."""
     return password.encode("utf-16-be")

@@ -19,12 +19,12 @@ from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 
 class LayerIo:
-    """A connection's layer, and whether its reads and writes wait for the socket."""
+    """A connection's layer, and which socket events its reads and writes wait for."""
 
     __slots__ = ("began_ms", "layer", "read_wants_write", "reads_on", "write_wants_read")
 
     def __init__(self, began_ms: int) -> None:
-        """Begin without a layer; `began_ms` is when the connection was made (monotonic)."""
+        """Create without a layer; `began_ms` is when the connection was made (monotonic)."""
         #: The TLS layer; None until there is a socket.
         self.layer: StreamLayer | None = None
         self.began_ms = began_ms
@@ -37,7 +37,7 @@ class LayerIo:
 
 
 class LayeredBytes(RealConnection):
-    """The part of a connection that passes its bytes through a layer, accepted or opened here."""
+    """A connection, accepted or opened here, whose bytes pass through a layer."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class LayeredBytes(RealConnection):
         return layer
 
     def peer_certificate(self) -> bytes | None:
-        """Return the certificate that the peer has shown, DER, None without one."""
+        """Return the certificate that the peer has presented, DER, None without one."""
         return self._bytes.peer_certificate()
 
     def bound_frames(self, bound: FrameBound | None) -> None:
@@ -91,12 +91,12 @@ class LayeredBytes(RealConnection):
         loop.unwatch_readable(self._descriptor)
         self._shake_when_writable(is_wanted=False)
         self.last_active_ms = self._network.clock.monotonic_ms()
-        # Reads what came behind the handshake, unless something else has paused the connection.
+        # Reads the bytes received after the handshake, unless another reason pauses the connection.
         self.resume(PauseReason.TLS)
         self.flush()
 
     def _shake_when_writable(self, *, is_wanted: bool) -> None:
-        """Watch for a writable socket while the handshake waits for one, and no longer."""
+        """Watch the socket for writability only while the handshake needs to write."""
         if is_wanted is self._waits_to_write:
             return
         self._waits_to_write = is_wanted
@@ -191,7 +191,7 @@ class LayeredBytes(RealConnection):
             super()._wait_to_write()
 
     def overdue(self, now_ms: int) -> str | None:
-        """Return why the connection has waited too long for something, None if it has not."""
+        """Return the reason to close the connection for a missed deadline, None without one."""
         if self._pauses & PauseReason.TLS:
             is_late = now_ms - self._io.began_ms > HALF_FRAME_DEADLINE_MS
             return "its handshake does not end" if is_late else None
@@ -219,7 +219,7 @@ class LayeredConnection(LayeredBytes):
         peer: str,
         layer_of: LayerOf,
     ) -> None:
-        """Put a layer above a socket; raises the errors of `layer_of`."""
+        """Create a connection with a layer over `sock`; raises the errors of `layer_of`."""
         super().__init__(network, origin, sock, peer)
         #: No frames are read before the layer is open.
         self._pauses = int(PauseReason.TLS)

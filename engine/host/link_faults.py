@@ -55,7 +55,7 @@ class LinkFaults(NamedTuple):
         return bool(self.groups or self.slow)
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Return whether a partition separates two places."""
+        """Return True if a partition separates two places, or every packet between them is lost."""
         if one == other:
             return False
         first, second = self._group_of(one), self._group_of(other)

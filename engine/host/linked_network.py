@@ -47,7 +47,7 @@ class LinkedNetwork:
     """The network between two places; see `engine.host.ports.Network`."""
 
     def __init__(self, network: Network, links: PlaceLinks, own: str, other: str) -> None:
-        """Connections go from the place `own` to `other`."""
+        """Create a network whose connections go from the place `own` to `other`."""
         self._network = network
         self._links = links
         self._own = own
@@ -101,7 +101,7 @@ class LinkedConnection:
         self._on_frame: Callable[[memoryview], None] = _ignore_frame
         self._on_close: Callable[[str], None] = _ignore_reason
         self._is_closed = False
-        #: The two directions of the link; each delays or keeps back what passes through it.
+        #: The two directions of the link; each delays or holds frames while it has a fault.
         self._out = links.channel(own, other)
         self._in = links.channel(other, own)
         #: Whether the link was ever open. A connection that was opened over a cut link and ends
@@ -113,7 +113,7 @@ class LinkedConnection:
     # Choice between the direct calls and the channels
 
     def _choose(self) -> None:
-        """Bypass the channels while the link has no fault, else use them."""
+        """Connect the owner directly while the link has no fault, else through the channels."""
         if self._is_closed:
             return
         self._has_begun = self._has_begun or not self._out.is_cut
@@ -155,7 +155,7 @@ class LinkedConnection:
         self._out.send(partial(self._connection.send, (frame,), on_sent), len(frame))
 
     def pause(self, reason: PauseReason) -> None:
-        """Stop taking frames until every reason is gone; frames in flight may still arrive."""
+        """Stop taking frames until every reason is removed; frames in flight may still arrive."""
         self._connection.pause(reason)
 
     def resume(self, reason: PauseReason) -> None:
@@ -163,11 +163,11 @@ class LinkedConnection:
         self._connection.resume(reason)
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound frames further than the limits do."""
+        """Set a size limit for frames below that of the limits; see `Connection.bound_frames`."""
         self._connection.bound_frames(bound)
 
     def peer_certificate(self) -> bytes | None:
-        """Return the certificate that the peer has shown."""
+        """Return the certificate that the peer has presented."""
         return self._connection.peer_certificate()
 
     def close(self, reason: str) -> None:
@@ -179,7 +179,7 @@ class LinkedConnection:
         if self._out.is_clear:
             self._out.close()
             self._connection.close(reason)
-            # Its end was reported to `_ended`, which finds it closed.
+            # `_ended` was called and did nothing, as this end is closed already.
             self._on_close(reason)
             return
         self._connection.on_frame = _ignore_frame
@@ -188,7 +188,7 @@ class LinkedConnection:
         self._out.send(partial(self._close_both, reason))
 
     def _close_both(self, reason: str) -> None:
-        """Close the outgoing channel and the connection, behind the frames sent before."""
+        """Close the outgoing channel and the connection; runs after the frames sent before."""
         self._out.close()
         self._connection.close(reason)
 
@@ -205,7 +205,7 @@ class LinkedConnection:
             self._on_frame(frame)
 
     def _ended(self, reason: str) -> None:
-        """Handle the end of the connection by the other end or the network."""
+        """Handle a close of the connection by the other end or the network."""
         self._out.close()
         if self._is_closed:
             return
@@ -228,7 +228,7 @@ def _ignore_frame(frame: memoryview) -> None:
 
 
 def _ignore_reason(reason: str) -> None:
-    """Drop the reason of an end, for the same cause."""
+    """Drop the reason of a close: no owner is set, or none is left."""
 
 
 def _do_nothing() -> None:

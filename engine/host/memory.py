@@ -215,7 +215,7 @@ class MemoryFiles:
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        """Begin with an empty root folder."""
+        """Create with an empty root folder."""
         self.operations = 0
         #: Whether a failed sync has lost writes that reads still return.
         self.has_dropped_writes = False
@@ -319,7 +319,10 @@ class MemoryFiles:
         return self._left_with(kept)
 
     def after_scattered_crash(self, draw: random.Random) -> MemoryFiles:
-        """Return the same for a disk that keeps writes in any order; `scattered` has the rules."""
+        """Return the disk after a crash that kept unsynced writes in any order.
+
+        `scattered` has the rules of what is kept.
+        """
         return self._left_with(scattered(self._root, self._journal(), draw))
 
     def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
@@ -499,7 +502,7 @@ class MemoryFiles:
         self._renamings[order] = renaming
 
     def _become_durable(self, renaming: Renaming) -> None:
-        """Let a renaming outlive a crash, in both folders if there are two."""
+        """Make a renaming durable, in both folders if there are two."""
         renaming.become_durable()
         for change in renaming.changes:
             change.folder.unsynced.pop(renaming.order, None)

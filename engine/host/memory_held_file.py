@@ -51,7 +51,7 @@ class MemoryHeldFile:
     """A held file in memory."""
 
     def __init__(self, files: MemoryHeldFiles, path: str, on_close: Callable[[], object]) -> None:
-        """`on_close` releases the path when the file is closed."""
+        """Create a held file; `on_close` releases the path when it is closed."""
         self.path = path
         self._files = files
         self._on_close = on_close

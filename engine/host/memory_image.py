@@ -45,7 +45,7 @@ class Content:
     __slots__ = ("durable", "flipped", "live", "modified_ms", "unsynced")
 
     def __init__(self, durable: bytes = b"") -> None:
-        """Begin with durable bytes and no later writes."""
+        """Create a file with durable bytes and no later writes."""
         #: Bits that reads return wrongly, by position, until the bytes there are written again.
         self.flipped: dict[int, int] = {}
         #: Bytes that reads return, bytes that a crash leaves, and the writes between both.
@@ -90,7 +90,7 @@ class Folder:
     __slots__ = ("durable", "live", "unsynced")
 
     def __init__(self) -> None:
-        """Begin empty."""
+        """Create an empty folder."""
         #: Names that look-ups find, and names that a crash leaves.
         self.live: dict[str, Node] = {}
         self.durable: dict[str, Node] = {}

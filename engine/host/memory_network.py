@@ -1,7 +1,8 @@
 """A network inside one process: frames pass through a queue that the test drives.
 
-`MemoryTimers.run_until_idle` delivers them; nothing moves by itself, so a test can make any order.
-The parts of a frame are joined as on the wire; a file region is read through its descriptor.
+`MemoryTimers.run_until_idle` delivers them; no frame moves on its own, so that a test determines
+the order. The parts of a frame are joined as on the wire; a file region is read through its
+descriptor.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class MemoryTimers:
     """Callbacks for later, run by the test; timers follow a ManualClock."""
 
     def __init__(self, clock: ManualClock) -> None:
-        """Begin without callbacks; nothing runs by itself."""
+        """Create without callbacks; none runs before `run_until_idle`."""
         self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
         #: Due time and number of each timer; a cancelled one has no entry in `_callbacks`.
@@ -198,7 +199,7 @@ class MemoryConnection:
         self._deliver_received()
 
     def pause(self, reason: PauseReason) -> None:
-        """Stop taking frames until every reason is gone."""
+        """Stop taking frames until every reason is removed."""
         self._pauses |= reason
 
     def resume(self, reason: PauseReason) -> None:
@@ -208,7 +209,7 @@ class MemoryConnection:
             self._timers.call_soon(self._deliver_received)
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound frames further than the limits do; see `Connection.bound_frames`."""
+        """Set a size limit for frames below that of the limits; see `Connection.bound_frames`."""
         self._bound = bound
 
     def peer_certificate(self) -> bytes | None:
@@ -290,7 +291,7 @@ class MemoryListener:
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
     ) -> None:
-        """Listen; only the network calls this, and has the listener under `key`."""
+        """Listen at `key`, a host and port; called by the network, which registers the listener."""
         #: Limits of the connections that the listener accepts.
         self.limits = options.limits
         self.options = options
@@ -352,7 +353,7 @@ class MemoryListener:
         return victim is not None
 
     def close(self) -> None:
-        """Accept no more; open connections stay."""
+        """Stop accepting; open connections stay."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -370,7 +371,7 @@ class MemoryNetwork:
     """Listeners by host and port, without sockets."""
 
     def __init__(self, timers: MemoryTimers) -> None:
-        """Begin without listeners."""
+        """Create without listeners."""
         self.timers = timers
         self._listeners: dict[tuple[str, int], MemoryListener] = {}
         #: The last port that was given to a listener for port 0.

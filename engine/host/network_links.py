@@ -2,16 +2,16 @@
 
 ```
 channel (one direction of one connection)     in order
-  no fault   passes at once: nothing is queued, nothing is timed
-  slow       each send has its time: delay, and a time-out of TCP for each loss in a row
-  cut        waits; on its way once the link is healed, as TCP sends again
+  no fault   passes at once: nothing is queued, no timer is set
+  slow       each packet takes the delay, and one TCP timeout for each loss in a row
+  cut        waits; sent when the link is healed, as TCP retransmits
 ```
 
 A cut link loses no data of a connection that stays open; data is lost only if one end closes the
 connection meanwhile. After `heal` all queued packets arrive at once, those that waited for a
-time-out too, where TCP's back-off would take up to two minutes.
+timeout too, where TCP's back-off would take up to two minutes.
 
-Differs from a real lossy network: every lost packet costs a time-out, even where TCP would resend
+Differs from a real lossy network: every lost packet costs a timeout, even where TCP would resend
 it sooner because later packets arrived (fast retransmit). Large frames are therefore slower.
 """
 
@@ -37,14 +37,14 @@ class PlaceLinks:
     """All links with an end in this process."""
 
     def __init__(self, timers: Timers, clock: Clock, entropy: Entropy) -> None:
-        """Begin without faults."""
+        """Create links without faults."""
         self.timers = timers
         self.clock = clock
         self.entropy = entropy
         #: Faults now in force; replaced as a whole by `set`.
         self.faults = LinkFaults()
-        #: Open channels, which are refreshed at a change of the faults; below, functions that are
-        #: called after it.
+        #: Open channels, refreshed at each change of the faults; and functions that are called
+        #: after that.
         self._channels: dict[LinkChannel, None] = {}
         self._listeners: dict[Callable[[], None], None] = {}
 
@@ -64,7 +64,7 @@ class PlaceLinks:
         return len(self._channels)
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a listener on every change, after the channels; returns a function to end that."""
+        """Call a listener after every change of faults; return the function that removes it."""
         self._listeners[listener] = None
 
         def end() -> None:
@@ -97,7 +97,7 @@ class LinkChannel:
         self._links = links
         self._source = source
         self._target = target
-        #: Packets under way, in order; those without a due time wait for the heal of a cut.
+        #: Packets in flight, in order; those without a due time wait until the cut is healed.
         self._queue: deque[_Sent] = deque()
         #: When the last packet arrives: a later one must not overtake it.
         self._last_due_ms = 0
@@ -106,11 +106,11 @@ class LinkChannel:
         #: State of the link: cut, or delays and loss (None: neither), as of the last change.
         self._is_cut = False
         self._quality: LinkQuality | None = None
-        #: Whether packets arrive without delay: no fault, and none before them under way.
+        #: Whether packets arrive without delay: no fault, and no earlier packet in flight.
         self.is_clear = True
         #: Called when `is_clear` may have changed.
         self.on_change: Callable[[], None] = _do_nothing
-        self._poll()
+        self._update_state()
 
     @property
     def is_cut(self) -> bool:
@@ -128,7 +128,7 @@ class LinkChannel:
 
     def refresh(self) -> None:
         """Apply the faults now in force; packets queued by a cut are sent once it is healed."""
-        self._poll()
+        self._update_state()
         if self._is_cut or self._quality is None:
             # Packets in flight are lost by a cut and sent again later; after a heal nothing delays
             # them any more.
@@ -156,7 +156,7 @@ class LinkChannel:
         self._is_cut, self._quality, self.is_clear = False, None, True
         do_each([sent.arrive for sent in queue], _call)
 
-    def _poll(self) -> None:
+    def _update_state(self) -> None:
         """Update the state of the link from the faults now in force."""
         faults = self._links.faults
         self._is_cut = faults.is_cut(self._source, self._target)
@@ -210,7 +210,7 @@ class LinkChannel:
             do_each(arrived, _call)
         finally:
             self._arm()
-            self._poll()
+            self._update_state()
             if self.is_clear:
                 self.on_change()
 

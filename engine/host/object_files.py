@@ -31,7 +31,7 @@ from engine.limits import OBJECT_RANGE_BYTES
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-#: A path that was made shorter may have lost a slash after the scheme.
+#: A normalised path may have only one slash after the scheme (`s3:/bucket`).
 _ADDRESS = re.compile(r"(?:(s3|gs|abfss?):/+(?=[^/])|(hdfs):(?://(?=[^/])|/+(?=/)))")
 _BUCKET_SCHEMES = ("s3", "gs")
 _STORE_PACKAGE = "pyarrow"
@@ -67,7 +67,7 @@ class ObjectFiles(ReadOnlyFiles):
         try:
             source = _located(path)[0].open_input_file(found.path)
         except FileNotFoundError as error:
-            # It was removed after its folder was listed.
+            # The object was removed after its folder was listed.
             raise FileMissing(path) from error
         except OSError as error:
             raise _failure(error, path, "open") from error
@@ -176,7 +176,7 @@ def _located(path: str) -> tuple[FileSystem, str]:
         authority, _, key = rest.partition("/")
         store, root = _store_at(scheme, authority)
     except (OSError, ValueError) as error:
-        # What is no address of this kind is a ValueError.
+        # pyarrow raises ValueError for an invalid address.
         raise FileRefused(path, "open", str(error).split("\n", 1)[0], errno.EINVAL) from error
     return store, f"{root}/{key}" if root else key
 
@@ -194,7 +194,7 @@ def _store(scheme: str) -> FileSystem:
             return GcsFileSystem()
         protocol, _, host = emulator.rpartition("://")
         return GcsFileSystem(anonymous=True, endpoint_override=host, scheme=protocol or "http")
-    # Arrow's client takes all settings from the environment but this one.
+    # The only setting that Arrow's client does not read from the environment.
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     return S3FileSystem(endpoint_override=endpoint)
 

@@ -33,7 +33,7 @@ _REFUSED = frozenset(
 
 def storage_error(code: int, path: str, operation: str) -> StorageError:
     """Return the engine's error for an errno raised by `operation` on `path`."""
-    # A client of a cluster needs no ports, unless there is an error.
+    # Imported late: a client of a cluster needs the ports only for an error.
     from engine.host.ports import FileMissing, FileRefused, LogDirOffline
 
     if code == errno.ENOENT:

@@ -43,7 +43,7 @@ class OutgoingConnection(RealConnection):
     def __init__(
         self, network: SharedConnectionState, origin: ConnectionOrigin, target: ConnectTarget
     ) -> None:
-        """Begin without a socket; the look-up of the host calls `on_found`."""
+        """Create without a socket; the host's look-up calls `on_found`."""
         super().__init__(network, origin, None, f"{target.host}:{target.port}")
         #: Nothing is read before the connection is established.
         self._pauses = int(PauseReason.CONNECTING)
@@ -147,7 +147,7 @@ class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
         target: ConnectTarget,
         layer_of: LayerOf,
     ) -> None:
-        """`layer_of` makes the TLS layer of a socket, once it is connected."""
+        """Create without a socket; `layer_of` makes the TLS layer once it is connected."""
         super().__init__(network, origin, target)
         self._layer_of = layer_of
         self._pauses |= PauseReason.TLS

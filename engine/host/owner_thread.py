@@ -1,12 +1,12 @@
-"""A thread that alone uses an object which is not for several threads.
+"""A thread that is the only user of an object which is not thread-safe.
 
 ```
 submit(work) ──> queue ──> the thread does it ──> its Future
                    └─ empty ──> idle() ──> sleeps as long as it returns, or until work comes
 ```
 
-An error of `idle` ends the thread, and is the error of all works that wait and the cause of that of
-all that come.
+An error of `idle` ends the thread: the queued works fail with it, and later `submit` calls raise
+RuntimeError with it as the cause.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class OwnerThread:
         self._interrupt = interrupt
         self._proceed = proceed
         self._idle = idle
-        #: Works that wait for the thread, each with the future of its result.
+        #: The queued works, each with the future of its result.
         self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         #: Guards the fields below and `_works`; notified when a work is submitted, and at the
         #: close.
         self._condition = threading.Condition()
         self._is_closed = False
-        #: The error that ended the thread, for callers that come later.
+        #: The error of `idle` that ended the thread; None without one.
         self._error: BaseException | None = None
         #: Whether the thread waits for the next work. If not, a work is running, and `interrupt`
         #: ends a wait of that work.
@@ -70,19 +70,22 @@ class OwnerThread:
             if self._is_closed:
                 raise RuntimeError("the thread has ended") from self._error
             self._works.append((work, future))
-            self._hurry()
+            self._wake_or_interrupt()
         return future
 
     def close(self) -> None:
-        """Let the works that wait be done, and end; waits for the thread. Errors: UsedAfterFork."""
+        """Run the queued works, end the thread, and wait for its end. Errors: UsedAfterFork."""
         self._guard.check()
         with self._condition:
             self._is_closed = True
-            self._hurry()
+            self._wake_or_interrupt()
         self._thread.join()
 
-    def _hurry(self) -> None:
-        """End the wait of the thread. Under the lock, so that nothing else is ended."""
+    def _wake_or_interrupt(self) -> None:
+        """Wake the sleeping thread, or interrupt its current work; called under the lock.
+
+        The lock ensures that no wait of a later work is interrupted.
+        """
         if self._is_asleep:
             self._is_asleep = False
             self._condition.notify()
@@ -90,14 +93,17 @@ class OwnerThread:
             self._interrupt()
 
     def _run(self) -> None:
-        """Do works in order until the thread is closed and has no more; idle without works."""
+        """Run works in order until the thread is closed and none is left.
+
+        `idle` while none is queued.
+        """
         while True:
             with self._condition:
                 if not self._works and self._is_closed:
                     return
                 taken = self._works.popleft() if self._works else None
                 if not self._works and not self._is_closed:
-                    # Nobody is behind it: it may wait.
+                    # No work is queued after it, so that its waits need not be interrupted.
                     self._proceed()
             if taken is None:
                 self._do_idle()
@@ -105,11 +111,11 @@ class OwnerThread:
                 self._do(*taken)
 
     def _do_idle(self) -> None:
-        """Do the due work, then sleep until more is due or submitted."""
+        """Call `idle`, then sleep for the time that it returns, or until work is submitted."""
         try:
             duration_ms = self._idle()
         except BaseException as error:
-            # A thread that has ended does nothing for anybody: what waits for it must not wait.
+            # The thread ends: fail the queued works, as nothing else would complete their futures.
             with self._condition:
                 self._is_closed, self._error = True, error
                 works, self._works = self._works, deque()

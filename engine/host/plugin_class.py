@@ -1,4 +1,4 @@
-"""Classes of the operator's own that settings name.
+"""User-supplied Python classes that settings name.
 
 | text | class |
 |---|---|
@@ -47,7 +47,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _module_of_file(path: str) -> ModuleType:
-    """Import a file as a module, once per path; a failed import is not kept."""
+    """Import a file as a module, once per path; a failed import is retried by the next call."""
     # Brokers of one process share a module, as they share those that are imported by name.
     name = f"kctl_plugin:{path}"
     if name in sys.modules:

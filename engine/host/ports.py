@@ -144,7 +144,7 @@ class Files(Protocol):
         ...
 
     def is_link(self, path: str) -> bool:
-        """Return whether the path itself is a symbolic link, wherever that leads."""
+        """Return whether the path itself is a symbolic link, even to a missing file."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -160,7 +160,7 @@ class Files(Protocol):
         ...
 
     def make_private(self, path: str) -> None:
-        """Let no other user read a file."""
+        """Remove the access of other users to a file."""
         ...
 
     def read_bytes(self, path: str) -> bytes:
@@ -250,7 +250,7 @@ class PauseReason(IntEnum):
     CONNECTING = 64
     #: One of its requests is served in several turns of the loop, and is not done.
     TURNS = 128
-    #: Its client failed to authenticate and is told so after a delay.
+    #: Its client failed to authenticate: the error response is delayed.
     AUTHENTICATION = 256
 
 
@@ -270,22 +270,22 @@ class Connection(Protocol):
         ...
 
     def pause(self, reason: PauseReason) -> None:
-        """Stop taking frames until every reason is gone; frames in flight may still arrive."""
+        """Stop taking frames until every reason is removed; frames in flight may still arrive."""
         ...
 
     def resume(self, reason: PauseReason) -> None:
         """Remove one reason for the pause.
 
-        Without any left, frames are delivered, received ones first.
+        Once no reason is left, frames are delivered, those received before first.
         """
         ...
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound the frames that come from now on further than the limits do; None: no further."""
+        """Set a size limit for later frames below that of the limits; None removes it."""
         ...
 
     def peer_certificate(self) -> bytes | None:
-        """Return the certificate that the peer has shown, DER; None without one, or without TLS."""
+        """Return the certificate that the peer presented, DER; None without one, or without TLS."""
         ...
 
     def close(self, reason: str) -> None:
@@ -294,9 +294,9 @@ class Connection(Protocol):
 
 
 class FrameBound(NamedTuple):
-    """A bound on the frames of one connection; `on_larger` is called with a size beyond it.
+    """A size limit for the frames of one connection; `on_larger` is called with a larger size.
 
-    Bytes received so far are dropped then, and the connection has to be paused or closed.
+    The bytes received until then are dropped, and the connection must be paused or closed.
     """
 
     bytes_max: int
@@ -382,7 +382,7 @@ class Listener(Protocol):
         ...
 
     def close(self) -> None:
-        """Accept no more; open connections stay. Closing twice is allowed."""
+        """Stop accepting; open connections stay. Closing twice is allowed."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""Files that hold secrets: for their owner alone, and never replaced.
+"""Files with secrets: accessible to their owner only, and never replaced.
 
-A file is created with its mode, so there is no time at which others can open it. One that another
-library writes, such as SQLite, is created empty before, or gets its mode if it is there.
+A file is created with its mode, so that other users can never open it. A file that another library
+writes, such as SQLite, is created empty before, or gets its mode if it exists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OF_OTHERS: Final = 0o077
 
 
 def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
-    """Create a file durably; raises FileRefused if anything has its name, links too."""
+    """Create a file durably; raises FileRefused if the name exists, even as a link."""
     with new_file(path, is_private=is_private) as file:
         file.write(content)
 
@@ -52,9 +52,9 @@ def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
 
 
 def make_private(path: str) -> None:
-    """Create an empty file that only its owner may access, or restrict an existing one to him.
+    """Create an empty file that only its owner may access, or remove other users' access to one.
 
-    If the process may not do so, nothing happens: opening the file then fails for the same reason.
+    An error is ignored: opening the file later then fails for the same reason.
     """
     with suppress(OSError):
         try:

@@ -17,7 +17,7 @@ _READY_VARIABLE = "KCTL_SAYS_READY"
 _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
 _POLL_INTERVAL_S = 0.01
-#: Makes a cluster's process read its requests, and a broker stop together with the cluster.
+#: Signals by which a cluster's process reads its requests, and a broker stops with its cluster.
 POLL_SIGNAL = signal.SIGUSR1
 STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
 
@@ -31,7 +31,7 @@ class Started:
         self._output = b""
 
     def output(self) -> bytes | None:
-        """Return the ready message, b"" if the process ended before, None while neither is so.
+        """Return the ready message, b"" if the process ended without one, None if neither happened.
 
         Do not call it again after a result other than None.
         """
@@ -47,7 +47,7 @@ class Started:
         return self._output if chunk else b""
 
     def wait_until_ready(self, timeout_s: float) -> bytes | None:
-        """Return the ready message, b"" if the process ended before, None after the time-out."""
+        """Return the ready message, b"" if the process ended without one, None after a timeout."""
         from select import select
 
         line = b""
@@ -65,7 +65,7 @@ class Started:
             os.close(self._descriptor)
 
     def wait_until_ended(self, timeout_s: float) -> bool:
-        """Wait until the process has ended; returns False after the time-out."""
+        """Wait until the process has ended; return False after the timeout."""
         from select import select
 
         for _ in range(round(timeout_s / _POLL_INTERVAL_S)):
@@ -124,7 +124,7 @@ def opened_log(path: str) -> int:
 
 
 def become_detached(log: int, ready: int) -> None:
-    """Make a forked process one like those that `start_detached` starts.
+    """Give a forked process the properties of one that `start_detached` starts.
 
     The descriptors `log` and `ready` are moved to their numbers, and closed here.
     """
@@ -189,7 +189,7 @@ def is_running(pid: int) -> bool:
     containers. A killed process is a zombie as soon as its first thread has ended: until the last
     thread has, it holds its files and their locks.
     """
-    if _is_reaped(pid):
+    if _reap(pid):
         return False
     try:
         os.kill(pid, 0)
@@ -200,12 +200,12 @@ def is_running(pid: int) -> bool:
     if _state_by_proc(pid) not in (b"Z", b"X") or _has_threads(pid):
         return True
     # A child that has ended since it was waited for leaves no zombie either.
-    _is_reaped(pid)
+    _reap(pid)
     return False
 
 
-def _is_reaped(pid: int) -> bool:
-    """Return whether a process is a child that has ended, and take its zombie away."""
+def _reap(pid: int) -> bool:
+    """Reap a child process if it has ended; return whether it was one that had ended."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -218,12 +218,15 @@ def terminate(pid: int) -> bool:
 
 
 def request_poll(pid: int) -> bool:
-    """Make a cluster's process read its requests; returns whether it exists."""
+    """Signal a cluster's process to read its requests; return whether the process exists."""
     return _send(pid, POLL_SIGNAL)
 
 
 def stop_with_all(pid: int) -> bool:
-    """Stop a broker's process as part of its cluster, even if paused; return if it exists."""
+    """Signal a broker's process to stop with its cluster, and resume it if it is paused.
+
+    Returns whether the process exists.
+    """
     return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 
@@ -243,7 +246,7 @@ def is_paused(pid: int) -> bool:
 
 
 def _has_threads(pid: int) -> bool:
-    """Return whether a zombie has threads beside its first one."""
+    """Return whether a zombie still has threads other than its first."""
     try:
         return len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):

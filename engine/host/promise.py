@@ -137,7 +137,7 @@ class Promise(Generic[T]):
         """
         following: Promise[U] = Promise()
         if self.is_kept:
-            # Nobody watches yet: no more is to be done.
+            # The new promise has no watchers yet.
             following.is_kept = True
             following.error = self.error
             if self.error is None:
@@ -161,7 +161,7 @@ class Promise(Generic[T]):
     def unabandonable(self) -> Promise[T]:
         """Return a promise of the same value whose abandonment does not reach this one.
 
-        For a value that others need too: state that changes once a record is written.
+        For a value that other callers need too: state that changes once a record is written.
         """
         following = self.then(_same)
         following.source = None

@@ -77,7 +77,7 @@ class ReadOnlyFiles:
         return path
 
     def modified_ms(self, path: str) -> int:
-        """Return 0: nobody uses the time of a copy."""
+        """Return 0: the modification time of copies is not used."""
         return 0
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
@@ -89,7 +89,7 @@ class ReadOnlyFiles:
         refuse_writing(path)
 
     def disk_space(self, path: str) -> DiskSpace:
-        """Return no space."""
+        """Return 0 bytes in total, and 0 usable."""
         return DiskSpace(0, 0)
 
     def make_dir(self, path: str) -> None:

@@ -39,7 +39,7 @@ class RealClock:
 
 
 def pause_ms(duration_ms: int) -> None:
-    """Wait, without looking at anything meanwhile."""
+    """Sleep for a time."""
     time.sleep(duration_ms / 1000)
 
 
@@ -76,7 +76,7 @@ class RealFile:
     __slots__ = ("_descriptor", "_end_bytes", "_sync_error", "path")
 
     def __init__(self, path: str, descriptor: int, size_bytes: int) -> None:
-        """Take an open descriptor; `size_bytes` is the file's size."""
+        """Create from an open descriptor; `size_bytes` is the file's current size."""
         self.path = path
         self._descriptor = descriptor
         #: End of the file; only this process writes to it.
@@ -263,7 +263,7 @@ class RealFiles:
         return os.path.isdir(path)
 
     def is_link(self, path: str) -> bool:
-        """Return whether the path itself is a symbolic link, wherever that leads."""
+        """Return whether the path itself is a symbolic link, even to a missing file."""
         return os.path.islink(path)
 
     def size_bytes(self, path: str) -> int:
@@ -282,7 +282,7 @@ class RealFiles:
             raise _failure(error, path, "set the time of") from error
 
     def make_private(self, path: str) -> None:
-        """Let no other user read a file."""
+        """Remove the access of other users to a file."""
         try:
             os.chmod(path, _PRIVATE_MODE)
         except OSError as error:

@@ -105,7 +105,7 @@ def _drop_reason(_reason: str) -> None:
 
 
 class RealConnection:
-    """One socket; see the module's head."""
+    """One socket with its frames; see the module's docstring."""
 
     __slots__ = (
         "_bound",
@@ -144,7 +144,7 @@ class RealConnection:
         sock: socket.socket | None,
         peer: str,
     ) -> None:
-        """Take a socket; without one, call `attach` before anything is read or written."""
+        """Create a connection on `sock`; None: call `attach` before anything is read or written."""
         self.peer = peer
         self.on_frame: Callable[[memoryview], None] = _drop_frame
         self.on_close: Callable[[str], None] = _drop_reason
@@ -166,8 +166,8 @@ class RealConnection:
         self._queued_bytes = 0
         self._sent_bytes = 0
         self._unsent_bytes_max = origin.limits.unsent_bytes_max
-        #: A response that alone exceeds the bound is let through: its bytes in memory, and its end
-        #: as a total of sent bytes. It does not count against the bound until it is sent.
+        #: The response that is allowed beyond the bound: its bytes in memory, and the total of sent
+        #: bytes at which it is sent. Until then it does not count.
         self._passed_bytes = 0
         self._passed_end = 0
         #: Callbacks, each with the total of sent bytes at which it is due.
@@ -231,10 +231,9 @@ class RealConnection:
             self.flush()
 
     def _pass_frames(self, shared: memoryview, size: int) -> None:
-        """Handle the complete frames in the shared buffer.
+        """Handle the complete frames in the shared buffer; copy an incomplete one to an own buffer.
 
-        Copy an incomplete frame to an own buffer. The next connection that receives bytes
-        overwrites the shared buffer at once.
+        The next connection that receives bytes overwrites the shared buffer.
         """
         position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
@@ -301,7 +300,7 @@ class RealConnection:
         return position
 
     def _may_take(self, length: int) -> bool:
-        """Return True if a frame's length is within the present bound; else refuse it.
+        """Return True if a frame's length is within the current bound; else refuse the frame.
 
         The bound may have been removed since the frames of this turn began.
         """
@@ -316,7 +315,7 @@ class RealConnection:
         return False
 
     def bound_frames(self, bound: FrameBound | None) -> None:
-        """Bound frames further than the limits do; see `Connection.bound_frames`."""
+        """Set a size limit for frames below that of the limits; see `Connection.bound_frames`."""
         self._bound = bound
 
     def peer_certificate(self) -> bytes | None:
@@ -347,11 +346,11 @@ class RealConnection:
             self.flush()
 
     def _fail(self) -> None:
-        """Close after a fault of the owner: its frames must not be passed on again."""
+        """Close after the owner raised: its frames must not be passed on again."""
         self.close("a request broke a rule of the broker")
 
     def _read_on(self) -> None:
-        """Continue with an unfinished frame in the connection's own buffer."""
+        """Receive the rest of an unfinished frame into the connection's own buffer."""
         have = self._have
         if have < 4:
             size = self._receive(self._own[have:])
@@ -369,7 +368,7 @@ class RealConnection:
         if have == len(self._own) and not buffers.has_room_for(self, have):
             self.pause(PauseReason.MEMORY)
             return
-        # A client that is not known yet holds no more than its frame.
+        # An unauthenticated client gets a buffer no larger than its frame.
         own = self._room_for(have + 1, None if self._bound is None else wanted)
         end = min(wanted, len(own))
         shared = buffers.shared
@@ -422,7 +421,7 @@ class RealConnection:
             own[:remaining] = own[position:have]
 
     def _drop_own(self) -> None:
-        """Give the own buffer back to the memory that connections share, and end the turn there."""
+        """Return the own buffer to the memory that connections share, and end the turn there."""
         own, self._own, self._have = self._own, _NOTHING, 0
         self._origin.buffers.give_back(own)
         self._origin.buffers.end_turn(self)
@@ -435,7 +434,7 @@ class RealConnection:
         return True
 
     def pause(self, reason: PauseReason) -> None:
-        """Stop taking frames until every reason is gone."""
+        """Stop taking frames until every reason is removed."""
         if self.is_closed:
             return
         if not self._pauses:
@@ -493,10 +492,10 @@ class RealConnection:
             self._network.flush_later(self)
 
     def _passes(self, end: int, parts: Sequence[SendPart]) -> bool:
-        """Return True if a response may be queued: the size of all but one response is bounded.
+        """Return True if a response may be queued within the bound on unsent bytes.
 
-        The exception is the first response that exceeded the bound, until it has been sent:
-        otherwise a response larger than the bound could never be sent.
+        The first response that exceeds the bound is recorded and allowed, and does not count until
+        it is sent: otherwise a response larger than the bound could never be sent.
         """
         in_regions = self._region_bytes - self._region_count * REGION_COST_BYTES
         unsent_bytes = end - self._sent_bytes - in_regions
@@ -612,7 +611,10 @@ class RealConnection:
             self._network.loop.watch_writable(self._descriptor, self.flush)
 
     def overdue(self, now_ms: int) -> str | None:
-        """Return why the connection has waited too long for something, None if it has not."""
+        """Return the reason to close the connection for a missed deadline, None without one.
+
+        Deadlines are those for unsent bytes, an unfinished frame, and an idle connection.
+        """
         if self._waits_to_write and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
         if self._pauses & _MEMORY or self._is_in_line:
@@ -646,7 +648,7 @@ class RealConnection:
             _, on_sent = self._on_sent.popleft()
             on_sent()
         self.on_close(reason)
-        # What serves the connection refers to it: it is freed now, not by the next collection.
+        # Breaks the reference cycle with the owner, so that the connection is freed now.
         self.on_frame, self.on_close = _drop_frame, _drop_reason
 
     def _close_socket(self) -> None:

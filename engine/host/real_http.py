@@ -1,4 +1,4 @@
-"""HTTP by the standard library."""
+"""The HTTP port, by the standard library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from urllib.request import OpenerDirector, Request
 
 _SCHEMES = {"http": 80, "https": 443}
-#: The one header that says nothing about the client, and is sent to other origins too.
+#: The only header that is also sent to other origins: it reveals nothing about the client.
 _FOR_ALL = "accept"
 _READ_BYTES = 1 << 16
 
@@ -47,7 +47,7 @@ class RealHttp:
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
     ) -> HttpResponse:
-        """Send a body and return the response, as `get`."""
+        """Send a body and return the response of any status; raises HttpUnreachable without one."""
         return self._request(url, headers, body, timeout_s)
 
     def _request(
@@ -70,7 +70,8 @@ class RealHttp:
                 return HttpResponse(response.status, _body(response, deadline_s))
         except HTTPError as error:
             with error:
-                # Its body is that of the response, whose own errors would be raised outside.
+                # Errors of reading the body here would not reach the handlers below: convert them
+                # there.
                 return HttpResponse(error.code, _body_of_refusal(error, url, deadline_s))
         except URLError as error:
             reason = getattr(error.reason, "strerror", None) or str(error.reason)

@@ -36,7 +36,7 @@ class ListenerNetwork(SharedConnectionState, Protocol):
         """Set the options common to all sockets of connections."""
 
     def adopt(self, connection: RealConnection) -> None:
-        """Register a connection to be flushed, checked for time-outs, and closed at the end."""
+        """Register a connection to be flushed, checked for timeouts, and closed at the end."""
 
     def forget_listener(self, listener: RealListener) -> None:
         """Remove a closed listener."""

@@ -40,7 +40,7 @@ _OUTGOING = ConnectionLimits(frame_bytes_max=ANSWER_FRAME_BYTES_MAX)
 
 
 def local_host_name() -> str:
-    """Return this host's name for other hosts, as far as this host knows it."""
+    """Return this host's fully qualified name, as its resolver knows it."""
     return socket.getfqdn()
 
 
@@ -57,7 +57,7 @@ class CannotListen(StorageError):
 class RealNetwork:
     """Listeners and connections of one process, on one loop.
 
-    As the origin of outgoing connections it has their limits. No incoming connection has a
+    It is the origin of outgoing connections, which have its limits. No incoming connection has a
     descriptor from `connections_below` on.
     """
 
@@ -70,14 +70,17 @@ class RealNetwork:
         descriptors_max: int | None = None,
         resolve: Resolve = resolve,
     ) -> None:
-        """Begin without sockets; `resolve` looks a host name up, and runs on a worker thread."""
+        """Create without sockets.
+
+        `resolve` looks a host name up, and runs on a thread of its own.
+        """
         self.loop = loop
         self.clock = clock
         self.limits = limits
         #: Shares the loop's turns among TLS handshakes, which take long.
         self.handshakes = HandshakeTurns(loop, clock)
         self._descriptors_max = descriptors_max or descriptor_limit()
-        #: Incoming connections with descriptors from here on are refused: files need the others.
+        #: Incoming connections with this or a higher descriptor are refused: those are for files.
         self.connections_below = connections_below(self._descriptors_max)
         #: The buffers for unfinished frames of listeners without buffers of their own.
         self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
@@ -145,7 +148,7 @@ class RealNetwork:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def adopt(self, connection: RealConnection) -> None:
-        """Register a connection to be flushed, checked for time-outs, and closed at the end."""
+        """Register a connection to be flushed, checked for timeouts, and closed at the end."""
         self._connections.add(connection)
 
     def connect(

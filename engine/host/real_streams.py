@@ -36,7 +36,7 @@ _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 
 def _addresses_of(host: str, port: int) -> _Found:
     """Return the addresses of a host; blocks for the system's resolver."""
-    # The codec of texts, with its tables, has nothing to do for a numeric address.
+    # A numeric address is passed as bytes: so the IDNA codec, slow to import, is not loaded.
     name = host if numeric_address(host) is None else host.encode()
     try:
         return list(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
@@ -65,7 +65,7 @@ class RealStream:
         self._found: _Found = "unknown host"
         #: Addresses of the host that were not tried yet.
         self._addresses: deque[tuple[Any, ...]] = deque()
-        #: The socket of the present phase; during the look-up, that on which its thread signals.
+        #: The socket of the current phase; during the look-up, the one by which its thread signals.
         self._socket: socket.socket | None = None
         #: The step that has been reached: look-up, connecting, TLS, open or closed.
         self._phase = "connecting"
@@ -125,7 +125,7 @@ class RealStream:
     def _try_next(self, reason: str) -> None:
         """Connect to the next address of the host; report the close if none is left.
 
-        `reason` is why the address before failed.
+        `reason` is the failure of the previous address.
         """
         self._drop_socket()
         while self._addresses:
@@ -220,7 +220,7 @@ class RealStream:
         self._owner.report_closed(self, failure.reason, failure.hint)
 
     def interrupted(self) -> None:
-        """Close after an interrupted operation, and report it."""
+        """Close after a signal interrupted an operation, and report the close."""
         if self._phase != "closed":
             self.end(Failure("it was interrupted as it moved bytes"))
 
@@ -238,7 +238,7 @@ class RealStream:
                 return
 
     def _flush(self) -> None:
-        """Send queued bytes until the socket is full; the others are sent once it is writable."""
+        """Send queued bytes until the socket is full; the rest is sent once it is writable."""
         while self._unsent and self._socket is not None:
             sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
             if sent is None:
@@ -265,7 +265,7 @@ class RealStream:
 
             if not isinstance(error, ssl.SSLWantReadError | ssl.SSLWantWriteError):
                 raise
-            # A read that waits leaves the wait of unsent bytes as it is; a handshake sends none.
+            # A waiting read must not end the wait of unsent bytes; a handshake has none.
             waits_to_write = isinstance(error, ssl.SSLWantWriteError) or (
                 self._unsent and self._phase == "open"
             )
@@ -299,14 +299,14 @@ class _Waker:
                 pass
 
     def fail(self, error: OSError) -> None:
-        """Raise: a pair of this process has no failure that would be another's."""
+        """Raise the error: the waker's own sockets do not fail because of a peer."""
         raise error
 
     def interrupted(self) -> None:
-        """Go on: a byte that was taken has woken the thread."""
+        """Do nothing: a byte that was read has woken the thread."""
 
     def close(self) -> None:
-        """Close both."""
+        """Close both sockets."""
         self.received.close()
         self._sent.close()
 
@@ -315,7 +315,7 @@ class RealStreams:
     """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
-        """Begin without streams; with `wakeable`, another thread can end a wait."""
+        """Create without streams; those of `wakeable` have waits that another thread can end."""
         #: Refuses calls in a forked child process, which shares the sockets.
         self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()
@@ -333,7 +333,7 @@ class RealStreams:
         return streams
 
     def wake(self) -> None:
-        """End the wait that goes on, or the next one; for any thread."""
+        """End the current wait, or the next one; for any thread."""
         self._guard.check()
         assert self._waker is not None, "made by wakeable()"
         self._waker.wake()
@@ -346,7 +346,7 @@ class RealStreams:
         return stream
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
-        """Return the events so far, after at most `timeout_ms`."""
+        """Return the events since the last call; without any, wait up to `timeout_ms`."""
         self._guard.check()
         if not self._events:
             for key, ready in self._selector.select(max(timeout_ms, 0) / 1000):
@@ -363,9 +363,10 @@ class RealStreams:
     # -- for RealStream
 
     def attempt(self, stream: RealStream | _Waker, operate: Any) -> None:
-        """Run an operation; its `OSError` closes the stream, and so does an interrupt.
+        """Run an operation of a stream; an `OSError` or a signal's interrupt closes the stream.
 
-        What a signal interrupts may have moved bytes that are not noted: they would move twice.
+        An interrupted operation may have moved bytes without recording it: they would be sent
+        twice.
         """
         try:
             operate()
@@ -388,7 +389,7 @@ class RealStreams:
         self.report(StreamEvent(stream, "closed", reason=reason, hint=hint))
 
     def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
-        """Watch a socket."""
+        """Wait for the `wanted` events of a socket."""
         registration = self._selector.get_map().get(watched)
         if registration is None:
             self._selector.register(watched, wanted, stream)

@@ -20,7 +20,7 @@ class ThreadWorkers:
         self._threads: ThreadPoolExecutor | None = None
 
     def submit(self, name: str, work: Callable[[], None]) -> None:
-        """Run `work` on a free thread, or on the next thread that is free."""
+        """Queue `work` for the next free thread; the first call starts the pool."""
         if self._threads is None:
             # Imported when the first segment is rolled, not at the broker's start.
             from concurrent.futures import ThreadPoolExecutor

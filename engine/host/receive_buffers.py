@@ -33,14 +33,14 @@ class WaitingReader(Protocol):
     """A connection that may have to wait for buffer room."""
 
     def go_on(self) -> bool:
-        """Read again; False if it is closed."""
+        """Read again after the wait; return False if the connection is closed."""
 
 
 class ReceiveBuffers:
-    """The receive buffers of one broker; see the module's head."""
+    """The receive buffers of one broker; see the module's docstring."""
 
     def __init__(self, in_flight_bytes_max: int) -> None:
-        """Bound the connections' own buffers; the bound may be changed later."""
+        """Create buffers; those of connections are bounded by `in_flight_bytes_max`, a variable."""
         #: The buffer for reads of connections without an unfinished frame.
         self.shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.in_flight_bytes_max = in_flight_bytes_max
@@ -48,8 +48,8 @@ class ReceiveBuffers:
         self.in_flight_bytes = 0
         #: Buffers of completed frames for reuse, the most recently used last.
         self._spare: list[memoryview] = []
-        #: When all buffers exceed the bound, one connection at a time may still finish its frame.
-        #: None: nobody does.
+        #: The one connection that may finish its frame although the buffers exceed the bound. None
+        #: without one.
         self._turn: WaitingReader | None = None
         #: Connections that wait for room below the bound, or for `_turn`.
         self._waiting: deque[WaitingReader] = deque()
@@ -62,8 +62,8 @@ class ReceiveBuffers:
     def take(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
-        With `enough`, the most bytes that will ever be needed, the buffer is new, and at most a
-        page larger.
+        `enough` is the largest size that will ever be needed, None if unknown: the buffer is then
+        new, and at most one page larger.
         """
         if enough is not None:
             return self._take_pages(size, enough)
@@ -80,7 +80,7 @@ class ReceiveBuffers:
         return buffer
 
     def _take_pages(self, size: int, enough: int) -> memoryview:
-        """Return a new buffer of whole pages for `size` bytes, no more than `enough` needs."""
+        """Return a new buffer of complete pages for `size` bytes, at most `enough` rounded up."""
         new_bytes = min(_grown_bytes(size), -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
         self.in_flight_bytes += new_bytes
         if new_bytes < _MAPPED_BYTES_MIN:
@@ -89,7 +89,7 @@ class ReceiveBuffers:
         return memoryview(mmap.mmap(-1, new_bytes, flags=flags))
 
     def give_back(self, buffer: memoryview) -> None:
-        """Return a connection's buffer; a few are kept."""
+        """Release a connection's buffer, which may be kept for reuse; wake waiting connections."""
         self.in_flight_bytes -= len(buffer)
         spare = self._spare
         if (
@@ -104,8 +104,8 @@ class ReceiveBuffers:
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
         """Return True if a connection may take a buffer of `size`; otherwise it is woken later.
 
-        Only one connection at a time, the one with the turn, may exceed the bound: otherwise
-        connections with incomplete frames could wait for each other for ever.
+        The first connection beyond the bound takes the turn, and only that one may exceed the
+        bound: otherwise connections with incomplete frames could wait for each other for ever.
         """
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True
@@ -117,13 +117,13 @@ class ReceiveBuffers:
         return False
 
     def end_turn(self, connection: WaitingReader) -> None:
-        """End a connection's turn beyond the bound: its frame is complete, or given up."""
+        """End a connection's turn beyond the bound: its frame is complete, or was dropped."""
         if self._turn is connection:
             self._turn = None
             self._wake()
 
     def _wake(self) -> None:
-        """Let waiting connections read again: all while there is room, else one."""
+        """Let waiting connections read again: all while there is room, else one at a time."""
         while self._waiting and (self._turn is None or not self.is_full):
             # If the bound is used up, wake only one: it takes the turn with its next bytes.
             if self._waiting.popleft().go_on() and self._turn is None and self.is_full:
@@ -131,5 +131,5 @@ class ReceiveBuffers:
 
 
 def _grown_bytes(size: int) -> int:
-    """Return the size of a buffer for `size` bytes that may become more: at most twice as many."""
+    """Return the size of a buffer for `size` bytes that may grow: the next power of two."""
     return max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)

@@ -40,7 +40,7 @@ def replace_durably(files: Files, path: str, content: bytes) -> None:
         # 3.
         files.rename(temporary, path)
     except (StorageError, KeyboardInterrupt):
-        # Nobody would remove it, and where a disk is full it takes what is left.
+        # Nothing else removes it, and on a full disk it would use up the rest.
         with suppress(StorageError):
             files.remove(temporary)
         raise

@@ -15,9 +15,9 @@ _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def reserve_blocks(descriptor: int, size_bytes: int) -> int:
-    """Reserve blocks up to a size; returns 0, or the errno.
+    """Reserve disk blocks up to a size; return 0, or the errno.
 
-    On systems and file systems without the call nothing is reserved.
+    On systems and file systems without fallocate nothing is reserved: 0.
     """
     import ctypes
 

@@ -4,11 +4,11 @@
 owner                                       side
 request(message) 8 bytes of length │ body ──> its standard input
                  its standard output      ──> the response, in the same form
-close, or dies        end of the input    ──> it ends, after the work at hand
+close, or dies        end of the input    ──> it ends, after the current request
 ```
 
 One request at a time, with one response each. The files that a side process writes belong to the
-owner: once the owner is gone the side must not touch them, as the next process owns them
+owner: once the owner has ended the side must not change them, as the next process owns them
 (`FilesOfOwner`).
 """
 
@@ -96,15 +96,15 @@ class PipedProcess:
 
 
 class FilesOfOwner(RealFiles):
-    """The files of this machine; a change ends this process if its owner is gone."""
+    """The files of this machine; a change ends this process if its owner has ended."""
 
     def __init__(self, owner_pid: int) -> None:
         self._owner_pid = owner_pid
 
     def _end_alone(self) -> None:
-        """End this process before a change of files once its owner is gone."""
+        """Exit this process if its owner has ended; called before each change of files."""
         if os.getppid() != self._owner_pid:
-            # No clean-up: the names may be those of the next owner's files.
+            # No clean-up: the files may belong to the next owner.
             os._exit(_EXIT_ALONE)
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
@@ -125,8 +125,8 @@ class FilesOfOwner(RealFiles):
 
 
 def serve(answer_to: Callable[[bytes], bytes]) -> None:
-    """Respond to an owner's messages until it closes the pipe, or is gone."""
-    # Ctrl-C at the terminal is for the owner, which ends this process in order.
+    """Respond to an owner's messages until it closes the pipe, or has ended."""
+    # Ctrl-C at the terminal reaches the owner too, which ends this process properly.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(SIDE_PRIORITY)
     responses = os.dup(1)

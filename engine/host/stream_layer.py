@@ -52,19 +52,19 @@ class StreamLayer(Protocol):
         ...
 
     def send(self, data: bytes | memoryview) -> int:
-        """Take the first bytes of `data`; returns how many."""
+        """Accept the first bytes of `data`; return how many were accepted."""
         ...
 
     def flush(self) -> None:
-        """Send the bytes that were taken and are still held."""
+        """Send the accepted bytes that the layer still holds."""
         ...
 
     def has_more(self) -> bool:
-        """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
+        """Return True if `recv_into` can return bytes, or their end, without reading the socket."""
         ...
 
     def read_little(self, *, is_little: bool) -> None:
-        """Read little of the socket at once, or as much as is fast."""
+        """Read small pieces of the socket at once, or large ones if not `is_little`."""
         ...
 
     def peer_certificate(self) -> bytes | None:
@@ -76,7 +76,7 @@ class StreamLayer(Protocol):
         ...
 
 
-#: Puts a layer above a connected, non-blocking socket.
+#: Creates the layer of a connected, non-blocking socket.
 LayerOf: TypeAlias = Callable[[socket.socket], StreamLayer]
-#: Makes what puts a layer above a connection to a host.
+#: Returns, for a host name, the function that creates layers of sockets to that host.
 LayerTo: TypeAlias = Callable[[str], LayerOf]

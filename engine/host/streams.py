@@ -34,7 +34,7 @@ class TlsSettings(NamedTuple):
 
     @property
     def has_certificate(self) -> bool:
-        """Return whether there is a certificate to show."""
+        """Return whether there is a client certificate to present."""
         return self.certificate_path is not None or self.key_pem is not None
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class TlsSettings(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The reason for a failed connection, and its remedy."""
+    """The reason for a failed connection, and its remedy, None if unknown."""
 
     reason: str
     hint: str | None = None
@@ -84,7 +84,7 @@ class Streams(Protocol):
         ...
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
-        """Return the events so far, after at most `timeout_ms` (possibly none)."""
+        """Return the events since the last call; without any, wait up to `timeout_ms`."""
         ...
 
 
@@ -93,7 +93,7 @@ class WakeableStreams(Streams, Protocol):
     """Streams whose `wait` another thread can end."""
 
     def wake(self) -> None:
-        """End the wait that goes on, or the next one; for any thread."""
+        """End the current wait, or the next one; for any thread."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Folders for the time of one block, removed however often the process is interrupted.
 
-A kill of the process leaves its folder. The next process that makes one for the same purpose
-removes it: the lock on it (flock, of the folder itself) went with the process.
+A kill of the process leaves its folder. The next process that creates one for the same purpose
+removes it: the kernel has released its lock (flock on the folder itself).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from engine.errors import StorageError
 from engine.host.deferred_signals import signals_blocked
 
-#: Younger folders may be about to be locked.
+#: A younger folder may not be locked yet by the process that created it.
 _ABANDONED_AFTER_S = 60
 
 
 class NoTemporaryFolder(StorageError):
-    """Nowhere is a place for temporary files, or that place is full."""
+    """No folder for temporary files can be written, or its disk is full."""
 
     hint = "set TMPDIR to a folder with room that can be written"
 
@@ -29,9 +29,9 @@ class NoTemporaryFolder(StorageError):
 
 
 def new_temporary_folder(prefix: str) -> str:
-    """Create a folder that is not removed automatically.
+    """Create a folder that is not removed automatically; return its path.
 
-    Return its path. Raises NoTemporaryFolder.
+    Raises NoTemporaryFolder.
     """
     import tempfile
 
@@ -78,7 +78,7 @@ def remove_abandoned(prefix: str) -> None:
 
 
 def _may_be_abandoned(entry: os.DirEntry[str]) -> bool:
-    """Return whether this is an older folder of this user."""
+    """Return True for a folder of this user that is old enough to have been locked."""
     with suppress(OSError):
         status = entry.stat(follow_symlinks=False)
         is_own = entry.is_dir(follow_symlinks=False) and status.st_uid == os.getuid()
@@ -87,7 +87,7 @@ def _may_be_abandoned(entry: os.DirEntry[str]) -> bool:
 
 
 def _locked(folder: str) -> int | None:
-    """Return a descriptor that locks a folder until it is closed; None if another one does."""
+    """Lock a folder; return the descriptor to close, None if another process has the lock."""
     descriptor = None
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

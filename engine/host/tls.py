@@ -67,8 +67,8 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError) as error:
         where = tls.ca_path or "ssl.truststore.certificates"
         raise BadTlsFile(where, "holds no certificate that can be read") from error
-    # From Python 3.13 on certificates would have to keep to all of RFC 5280, as Java and OpenSSL do
-    # not ask by default: the authorities of many clusters name no key usage.
+    # From Python 3.13 on the default context requires all of RFC 5280, which Java and OpenSSL do
+    # not: the CA certificates of many clusters have no key usage.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not tls.verifies_host:
         context.check_hostname = False
@@ -119,7 +119,7 @@ def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: byte
         # Without a password OpenSSL would ask for it on the terminal.
         context.load_cert_chain(tls.certificate_path, tls.key_path, tls.key_password or "")
     except (ssl.SSLError, ValueError) as error:
-        # A ValueError is OpenSSL's bound on a password.
+        # ValueError: the password is longer than OpenSSL accepts.
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             reason = f"is not the key of the certificate in {tls.certificate_path}"
             raise BadTlsFile(key_path, reason) from error
@@ -137,7 +137,7 @@ def _wrong_with_key(path: str, password: str | None) -> str:
 
 
 def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) -> Failure:
-    """Return the meaning of an error on a connection."""
+    """Return the cause of a connection's error, and its remedy if known."""
     code = getattr(error, "verify_code", None)
     if code:
         return _certificate_failure(code, str(getattr(error, "verify_message", "")))

@@ -1,11 +1,11 @@
-"""Ciphers of TLS by Java's names, which are IANA's, as OpenSSL takes them.
+"""TLS ciphers by Java's names, which are IANA's, converted to OpenSSL's.
 
-| ciphers named | versions of TLS | |
+| ciphers named | versions of TLS | ciphers used |
 |---|---|---|
 | none | all that are set | OpenSSL's own |
-| of TLS 1.2 alone | 1.2 | those |
-| of TLS 1.3 alone | 1.3 | all three: Python has no call that takes one of them away |
-| of both | both | |
+| of TLS 1.2 alone | 1.2 | the named ones |
+| of TLS 1.3 alone | 1.3 | all three: Python cannot disable one of them |
+| of both | both | the named ones of 1.2, all three of 1.3 |
 
 Source: RFC 5246, RFC 8446 §B.4; SslFactory of 3.9.1.
 """
@@ -19,13 +19,13 @@ from typing import Final, NamedTuple
 
 from engine.errors import EngineError
 
-#: The ciphers of TLS 1.3 that OpenSSL uses unless it is told otherwise.
+#: The ciphers of TLS 1.3 that OpenSSL enables by default.
 _OF_1_3: Final = (
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
     "TLS_AES_128_GCM_SHA256",
 )
-#: No cipher: by it a client of Java's says that it renegotiates safely.
+#: No cipher: Java's clients list it to signal that they renegotiate safely.
 _SIGNAL: Final = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"
 _NAME: Final = re.compile(r"TLS_(ECDHE_ECDSA|ECDHE_RSA|DHE_RSA|RSA)_WITH_([A-Z0-9_]+)")
 _ENCRYPTIONS: Final = {
@@ -41,14 +41,14 @@ _ENCRYPTIONS: Final = {
 
 
 class BadCiphers(EngineError):
-    """Ciphers that OpenSSL does not have, or not alone."""
+    """Ciphers that OpenSSL does not have, or cannot enable alone."""
 
 
 class CipherChoice(NamedTuple):
     """The TLS versions with at least one enabled cipher, and OpenSSL's list for TLS 1.2."""
 
     versions: tuple[str, ...]
-    #: None for OpenSSL's own.
+    #: None: OpenSSL's default list.
     of_1_2: str | None
 
 

@@ -1,14 +1,14 @@
 """TLS above a socket, by OpenSSL with buffers in memory; see `engine.host.stream_layer`.
 
-Bytes that OpenSSL has written are held until the socket has taken them: one piece of what it was
-given at most, as everything before it has left by then.
+Bytes that OpenSSL has written are held until the socket accepts them: at most those of one `send`,
+as the next one first flushes them.
 
-OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while it is
-requested, reads are small. Later ones grow for a peer that sends as much as is read.
+OpenSSL's buffers keep the size of the largest read: until the handshake is over, and while
+`read_little` is set, reads are small. Later ones grow for a peer that sends as much as is read.
 
-A peer may change its keys at any time, and ask for ours: that costs time and an answer, and is no
-data. One call reads the socket once, and what comes without data has a bound, as have answers that
-the peer does not read.
+A peer may update its keys at any time, and request an update of ours: that costs time and a
+response, and carries no data. So one call reads the socket once, and two sizes are bounded: bytes
+that come without data, and responses that the peer does not read.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from engine.limits import (
     TLS_UNREAD_BYTES_MAX,
 )
 
-#: OpenSSL's words for bytes that are no TLS at all; it sends nothing then.
+#: OpenSSL's reasons for bytes that are not TLS, for which it sends no alert.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
-#: What Java's engine sends: the alert internal_error, by which clients in plain text know TLS.
+#: The alert internal_error that Java's engine sends: plain-text clients recognise TLS by it.
 _ALERT = b"\x15\x03\x03\0\x02\x02\x50"
 
 
 class TlsLayer:
-    """TLS of one connection; `server_hostname`, the expected name, makes it the client's side."""
+    """TLS of one connection; with `server_hostname`, the expected name, the client's side."""
 
     def __init__(
         self, context: ssl.SSLContext, sock: socket.socket, server_hostname: str | None = None
@@ -52,7 +52,7 @@ class TlsLayer:
                 server_hostname=server_hostname,
             )
         except ValueError as error:
-            # A host that is no name of one.
+            # The host name is invalid for TLS.
             raise OSError(str(error)) from error
         #: Encrypted bytes that the socket has not accepted yet.
         self._unsent = b""
@@ -76,7 +76,7 @@ class TlsLayer:
                 self.flush()
                 self._fill()
             except ssl.SSLError as error:
-                # The peer is told why.
+                # Send the peer the alert that explains the failure.
                 if self._tls.server_side and error.reason in _NO_TLS:
                     self._unsent = _ALERT
                 with suppress(OSError):
@@ -117,7 +117,7 @@ class TlsLayer:
             try:
                 if self._end is not None:
                     raise self._end
-                # With a buffer it is a number.
+                # With a buffer, `read` returns the number of bytes.
                 size = int(self._tls.read(len(buffer), buffer))
             except ssl.SSLWantReadError:
                 self._answer()
@@ -134,8 +134,8 @@ class TlsLayer:
     def _answer(self) -> None:
         """Send the bytes that TLS itself has to send, for instance a key update.
 
-        Raises SSLError for a peer that does not read them, or that sends only messages of that
-        kind.
+        Raises SSLError for a peer that does not read them, or that sends only messages without
+        data.
         """
         with suppress(WantsWrite):
             self.flush()
@@ -146,7 +146,7 @@ class TlsLayer:
             raise ssl.SSLError(f"{self._silent_bytes} bytes of TLS without data")
 
     def send(self, data: bytes | memoryview) -> int:
-        """Take the first bytes of `data`; returns how many."""
+        """Encrypt the first bytes of `data`, and send what the socket accepts; return how many."""
         self.flush()
         size = self._tls.write(data)
         with suppress(WantsWrite):
@@ -154,7 +154,7 @@ class TlsLayer:
         return size
 
     def flush(self) -> None:
-        """Send the bytes that were taken and are still held."""
+        """Send encrypted bytes that are still held; raises WantsWrite if the socket is full."""
         while self._unsent or self._outgoing.pending:
             self._unsent = self._unsent or self._outgoing.read()
             try:
@@ -164,11 +164,11 @@ class TlsLayer:
             self._unsent = self._unsent[sent:]
 
     def has_more(self) -> bool:
-        """Return whether `recv_into` has bytes, or their end, without a read of the socket."""
+        """Return True if `recv_into` can return bytes, or their end, without reading the socket."""
         return bool(self._tls.pending() or self._incoming.pending or self._end)
 
     def read_little(self, *, is_little: bool) -> None:
-        """Read little of the socket at once, or as much as is fast."""
+        """Read small pieces of the socket at once, or large ones if not `is_little`."""
         self._reads_little = is_little
 
     def peer_certificate(self) -> bytes | None:
@@ -177,7 +177,7 @@ class TlsLayer:
 
     def close(self) -> None:
         """Send the closing message if the socket accepts it, and close the socket."""
-        # Its traceback names this layer.
+        # Its traceback refers to this layer: break the cycle.
         self._end = None
         with suppress(OSError, ValueError):
             self._tls.unwrap()

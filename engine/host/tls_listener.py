@@ -1,13 +1,13 @@
-"""TLS of a broker: contexts for its listeners and for its connections to others.
+"""TLS of a broker: contexts for its listeners and for its connections to other brokers.
 
-| `ssl.client.auth` | a client without a certificate | with one that is not trusted |
+| `ssl.client.auth` | client without a certificate | client with an untrusted certificate |
 |---|---|---|
-| none | fine | is not asked |
-| requested | fine | refused |
+| none | accepted | accepted: no certificate is requested |
+| requested | accepted | refused |
 | required | refused | refused |
 
-Every certificate of the trust store is one to begin with, also one that signs itself not: so does
-Java. Renegotiation is off. Without a trust store the system's counts.
+Every certificate of the trust store is a trust anchor, also one that is not self-signed, as in
+Java. Renegotiation is off. Without a trust store the system's is used.
 
 Source: DefaultSslEngineFactory, SslFactory of 3.9.1.
 """
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from engine.host.tls_layer import TlsLayer
 
-#: The versions of TLS that there are here.
+#: The supported versions of TLS.
 TLS_VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 _CERTIFICATE_MARK: Final = b"-----BEGIN CERTIFICATE-----"
 _CERTIFICATE_END: Final = b"-----END CERTIFICATE-----"
-#: Modes of OpenSSL's.
+#: OpenSSL's verify modes by the value of `ssl.client.auth`.
 _CLIENT_AUTH: Final = {"none": 0, "requested": 1, "required": 2}
 
 
@@ -57,7 +57,7 @@ class TlsListenerSettings(NamedTuple):
     client_auth: str = "none"
     versions: tuple[str, ...] = TLS_VERSIONS
     verifies_host: bool = True
-    #: Those of TLS 1.2, as OpenSSL lists them; None for its own.
+    #: The ciphers of TLS 1.2 as an OpenSSL list; None: OpenSSL's default.
     ciphers: str | None = None
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
 
 
 def first_certificate(settings: TlsListenerSettings) -> bytes:
-    """Return the certificate (DER) that goes with a listener's key; raises BadTlsFile."""
+    """Return the first certificate (DER) of the chain of a listener's key; raises BadTlsFile."""
     import ssl
 
     key = _key(settings)

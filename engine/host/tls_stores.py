@@ -1,4 +1,4 @@
-"""Keys and certificates for TLS: PEM, and Java's stores, given in files or in settings.
+"""Keys and certificates for TLS: PEM, and Java's stores, from files or settings.
 
 | kind | read by |
 |---|---|
@@ -6,8 +6,8 @@
 | PKCS12 | `cryptography`, an extra |
 | JKS | `jks.py` |
 
-A file is of the kind that its first bytes say, as Java takes PKCS12 where JKS is set. A key that
-does not lie in a PEM file goes to OpenSSL through a file in memory, or one that is gone at once.
+The first bytes of a file determine its kind: Java, too, accepts PKCS12 where JKS is set. A key that
+is not in a PEM file is passed to OpenSSL through a file in memory, or one that is removed at once.
 
 Source: DefaultSslEngineFactory of 3.9.1.
 """
@@ -50,7 +50,7 @@ class BadTlsFile(StorageError):
 class PrivateKey(NamedTuple):
     """A private key with its chain as PEM, its own certificate first; `repr` does not show it."""
 
-    #: The file or the setting, for messages.
+    #: The name of the file or the setting, for messages.
     name: str
     pem: bytes
     password: str | None = None
@@ -60,7 +60,7 @@ class PrivateKey(NamedTuple):
 
 
 class StoreFileState(NamedTuple):
-    """A file's state, by which its replacement or rewrite is noticed."""
+    """A file's state; a changed one shows that the file was replaced or rewritten."""
 
     modified_ns: int
     size_bytes: int
@@ -69,7 +69,7 @@ class StoreFileState(NamedTuple):
 
 
 def is_unreadable(error: BadTlsFile) -> bool:
-    """Return whether the system would not give a file: it may, with the file as it is."""
+    """Return True if the system refused to read the file: a retry may succeed without a change."""
     import ssl
 
     cause = error.__cause__
@@ -100,20 +100,20 @@ def read_store_file(path: str) -> bytes:
 
 
 def ascii_pem(content: bytes | str) -> str:
-    """Return PEM as `ssl` takes it: other characters, as in the names of authorities, are `?`."""
+    """Return PEM in ASCII, as `ssl` requires: other characters, as in names, become `?`."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     return text.encode("ascii", "replace").decode("ascii")
 
 
 def is_java_store(content: bytes) -> bool:
-    """Return whether bytes are a store of Java's, and no PEM."""
+    """Return True if bytes are a JKS or PKCS12 store, not PEM."""
     return _PEM_MARK not in content and content.startswith((_JKS_MAGIC, _DER_SEQUENCE))
 
 
 def stored_key(
     path: str, content: bytes, password: str | None, key_password: str | None = None
 ) -> PrivateKey:
-    """Return the first key of a store of Java's; raises BadTlsFile."""
+    """Return the first key of a JKS or PKCS12 store; raises BadTlsFile."""
     store = _java_store(path, content, password, key_password)
     if store.key is None:
         raise BadTlsFile(path, "has no private key")
@@ -122,7 +122,7 @@ def stored_key(
 
 
 def stored_certificates(path: str, content: bytes, password: str | None) -> bytes:
-    """Return the certificates that a store of Java's trusts, DER; raises BadTlsFile."""
+    """Return the trusted certificates of a JKS or PKCS12 store, DER; raises BadTlsFile."""
     trusted = _java_store(path, content, password, None).trusted
     if not trusted:
         raise BadTlsFile(path, "has no trusted certificate")
@@ -138,7 +138,7 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
     try:
         _load_chain(context, key)
     except (ssl.SSLError, ValueError) as error:
-        # A ValueError is OpenSSL's bound on a password.
+        # ValueError: the password is longer than OpenSSL accepts.
         raise BadTlsFile(key.name, _wrong_with(key, error)) from error
     except OSError as error:
         raise BadTlsFile(key.name, f"cannot be handed to OpenSSL: {error.strerror}") from error
@@ -167,7 +167,7 @@ def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
         return
     import tempfile
 
-    # Its mode lets nobody else read it.
+    # Its mode gives other users no access.
     with tempfile.NamedTemporaryFile() as file:
         file.write(key.pem)
         file.flush()
@@ -186,7 +186,7 @@ def _java_store(
         except MalformedJks as error:
             raise BadTlsFile(path, f"cannot be read as JKS: {error}") from error
     if key_password is not None and key_password != password:
-        # Of PKCS12 one password opens the store and its key, here and as Java writes it.
+        # A PKCS12 store has one password for itself and its key, as Java writes it.
         raise BadTlsFile(path, "ssl.key.password does not open its key")
     return _pkcs12(path, content, password)
 

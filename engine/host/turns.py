@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def no_time() -> int:
-    """Return 0: nothing takes time."""
+    """Return 0, as a clock that never advances."""
     return 0
 
 
@@ -39,7 +39,7 @@ class LoopTurns:
     def __init__(
         self, timers: Timers, clock: Clock, ends_early: Callable[[], bool] = never
     ) -> None:
-        """`ends_early` returns whether a share is over before its time, because requests wait."""
+        """Create; `ends_early` returns True to end a share before SHARE_MS_MAX: requests wait."""
         self._timers = timers
         self.clock = clock
         #: Whether a share ends before its time.
@@ -66,7 +66,7 @@ class LoopTurns:
                 await share.next()
 
     def apart(self) -> LoopTurns:
-        """Return turns for work that does not wait for the work queued here."""
+        """Return separate turns for work that must not wait for the work queued here."""
         return LoopTurns(self._timers, self.clock, self.ends_early)
 
     def line(self) -> Line:
@@ -74,7 +74,7 @@ class LoopTurns:
         return Line(self._timers)
 
     def pause(self, pause_ms: int) -> Promise[None]:
-        """Return a promise that is kept after a while."""
+        """Return a promise that is kept after `pause_ms`."""
         is_over: Promise[None] = Promise()
         self._timers.call_at(self.clock.monotonic_ms() + pause_ms, partial(is_over.keep, None))
         return is_over
@@ -103,7 +103,7 @@ class LoopTurns:
 
 
 class Share:
-    """The share of the turn that is in use."""
+    """The time that work may use in the current turn of the loop."""
 
     def __init__(self, turns: LoopTurns) -> None:
         self._turns = turns

@@ -30,7 +30,7 @@ class UnwrittenFile:
         return self._file.read_at(position, length)
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
-        """Fill `buffer` with zeros from `position`; returns how many there were."""
+        """Fill `buffer` with zeros from `position`; return how many bytes the file had."""
         return self._file.read_into(position, buffer)
 
     def append(self, buffers: Sequence[Buffer]) -> int:
@@ -68,7 +68,7 @@ class UnwrittenFiles(CopyOnWriteFiles):
     """The file system of this machine: links are read, files with one suffix are not written."""
 
     def __init__(self, unwritten_end: str) -> None:
-        """Do not store content of files whose path ends with `unwritten_end`."""
+        """Create files that store no content of paths that end with `unwritten_end`."""
         super().__init__()
         self._unwritten_end = unwritten_end
 

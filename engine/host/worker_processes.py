@@ -37,7 +37,7 @@ class WorkerDied(EngineError):
 
 
 class _Failed:
-    """The exception raised by a worker's work."""
+    """The exception that a worker's work raised, as its result."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -45,7 +45,7 @@ class _Failed:
 
 def _serve(pipe: Connection, work: Callable[[Item], Result]) -> None:
     """Process the parent's items, one after another, until the pipe is closed."""
-    # A worker has nothing to put in order: SIGTERM ends it at once.
+    # A worker has nothing to clean up: SIGTERM ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     while True:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.move_progress import copied_by_broker
+from engine.client.move_progress import added_replicas_bytes
 from engine.client.rates import LogSample, PartitionRate, rate_between
 from engine.exporter.cluster_sample import ClusterSample
 from engine.exporter.gathering import gather_sample
@@ -68,8 +68,8 @@ def move_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, 
     for key, move in (second.moves or {}).items():
         seen = first.log_dirs.keys() & second.log_dirs.keys()
         if key in (first.moves or {}) and seen.issuperset(move.adding):
-            copied = copied_by_broker(key, move, second.log_dirs)
-            rates[key] = (copied - copied_by_broker(key, move, first.log_dirs)) / elapsed_s
+            copied = added_replicas_bytes(key, move, second.log_dirs)
+            rates[key] = (copied - added_replicas_bytes(key, move, first.log_dirs)) / elapsed_s
     return rates
 
 

@@ -29,7 +29,7 @@ class AclEntry(NamedTuple):
     #: `Allow` or `Deny`.
     permission_type: str
     host: str
-    #: As in `Read`, `DescribeConfigs`.
+    #: Name of an operation, such as `Read` or `DescribeConfigs`.
     operation: str
 
 

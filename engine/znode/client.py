@@ -1,4 +1,4 @@
-"""The engine's interface to a metadata store, be it embedded or a real ZooKeeper.
+"""The engine's interface to a metadata store, embedded or a real ZooKeeper.
 
 All calls are of one session. A watch is set before the read that it guards, so that no change
 is missed between the two:
@@ -8,14 +8,14 @@ await client.watch("/brokers/ids", WatchKind.CHILDREN, on_change)
 names, _ = await client.children("/brokers/ids")      # later changes call on_change, once
 ```
 
-Watchers and session listeners are called in the order in which things happened, before a read
-that follows can show it (Z3). They only note the event: they neither call the client nor raise.
+Watchers and session listeners are called in the order of the changes, each before a later read
+can show its change (Z3). They only note the event: they neither call the client nor raise.
 
 | error | meaning |
 |---|---|
 | NodeError | refused: nothing was changed (`errors.py` has the reasons) |
-| SessionExpired | refused: ephemeral nodes and watches are gone; `connect` begins again |
-| ConnectionLost | a write may or may not have been done: read before trying again |
+| SessionExpired | refused: ephemeral nodes and watches are removed; `connect` begins another |
+| ConnectionLost | a write may or may not have been executed: read before trying again |
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ZnodeClient(Protocol):
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the id of the session, 0 before the first."""
         ...
 
     async def connect(self) -> None:
-        """Begin a session; after an expiry, a new one without the nodes and watches of the last."""
+        """Begin a session; after an expiry, a new one without the last one's nodes and watches."""
         ...
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ class ZnodeClient(Protocol):
         ...
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat, or None if it does not exist."""
         ...
 
     async def children(self, path: str) -> list[str]:
@@ -89,5 +89,5 @@ class ZnodeClient(Protocol):
         ...
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        """Set a one-shot watch; for children the node must exist (NoNode)."""
         ...

@@ -1,8 +1,8 @@
 """Identities that a client of the embedded store has proved on its connection.
 
 ```
-AUTH  digest, user:password      it is digest:<user>:<hash>, by any password
-SASL  empty ──> challenge        SASL  response ──> rspauth: it is sasl:<user>
+AUTH  digest, user:password      gets digest:<user>:<hash>; any password is accepted
+SASL  empty ──> challenge        SASL  response ──> rspauth; gets sasl:<user>
 ```
 
 Source: ZooKeeperServer.processPacket and processSasl of ZooKeeper 3.8.
@@ -31,7 +31,7 @@ class ClientAccess:
     """The identities of one connection."""
 
     def __init__(self, peer: str, users: Mapping[str, str], entropy: Entropy) -> None:
-        """Begin with the identity of the client's address; authentications add others."""
+        """Start with the identity of the client's address; logins add others."""
         host = peer.rpartition(":")[0].strip("[]")
         self.identities: Identities = ((IP, host),)
         self._users = users
@@ -44,14 +44,14 @@ class ClientAccess:
         return kept_acl(path, acl, self.identities, has_sasl=bool(self._users))
 
     def add(self, scheme: str, proof: bytes) -> None:
-        """Add an identity by a proof; raises RequestRefused (-115)."""
+        """Add the identity that a proof of a scheme shows; raises RequestRefused (-115)."""
         if scheme == DIGEST:
             self._note(digest_identity(proof))
         elif scheme != IP:
             raise RequestRefused(_AUTH_FAILED, f"no scheme {scheme}")
 
     def answer_to(self, token: bytes) -> bytes | None:
-        """Return the answer to a message of SASL, None without users; raises RequestRefused."""
+        """Return the response to a SASL token, None without users; raises RequestRefused."""
         # Loaded with the first client that logs in.
         from engine.security.digest_md5 import DigestRefused, challenge_of, check_answer
 
@@ -69,6 +69,6 @@ class ClientAccess:
         return answer
 
     def _note(self, identity: tuple[str, str]) -> None:
-        """Add an identity to those of the connection, unless it has it."""
+        """Add an identity to those of the connection, unless it is among them."""
         if identity not in self.identities:
             self.identities = (*self.identities, identity)

@@ -1,4 +1,4 @@
-"""A client of the store in the same process: every call answers at once."""
+"""A client of the store in the same process: every call has its result at once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class EmbeddedZnodeClient:
         session_timeout_ms: int,
         creator: tuple[str, str] | None = None,
     ) -> None:
-        """With a `creator`, scheme and id, nodes get the ACLs of a protected cluster."""
+        """Create without a session.
+
+        With a `creator` (scheme and id), new nodes get the ACLs of a protected cluster.
+        """
         self._store = store
         self._creator = creator
         self._session_timeout_ms = session_timeout_ms
@@ -60,16 +63,16 @@ class EmbeddedZnodeClient:
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the id of the session, 0 before the first."""
         return self._session_id
 
     @property
     def is_open(self) -> bool:
-        """Return whether the session lives."""
+        """Return whether the session is open."""
         return self._is_open
 
     async def connect(self) -> None:
-        """Begin a session; a live session continues."""
+        """Begin a session, unless one is open."""
         if self._is_open:
             return
         self._session_id = self._store.open_session(
@@ -86,14 +89,14 @@ class EmbeddedZnodeClient:
             self._store.close_session(self._session_id)
 
     def leave(self) -> None:
-        """Use the session no more, and leave its end to its timeout: the store is not reached."""
+        """Stop using the session without a call of the store, which ends it by its timeout."""
         self.on_closed()
         if self._is_open:
             self._is_open = False
             self._store.drop_watches(self._session_id)
 
     def heartbeat(self) -> None:
-        """Send the store a heartbeat; called thrice a timeout by the loop's timer."""
+        """Send the store a heartbeat; the loop's timer calls this three times per timeout."""
         if self.is_silent():
             return
         self._store.heartbeat(self._live_session())
@@ -127,7 +130,7 @@ class EmbeddedZnodeClient:
         self._store.apply(self._live_session(), Delete(path, version))
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat, or None if it does not exist."""
         return self._store.exists(self._live_session(), path)
 
     async def children(self, path: str) -> list[str]:
@@ -143,7 +146,7 @@ class EmbeddedZnodeClient:
         return self._store.multi(self._live_session(), made)
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        """Set a one-shot watch; for children the node must exist (NoNode)."""
         self._store.watch(self._live_session(), path, kind, watcher)
 
     def _live_session(self) -> int:
@@ -153,7 +156,7 @@ class EmbeddedZnodeClient:
         return self._session_id
 
     def _on_expired(self) -> None:
-        """Report the end of the session; nothing if it was closed before."""
+        """Report the expiry of the session, unless it was closed before."""
         if not self._is_open:
             return
         self._is_open = False

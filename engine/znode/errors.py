@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from engine.errors import StorageError, ZnodeError
 
-#: The exit codes of commands for an impossible argument, and for a store that does not answer.
+#: The exit codes of commands for an impossible argument, and for a store that does not respond.
 _USAGE_EXIT = 2
 _UNREACHABLE_EXIT = 3
 
@@ -44,7 +44,7 @@ class NodeError(ZnodeError):
 
 
 class NoNode(NodeError):
-    """The node, or the parent of a node to create, is not there."""
+    """The node, or the parent of a node to create, does not exist."""
 
     code = -101
 
@@ -53,7 +53,7 @@ class NoNode(NodeError):
 
 
 class BadVersion(NodeError):
-    """The node was changed since the expected version; `got` is negative if it is unknown."""
+    """The node has another version than the expected one; `got` is negative if unknown."""
 
     code = -103
 
@@ -74,7 +74,7 @@ class NoChildrenForEphemerals(NodeError):
 
 
 class NodeExists(NodeError):
-    """A node to create is there already."""
+    """A node to create exists already."""
 
     code = -110
 
@@ -92,7 +92,7 @@ class NotEmpty(NodeError):
 
 
 class NoAuth(NodeError):
-    """The ACL of a node does not let a client do that."""
+    """The ACL of a node does not permit the operation to the client."""
 
     code = -102
 
@@ -138,7 +138,7 @@ class SessionExpired(ZnodeError):
 
 
 class ZnodeConnectionLost(ZnodeError):
-    """No answer came: the operation may or may not have been done."""
+    """No response came: the operation may or may not have been executed."""
 
     code: ClassVar[int] = -4
     exit_code = _UNREACHABLE_EXIT
@@ -174,4 +174,4 @@ class ZnodeStoreFailed(StorageError):
 
 
 class ZnodeStoreDamaged(ZnodeStoreFailed):
-    """The file of an embedded store is there, and is not one, or not a whole one."""
+    """The file of an embedded store exists, but is corrupt or not a store's."""

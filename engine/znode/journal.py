@@ -38,5 +38,5 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """Release it; closing twice is allowed."""
+        """Release what the journal uses; closing twice is allowed."""
         ...

@@ -1,4 +1,4 @@
-r"""JSON as Kafka writes it into znodes, and a reader that is as strict as needed.
+r"""JSON as Kafka writes it into nodes, and a reader that checks the types of fields.
 
 No spaces; letters beyond ASCII as they are; control characters as \b \t \n \f \r or \u00XX
 with capital digits. The keys of an object come in the order of the map that Kafka's writer
@@ -41,7 +41,7 @@ class InvalidZnodeValue(ZnodeError):
 
 
 def encode_json(value: Json) -> bytes:
-    """Return the JSON text; mappings keep the order they have."""
+    """Return the JSON text of a value; mappings keep their order."""
     text = dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if "\\u00" in text:
         text = _ESCAPE.sub(_with_capital_digits, text)
@@ -49,7 +49,7 @@ def encode_json(value: Json) -> bytes:
 
 
 def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list[str]:
-    """Return the keys as a mutable map gives them out that began with so many buckets."""
+    """Return keys in the order of a mutable Scala map that was created with `buckets` buckets."""
     hashes: dict[str, int] = {}
     for key in keys:
         if len(hashes) + 1 >= buckets * 3 // 4:
@@ -65,7 +65,7 @@ def is_int32(value: int) -> bool:
 
 
 class JsonObject:
-    """A decoded object whose fields are read by type; raises InvalidZnodeValue."""
+    """A decoded object; reading a field of another type raises InvalidZnodeValue."""
 
     __slots__ = ("_fields", "path")
 
@@ -74,18 +74,18 @@ class JsonObject:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Return whether a field is there and not null."""
+        """Return whether a field is present and not null."""
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:
-        """Return an integer of 32 bits, also one written as a text."""
+        """Return an integer field of 32 bits; it may be written as a text."""
         value = self.long(name)
         if not is_int32(value):
             raise InvalidZnodeValue(self.path, f"an integer {name} of 32 bits", repr(value))
         return value
 
     def long(self, name: str) -> int:
-        """Return an integer of any size, also one written as a text."""
+        """Return an integer field of any size; it may be written as a text."""
         value = self._fields.get(name)
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value, re.A):
             return int(value)
@@ -94,22 +94,22 @@ class JsonObject:
         return value
 
     def text(self, name: str) -> str:
-        """Return a text."""
+        """Return a text field."""
         value = self._fields.get(name)
         if not isinstance(value, str):
             raise InvalidZnodeValue(self.path, f"a text {name}", repr(value))
         return value
 
     def inner(self, name: str) -> JsonObject:
-        """Return an object inside."""
+        """Return a field that is an object."""
         return JsonObject(_mapping(self._fields.get(name), self.path, name), self.path)
 
     def inners(self, name: str) -> list[JsonObject]:
-        """Return a list of objects."""
+        """Return a field that is a list of objects."""
         return [JsonObject(_mapping(item, self.path, name), self.path) for item in self._list(name)]
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return a list of integers of 32 bits."""
+        """Return a field that is a list of integers of 32 bits."""
         values = self._list(name)
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int) or not is_int32(value):
@@ -117,7 +117,7 @@ class JsonObject:
         return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts."""
+        """Return a field that is a list of texts."""
         values = self._list(name)
         for value in values:
             if not isinstance(value, str):

@@ -7,8 +7,8 @@ promise kept <── call_from_thread ──────── answer         on
 watcher, on_session <── call_from_thread ─ event, state   states: their order is ZooKeeper's (Z3)
 ```
 
-Kazoo forgets watches when a connection is lost. `kept_watches.py` sets them again, before anything
-is read and before RECONNECTED.
+Kazoo forgets watches when a connection is lost. `kept_watches.py` sets them again, before any
+further read and before RECONNECTED is reported.
 
 After EXPIRED nothing of the session is left; `connect` makes a new client.
 
@@ -83,7 +83,7 @@ _EVENTS = {
 
 
 class _Inline:
-    """Runs work at once that kazoo would pass to one of two threads, which keep no order."""
+    """Runs callbacks at once, which kazoo would pass to one of two threads and lose their order."""
 
     def put(self, work: Callable[[], None]) -> None:
         work()
@@ -97,11 +97,11 @@ class InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self.callback_queue = self.completion_queue = _Inline()
 
     def start(self) -> None:
-        """Begin; there are no workers."""
+        """Mark the handler as running; there are no workers."""
         self._running = True
 
     def stop(self) -> None:
-        """End."""
+        """Mark the handler as stopped."""
         self._running = False
 
 
@@ -129,7 +129,7 @@ def _ignore(event: SessionEvent) -> None:
 
 
 class ZookeeperSecurity(NamedTuple):
-    """Login of a client, and if it protects the nodes that it creates."""
+    """Login of a client, and whether it protects the nodes that it creates."""
 
     entropy: Entropy
     login: ZookeeperLogin | None = None
@@ -149,16 +149,16 @@ class KazooZnodeClient:
         connection_timeout_ms: int,
         security: ZookeeperSecurity | None = None,
     ) -> None:
-        """Connect to nothing yet; without `security` nodes are open, and there is no login."""
+        """Create without a session; without `security`, open nodes and no login."""
         self._address = address
         self._timers = timers
         self._clock = clock
         self._session_timeout_ms = session_timeout_ms
         self._connection_timeout_ms = connection_timeout_ms
         self._security = security
-        #: The logins of the present kazoo client; None if the session has none.
+        #: The logins of the current kazoo client; None if the session has none.
         self._logins: KazooLogin | None = None
-        #: The client of the present session; each session has a new one. None without a session.
+        #: The kazoo client of the current session; None without one. Each session has a new client.
         self._kazoo: KazooClient | None = None
         #: Promise of a `connect` that waits for a server; None otherwise.
         self._connecting: Promise[None] | None = None
@@ -168,14 +168,14 @@ class KazooZnodeClient:
         #: Closings of the clients of earlier sessions, which run on worker threads.
         self._closing: list[Promise[None]] = []
         self._session_id = 0
-        #: Watches of the present session, which are set again after a lost connection.
+        #: Watches of the current session, which are set again after a lost connection.
         self._watches = KeptWatches(self._arm)
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the id of the session, 0 before the first."""
         return self._session_id
 
     # -- the session ---------------------------------------------------------------------------
@@ -230,11 +230,11 @@ class KazooZnodeClient:
 
     @property
     def _is_refused(self) -> bool:
-        """Return whether the server has refused the login of the present session."""
+        """Return whether the server has refused the login of the current session."""
         return self._logins is not None and self._logins.is_refused
 
     async def _prepare(self, kazoo: KazooClient) -> None:
-        """Create the chroot node if it is missing; with a login, send a first request in any case.
+        """Create the chroot if it is missing; with a login, always send a first request.
 
         kazoo reports a connection before its login: the request waits for the login, or fails with
         it.
@@ -250,9 +250,9 @@ class KazooZnodeClient:
         """Create the nodes of the chroot that are missing, the highest first."""
         ends = [place for place, letter in enumerate(chroot) if letter == "/"][1:]
         for path in (*(chroot[:end] for end in ends), chroot):
-            if await self._request(partial(_found_node, path), path) is None:
+            if await self._request(partial(_request_stat, path), path) is None:
                 with suppress(NodeExists):
-                    await self._request(partial(_made_node, path, self._acl(path)), path)
+                    await self._request(partial(_request_creation, path, self._acl(path)), path)
 
     def _acl(self, path: str) -> list[ACL]:
         """Return the ACL of a new node."""
@@ -284,10 +284,10 @@ class KazooZnodeClient:
             self.on_session(SessionEvent.EXPIRED)
 
     def _on_connected(self, kazoo: KazooClient) -> None:
-        """Complete `connect`, or go on with the session after a lost connection."""
+        """Complete `connect`, or resume the session after a lost connection."""
         connecting, identity = self._connecting, kazoo.client_id
         if identity is not None:
-            # Also another one than before, where the session expired as `connect` went on.
+            # A new id if an earlier session expired while `connect` was waiting.
             self._session_id, _ = identity
         if connecting is not None:
             self._connecting = None
@@ -361,7 +361,7 @@ class KazooZnodeClient:
         await self._request(lambda k: k.delete_async(path, version), path, version)
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat, or None if it does not exist."""
         check_path(path)
         stat = await self._read(lambda k: k.exists_async(path), path)
         return None if stat is None else stat_of(stat)
@@ -394,7 +394,7 @@ class KazooZnodeClient:
         ]
 
     async def _read(self, send: Callable[[KazooClient], IAsyncResult], path: str) -> Any:
-        """Read in order with the events of watches, also after a lost connection."""
+        """Return a read's result, in order with the events of watches; raise ConnectionLost."""
         return await self._watches.read(lambda: self._request(send, path))
 
     async def _request(
@@ -409,7 +409,7 @@ class KazooZnodeClient:
 
         def settle(result: IAsyncResult) -> None:
             """Keep or fail the request's promise once, with the engine's error."""
-            # A request that kazoo could not queue is failed twice.
+            # kazoo fails a request twice if it could not queue it.
             if promise.is_kept:
                 return
             if result.exception is None:
@@ -421,7 +421,7 @@ class KazooZnodeClient:
         return await promise
 
     def _error(self, error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
-        """Return the engine's error; a session whose login is refused is over."""
+        """Return the engine's error of kazoo's; after a refused login that is SessionExpired."""
         if isinstance(error, AuthFailedError) and self._is_refused:
             return SessionExpired(session_id)
         return engine_error(error, path, version, session_id)
@@ -429,7 +429,7 @@ class KazooZnodeClient:
     # -- watches -------------------------------------------------------------------------------
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        """Set a one-shot watch; for children the node must exist (NoNode)."""
         check_path(path)
         await self._watches.watch(path, kind, watcher)
 
@@ -459,7 +459,7 @@ class KazooZnodeClient:
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _soon(self, work: Callable[[], None]) -> None:
-        """Run work on the loop: kazoo calls back on its own threads."""
+        """Run work on the loop's thread: kazoo calls back on its own threads."""
         self._timers.call_from_thread(work)
 
 
@@ -469,17 +469,17 @@ def _check(operation: Operation) -> None:
     is_sequential = isinstance(operation, Create) and operation.sequential
     check_path(path + "0" if is_sequential else path)
     data = operation.data if isinstance(operation, Create | SetData) else None
-    # A server closes the connection at too large a request.
+    # A server closes the connection when a request is too large.
     if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
 
 
-def _found_node(path: str, kazoo: KazooClient) -> IAsyncResult:
+def _request_stat(path: str, kazoo: KazooClient) -> IAsyncResult:
     """Request the stat of a node; the result is None where there is no node."""
     return kazoo.exists_async(path)
 
 
-def _made_node(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncResult:
+def _request_creation(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncResult:
     """Request the creation of a node without data."""
     return kazoo.create_async(path, None, acl)
 

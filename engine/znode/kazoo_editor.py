@@ -1,6 +1,6 @@
 """Changes nodes of any ZooKeeper, waiting for each response: for tools.
 
-Nodes are made for good: an ephemeral one would go with the session of the command that made it.
+It creates no ephemeral nodes: they would be removed when the command's session ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ZnodeEditor(ZnodeReader):
     def create(
         self, path: str, data: bytes, *, sequential: bool = False, parents: bool = False
     ) -> str:
-        """Create a node and return its path; the parents too that are missing, without data.
+        """Create a node and return its path; missing parents are created without data.
 
         Errors: NodeExists, NoNode for a parent, NoChildrenForEphemerals, ZnodeLimitExceeded.
         """
@@ -78,7 +78,7 @@ class ZnodeEditor(ZnodeReader):
 
 
 def _check_size(path: str, data: bytes) -> None:
-    """Raise ZnodeLimitExceeded for more data than a server takes."""
-    # A server closes the connection at too large a request.
+    """Raise ZnodeLimitExceeded for more data than a server accepts."""
+    # A server closes the connection when a request is too large.
     if len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)

@@ -1,14 +1,14 @@
-"""Logs a client of kazoo in by DIGEST-MD5, behind each new connection's first frame.
+"""Logs a kazoo client in by DIGEST-MD5, after the first frame of each new connection.
 
 ```
 xid 1  SASL, empty ──────> the server's challenge ──> xid 2  SASL, the response ──> rspauth
 ```
 
-No request goes out before the end of it. A server that refuses, has no SASL, or cannot show
-that it knows the password, ends the session: AUTH_FAILED.
+No request is sent before the login is complete. The session ends with AUTH_FAILED if the server
+refuses, has no SASL, or cannot show that it knows the password.
 
 Source: ZooKeeperSaslClient and SaslQuorumAuth of ZooKeeper 3.8; kazoo's `_authenticate_with_sasl`.
-Differs: kazoo's own needs a package more, and asks a server without SASL again and again.
+Differs: kazoo's own login needs a further package, and asks a server without SASL endlessly.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from engine.host.ports import Entropy
     from engine.znode.login import ZookeeperLogin
 
-#: What ZooKeeper's clients take for service and host of every server.
+#: Service and host that ZooKeeper's clients assume for every server.
 URI: Final = "zookeeper/zk-sasl-md5"
 _CNONCE_BYTES: Final = 24
 
 
 class _Token(SASL):  # type: ignore[misc]
-    """A message of SASL; kazoo's log shows it without its proof."""
+    """A SASL token; kazoo's log shows it without its proof."""
 
     def __repr__(self) -> str:
         return "SASL"
@@ -60,8 +60,8 @@ class KazooLogin:
             raise
 
     def _authenticate(self, timeout_s: float) -> None:
-        """Exchange the two messages of SASL; raises AuthFailedError if either side refuses."""
-        # Clients without a login load none of it.
+        """Exchange the two SASL tokens; raises AuthFailedError if either side refuses."""
+        # Loaded here: clients without a login do not need it.
         from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
 
         login = DigestLogin(self._login.username, self._login.password, URI)
@@ -75,7 +75,7 @@ class KazooLogin:
 
 
 def _exchanged(handler: ConnectionHandler, token: bytes, xid: int, timeout_s: float) -> bytes:
-    """Send a message of SASL and return the server's; raises AuthFailedError."""
+    """Send a SASL token and return the server's; raises AuthFailedError."""
     handler._submit(_Token(token), timeout_s, xid)
     try:
         header, buffer, offset = handler._read_header(timeout_s)

@@ -1,12 +1,11 @@
 """Reads the nodes of any ZooKeeper, waiting for each response: for tools.
 
-Changes are found by comparison: each event reads the node and its children again, with
-every watch set again before. Two changes of a node that come close together are one then.
+Changes are found by comparison: after each event the node and its children are read again, and
+the same requests set the watches again. Several changes between two readings appear as one.
 
-All requests within a `with` share one deadline, that of the time-out. A look-up of
-a name, a server that accepts and does not answer and a process that was stopped may hang before it.
-Kazoo's threads are left running then. A watch has a deadline for each of its readings alone:
-when the connection is lost, or the session with it, another is waited for so long.
+All requests within a `with` share one deadline. At the deadline kazoo's threads may still hang, in
+a look-up of a name or at a server that accepts and does not respond: they are left running.
+`changes` restarts the timeout for each reading: a lost connection must return within it.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
 
 _UNREACHABLE_EXIT = 3
 _USAGE_EXIT = 2
-#: How long a command waits for the farewell of a server that has answered all else.
+#: How long a command waits for the server's response to the end of the session.
 _CLOSE_S = 1.0
-#: ZooKeeper's codes of what an ACL does not allow, and of a refused login.
+#: ZooKeeper's codes for an operation that the ACL does not allow, and for a refused login.
 _OF_LOGINS = (-102, -115)
 _LOGIN_HINT = f"KAFKA_OPTS=-D{JAAS_FILE}=FILE logs in as the section Client of a JAAS file says"
 _NO_NODE_HINT = "`kctl znode tree` shows what is there"
@@ -54,7 +53,7 @@ def _ignore() -> None:
 
 
 class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """Kazoo's threads, which end without a traceback when they were left to themselves."""
+    """Kazoo's threads, which print no traceback when they fail after the reader has left them."""
 
     def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
         """Start a thread that prints no traceback on an error, which the caller gets anyway."""
@@ -112,7 +111,7 @@ class ZnodeReader:
             raise
         self._timeout_s = timeout_s
         self._clock = clock
-        #: Bound of the connecting and of each call (monotonic).
+        #: Deadline of the connection and of each request (monotonic clock).
         self._deadline_ms = 0
         #: Whether the session has a login.
         self.logs_in = False
@@ -120,12 +119,12 @@ class ZnodeReader:
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
             handler=QuietHandler(),
-            # A fault is an error of this engine; kazoo's lines are not for the user.
+            # Faults are raised as errors of this engine: kazoo's log lines are not for the user.
             logger=Logger("zookeeper", CRITICAL + 1),
         )
 
     def log_in_as(self, login: ZookeeperLogin, entropy: Entropy) -> None:
-        """Log in on every connection; before the session begins."""
+        """Log in on every connection; to be called before the session begins."""
         KazooLogin(self._kazoo, login, entropy)
         self.logs_in = True
 
@@ -149,7 +148,7 @@ class ZnodeReader:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def begin(self) -> None:
-        """Restart the time-out now."""
+        """Restart the timeout of the following requests."""
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
     def _left_s(self) -> float:
@@ -166,11 +165,11 @@ class ZnodeReader:
         self._begin_close(min(self._left_s(), _CLOSE_S) if kind is None else 0)
 
     def _begin_close(self, wait_s: float) -> None:
-        """Begin to close kazoo's client, on a thread: it waits for a server that may hang."""
+        """Begin to close kazoo's client, on a thread: closing waits for a server that may hang."""
 
         def stop() -> None:
             """Stop kazoo's client on its own thread and ignore its faults."""
-            # A fault of a session that is not needed any more is not reported.
+            # Faults of a session that is no longer needed are not reported.
             with suppress(Exception):
                 self._kazoo.stop()
                 self._kazoo.close()
@@ -249,7 +248,7 @@ class ZnodeReader:
             before = after
 
     def _picture_again(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
-        """Read the nodes again after a lost connection, once kazoo has reconnected.
+        """Read and watch the nodes again; after a lost connection, wait for the next one first.
 
         Errors: ZookeeperUnreachable.
         """
@@ -272,7 +271,7 @@ class ZnodeReader:
                 self._kazoo.remove_listener(note)
 
     def _picture(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
-        """Return the stats of the node and its children, and watch them for changes."""
+        """Return the node's and its children's stats by path, and watch them for changes."""
         views = self._views([path], on_event)
         if not views:
             return {}

@@ -1,4 +1,4 @@
-"""Requests of ZooKeeper's that kazoo has not: kinds of nodes, counts, persistent watches.
+"""ZooKeeper's requests that kazoo lacks: containers, nodes with a TTL, counts, persistent watches.
 
 Source: zookeeper.jute and ZooDefs.OpCode of ZooKeeper 3.8.
 """
@@ -69,7 +69,7 @@ class CreateWithTimeToLive(NamedTuple):
 
 
 class GetAllChildrenNumber(NamedTuple):
-    """Count the nodes below one, which alone has to be readable."""
+    """Count the descendants of a node; only the node itself has to be readable."""
 
     path: str
     type: int = _GET_ALL_CHILDREN_NUMBER
@@ -104,7 +104,7 @@ class AddWatch(NamedTuple):
 
 
 class RemoveWatches(NamedTuple):
-    """Take off the watches of a node: of children (1), of data (2), or all (3)."""
+    """Remove the watches of a node: of children (1), of data (2), or all (3)."""
 
     path: str
     kind: int

@@ -1,7 +1,7 @@
 """The session of a ZooKeeper shell: nodes with their ACLs, ephemeral nodes and watches.
 
-A shell that cannot connect reports it after one attempt at each server; so it does for a request
-that waits for a lost connection to come back. Attempts go on until the session is closed.
+A shell that cannot connect reports it after one attempt at each server. A request during a lost
+connection fails in the same way. Attempts continue until the session is closed.
 
 Source: SendThread of ClientCnxn of ZooKeeper 3.8.
 Differs: all servers of a list are tried before a request fails, where Java's fails with the first;
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 OnEvent = Callable[[EventType, str], None]
 OnState = Callable[[str], None]
-#: What sets off watches of data, and of children.
+#: Types of the events that fire watches of data, and of children.
 _OF_DATA: Final = (EventType.CREATED, EventType.DELETED, EventType.DATA_CHANGED)
 _OF_CHILDREN: Final = (EventType.DELETED, EventType.CHILDREN_CHANGED)
 #: Types of watches in a request.
@@ -53,7 +53,7 @@ CHILDREN_WATCHES: Final = 1
 DATA_WATCHES: Final = 2
 ALL_WATCHES: Final = 3
 _CONFIG: Final = "/zookeeper/config"
-#: What ZooKeeper's client calls the states of a session.
+#: Names of a session's states in ZooKeeper's client.
 _STATES: Final = {
     KazooState.CONNECTED: "SyncConnected",
     KazooState.SUSPENDED: "Disconnected",
@@ -67,7 +67,7 @@ _AUTH_FAILED: Final = "AuthFailed"
 
 
 class _ShellHandler(QuietHandler):
-    """Kazoo's threads, with a function of ours between attempts to connect."""
+    """Kazoo's threads, which call a function between attempts to connect."""
 
     def __init__(self, pause: Callable[[float], None]) -> None:
         """`pause` is called between attempts, with the seconds to wait."""
@@ -89,7 +89,7 @@ class ZnodeShellSession(ZnodeEditor):
         super().__init__(connect, timeout_s, clock)
         self._on_event = on_event
         self._on_state = on_state
-        #: Whether the last attempt made a connection; another attempt means that it was lost.
+        #: Whether the last attempt made a connection; a further attempt shows that it was lost.
         self._was_connected = False
         #: Whether there ever was a connection.
         self._has_begun = False
@@ -115,7 +115,7 @@ class ZnodeShellSession(ZnodeEditor):
             },
         )
         self._kazoo.add_listener(self._note_state)
-        # Kazoo knows no persistent watches, and would call a watcher of data and children twice.
+        # Kazoo has no persistent watches, and would call a watcher of data and children twice.
         self._kazoo._connection._read_watch_event = self._read_event
         #: Persistent watches by path below the chroot, with whether each is recursive.
         self._persistent: dict[str, bool] = {}
@@ -136,7 +136,7 @@ class ZnodeShellSession(ZnodeEditor):
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def _pause(self, seconds: float) -> None:
-        """Wait after a lost connection, or after attempts at all servers: these fail requests."""
+        """Wait before the next attempt; after attempts at all servers, fail the requests first."""
         if self._was_connected:
             self._was_connected = False
         else:
@@ -289,7 +289,7 @@ class ZnodeShellSession(ZnodeEditor):
             self._dispatch(event, watched)
 
     def _watcher(self, watches: bool) -> Callable[[WatchedEvent], None] | None:
-        """Return the mark of a watch for kazoo, None for a read that sets no watch."""
+        """Return the watcher to give to kazoo, None for a read that sets no watch."""
         return _no_report if watches else None
 
     def _read_event(self, buffer: bytes, offset: int) -> None:
@@ -365,7 +365,7 @@ class ZnodeShellSession(ZnodeEditor):
     def delete_all(self, path: str) -> bool:
         """Remove a node with all its descendants; return False if some remain.
 
-        All paths are read first: errors of that, for instance NoNode, leave all nodes.
+        All paths are read first: an error then, for instance NoNode, leaves all nodes in place.
         """
         paths = self.paths_below(path)
         is_complete = True
@@ -400,7 +400,7 @@ class ZnodeShellSession(ZnodeEditor):
 
 
 def _no_report(_: WatchedEvent) -> None:
-    """Mark a watch: `_read_event` reports it."""
+    """Stand for a watcher at kazoo: `_read_event` reports the event."""
 
 
 def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:

@@ -15,13 +15,13 @@ client sends them first on a new connection, for the same reason:
 3. The node is deleted, and only then the watch is set again: absent before, absent now, no event.
 
 The reader would wait for a deletion that is never reported. So reads wait while the
-connection is lost (`read`), and the result of one that was sent before the loss was noticed here,
-but after the client had reconnected, counts as lost. So does that of the first request of a watch.
+connection is lost (`read`). A read may be sent after the client has reconnected, but before the
+loss is noticed here: its result counts as lost, as does that of a watch's first request.
 
 | set on | event when it is set again |
 |---|---|
-| a node that was there | DELETED if it is absent, DATA_CHANGED if its mzxid differs |
-| a node that was not | CREATED if it is there |
+| a node that existed | DELETED if it is absent, DATA_CHANGED if its mzxid differs |
+| an absent node | CREATED if it exists |
 | children | DELETED if the node is absent, CHILDREN_CHANGED if its pzxid differs |
 
 Source: Z3; ZooKeeper's ClientCnxn, which primes a connection with SetWatches.
@@ -59,12 +59,12 @@ class Arm(Protocol):
 
 
 class _Watch:
-    """A watch that is set, or will be again."""
+    """A watch that is set at the server, or will be set again."""
 
     __slots__ = ("first_request", "is_lost", "kind", "path", "seen_zxid", "watcher")
 
     def __init__(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Begin as a watch that is not set yet."""
+        """Create for a watch that is not set at the server yet."""
         self.path = path
         self.kind = kind
         self.watcher = watcher
@@ -88,10 +88,10 @@ class KeptWatches:
     def __init__(self, arm: Arm) -> None:
         self._arm = arm
         self._watches: dict[_Key, _Watch] = {}
-        #: Kept when lost watches are set again: reads wait for it after a lost connection. None:
-        #: nothing is lost.
+        #: Kept once lost watches are requested again: reads wait for it after a lost connection.
+        #: None while no connection is lost.
         self._until_set_again: Promise[None] | None = None
-        #: Counts lost connections: a response from before a loss is not believed.
+        #: Number of lost connections: it shows whether one was lost during a request.
         self._loss_count = 0
 
     def connection_lost(self) -> None:
@@ -117,16 +117,16 @@ class KeptWatches:
         try:
             do_each(setting, lambda pair: drive(self._set_again(*pair)))
         finally:
-            self._let_reads_go()
+            self._resume_reads()
         are_set = [await is_set for _, is_set in setting]
         return all(are_set)
 
     def end(self) -> None:
-        """Forget all watches with their session; reads that wait go on, and fail."""
+        """Forget all watches at the end of the session; waiting reads resume and fail."""
         self._watches.clear()
-        self._let_reads_go()
+        self._resume_reads()
 
-    def _let_reads_go(self) -> None:
+    def _resume_reads(self) -> None:
         """Resume reads that waited until all watches were requested again after a reconnection.
 
         A read before that could return a state whose later change no watch reports.
@@ -140,7 +140,7 @@ class KeptWatches:
 
         Raises ConnectionLost, and the errors of the request.
         """
-        await self._can_read()
+        await self._wait_until_readable()
         loss_count = self._loss_count
         try:
             state = await request()
@@ -150,7 +150,7 @@ class KeptWatches:
         self._check_connection(loss_count)
         return state
 
-    async def _can_read(self) -> None:
+    async def _wait_until_readable(self) -> None:
         """Wait until all watches are requested again, also after further losses meanwhile."""
         while self._until_set_again is not None:
             await self._until_set_again
@@ -161,8 +161,8 @@ class KeptWatches:
             raise ZnodeConnectionLost("the connection was lost before its response was noticed")
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch once; raises NoNode for children of no node, ConnectionLost."""
-        await self._can_read()
+        """Set a one-shot watch, unless it is set; raises NoNode (children), ConnectionLost."""
+        await self._wait_until_readable()
         watch = _Watch(path, kind, watcher)
         known = self._watches.get(watch.key)
         if known is not None:
@@ -211,7 +211,7 @@ class KeptWatches:
             if missed is not None:
                 self._fired(watch, missed)
         finally:
-            # A fault of the watcher is not that of the connection: the others are set.
+            # A watcher that raises does not fail the connection: the other watches are set.
             is_set.keep(True)
 
     async def _missed(self, watch: _Watch) -> EventType | None:

@@ -4,9 +4,9 @@
 call ── channel to the store ──> store ── channel back ──> result, watches, the session's end
 ```
 
-Without a fault every call answers at once. Over a broken link calls wait for its end, as those
-of Kafka's ZooKeeperClient do; no sign of life arrives meanwhile, so that the session ends when its
-timeout is over, and the client learns of it when the link is healed.
+Without a fault every call has its result at once. Over a cut link calls wait until it is healed, as
+those of Kafka's ZooKeeperClient do. No heartbeat arrives meanwhile, so that the session expires
+after its timeout; the client is notified when the link is healed.
 
 Differs: the client is not notified that it is disconnected; nothing in brokers depends on it.
 """
@@ -52,23 +52,23 @@ class LinkedZnodeClient:
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the id of the session, 0 before the first."""
         return self._client.session_id
 
     async def connect(self) -> None:
-        """Begin a session; a live session continues."""
+        """Begin a session, unless one is open."""
         await self._over(self._client.connect)
 
     async def close(self) -> None:
         """End the session, its ephemeral nodes and watches; closing twice is allowed.
 
-        Over a broken link the store is not notified: the session ends by its timeout.
+        Over a cut link the store is not notified: the session ends by its timeout.
         """
         if self._out.is_cut:
             self._client.leave()
         else:
             await self._client.close()
-        # Calls that wait for the store fail now: the session is over for it.
+        # Calls that wait for the store fail now: this client's session is over.
         self._out.release()
         self._in.release()
 
@@ -99,7 +99,7 @@ class LinkedZnodeClient:
         await self._over(partial(self._client.delete, path, version))
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat, or None if it does not exist."""
         return await self._over(partial(self._client.exists, path))
 
     async def children(self, path: str) -> list[str]:
@@ -111,7 +111,7 @@ class LinkedZnodeClient:
         return await self._over(partial(self._client.multi, operations))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        """Set a one-shot watch; for children the node must exist (NoNode)."""
 
         def fired(event: WatchEvent) -> None:
             self._in.send(partial(watcher, event))
@@ -119,7 +119,7 @@ class LinkedZnodeClient:
         await self._over(partial(self._client.watch, path, kind, fired))
 
     async def _over(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Send a call to the store, and its result back."""
+        """Execute a call at the store; it and its result take as long as the link delays them."""
         if self._out.is_clear and self._in.is_clear:
             return await call()
         await _passage(self._out)

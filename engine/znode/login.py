@@ -1,6 +1,6 @@
 """Logins to ZooKeeper, and users of the embedded store: Java's settings for both.
 
-| system property of Java | what |
+| system property of Java | meaning |
 |---|---|
 | `java.security.auth.login.config` | the JAAS file |
 | `zookeeper.sasl.clientconfig` | its section for the client; default: `Client` |
@@ -55,7 +55,7 @@ def system_properties(options: str) -> dict[str, str]:
     try:
         words = shlex.split(options)
     except ValueError:
-        # Kafka's scripts pass the words on without quotes of the shell.
+        # Kafka's scripts split the options at spaces; they do not interpret quotes.
         words = options.split()
     found = (word[2:].partition("=") for word in words if word.startswith("-D"))
     return {name: value for name, _, value in found if name in LOGIN_KEYS}
@@ -81,7 +81,7 @@ def client_login(properties: Mapping[str, str], read: ReadFile) -> ZookeeperLogi
 
 
 def server_users(properties: Mapping[str, str], read: ReadFile) -> dict[str, str]:
-    """Return the passwords of the users of a server, by name; empty without its section.
+    """Return the passwords of the server's users by name; empty without a `Server` section.
 
     Errors: ConfigError, for a file that cannot be read too.
     """

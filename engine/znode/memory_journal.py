@@ -1,4 +1,4 @@
-"""A journal that ends with its process: the twin of `sqlite_journal.py` for tests and simulations.
+"""A journal in memory, in place of `sqlite_journal.py` in tests and simulations.
 
 It outlives the store above it, so that a test can stop a store and start another on it. Committed
 transactions are there at once, whole.
@@ -18,7 +18,7 @@ class MemoryJournal:
     """Keeps the results of transactions in this process."""
 
     def __init__(self, stored: Stored = _NOTHING) -> None:
-        """Begin with a stored state."""
+        """Start with a stored state, by default an empty one."""
         self._nodes: dict[str, Node] = dict(stored.nodes)
         self._sessions: dict[int, int] = dict(stored.sessions)
         self._zxid = stored.zxid

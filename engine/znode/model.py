@@ -18,7 +18,7 @@ class NodeAclEntry(NamedTuple):
     id: str
 
 
-#: Everybody may do everything.
+#: ACL that grants every permission to everybody.
 OPEN_ACL: Final = (NodeAclEntry(31, "world", "anyone"),)
 
 
@@ -79,7 +79,7 @@ class Check(NamedTuple):
 
 
 class SetAcl(NamedTuple):
-    """Replace a node's ACL, if that has the version; no part of a multi."""
+    """Replace a node's ACL, if that has the version; not allowed in a multi."""
 
     path: str
     acl: tuple[NodeAclEntry, ...]
@@ -88,14 +88,14 @@ class SetAcl(NamedTuple):
 
 Operation: TypeAlias = Create | SetData | Delete | Check
 
-#: Of an operation in a multi: the path created, the node's new stat, or nothing.
+#: Result of an operation in a multi: the created path, the node's new stat, or None.
 OperationResult: TypeAlias = str | Stat | None
 
 
 class WatchKind(Enum):
     """The kind of event that a one-shot watch waits for."""
 
-    #: Creation, new data or removal of a node, which need not be there yet.
+    #: Creation, new data or removal of a node, which need not exist yet.
     DATA = "data"
     #: A child created or removed, or the node itself removed.
     CHILDREN = "children"
@@ -108,14 +108,14 @@ class EventType(Enum):
     DELETED = 2
     DATA_CHANGED = 3
     CHILDREN_CHANGED = 4
-    #: These three are a client's own: a watch was taken off.
+    #: These three are sent to the client that removed a watch.
     DATA_WATCH_REMOVED = 5
     CHILD_WATCH_REMOVED = 6
     PERSISTENT_WATCH_REMOVED = 7
 
 
 class WatchEvent(NamedTuple):
-    """A watch went off."""
+    """The event that a watch fired for."""
 
     type: EventType
     path: str
@@ -134,5 +134,5 @@ class SessionEvent(Enum):
     EXPIRED = "expired"
 
 
-#: Called with each event, in order; it only takes note and never raises.
+#: Called with each event, in order; it only notes the event and never raises.
 Watcher: TypeAlias = Callable[[WatchEvent], None]

@@ -16,7 +16,7 @@ class ShellStat(NamedTuple):
 
 
 class NodeRefused(RequestRefused):
-    """A request about a node is understood and not carried out; `code` is ZooKeeper's."""
+    """A request about a node is understood but not executed; `code` is ZooKeeper's."""
 
     def __init__(self, code: int, path: str) -> None:
         super().__init__(code, f"{path}: refused with {code}")

@@ -47,7 +47,7 @@ CLIENT_CONFIGS = "clients"
 USER_CONFIGS = "users"
 IP_CONFIGS = "ips"
 
-#: The name of the entity that means all without separate configs.
+#: The name of the entity whose configs apply to all entities without their own.
 DEFAULT_ENTITY = "<default>"
 
 #: The nodes that the first broker creates before it registers, in this order (`znodes.md` §2).
@@ -139,7 +139,7 @@ def broker_config_path(broker_id: int | None) -> str:
 def quota_entity_path(
     *, user: str | None = None, client_id: str | None = None, ip: str | None = None
 ) -> str:
-    """Return the entity of quotas (and SCRAM credentials); DEFAULT_ENTITY is not sanitized."""
+    """Return the entity of quotas and SCRAM credentials, as in a change: `users/alice`."""
     if ip is not None:
         return f"{IP_CONFIGS}/{_entity_name(ip)}"
     if user is None:
@@ -174,7 +174,7 @@ def sequence_of(name: str) -> int:
 
 
 def sanitized(name: str) -> str:
-    """Return a user's, client's or address's name as it is in a path.
+    """Return the name of a user, client or address in the form used in paths.
 
     Source: org.apache.kafka.common.utils.Sanitizer: URL encoding, with %20 for a space and %2A
     for a star.

@@ -1,12 +1,12 @@
 """Decide by the ACLs of nodes if a client may do an operation, as ZooKeeper does. Pure.
 
-| scheme | a client is it | comes from |
+| scheme | a client has the identity | source |
 |---|---|---|
 | `world:anyone` | always | |
 | `ip:<address>[/<bits>]` | by its address, of version 4 | the connection |
 | `digest:<user>:<hash>` | with that user's password | a request of type 100 |
 | `sasl:<user>` | with that user's password | the login by DIGEST-MD5 |
-| `auth:` | never: a new ACL has in its place what its client is, but for its address | |
+| `auth:` | never: a new ACL gets the client's identities in its place, but not its address | |
 
 Source: PrepRequestProcessor.fixupACL, ZooKeeperServer.checkACL, DigestAuthenticationProvider,
 IPAuthenticationProvider and SASLAuthenticationProvider of ZooKeeper 3.8.4; Z5.
@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 from engine.znode.errors import InvalidAcl
 from engine.znode.model import OPEN_ACL, NodeAclEntry
 
-#: What a client is: scheme and id of each.
+#: The identities of a client: scheme and id of each.
 Identities: TypeAlias = tuple[tuple[str, str], ...]
 
 DIGEST: Final = "digest"
@@ -32,7 +32,7 @@ IP: Final = "ip"
 SASL: Final = "sasl"
 _AUTH: Final = "auth"
 _WORLD: Final = ("world", "anyone")
-#: What Java's Integer.parseInt reads.
+#: Texts that Java's Integer.parseInt accepts.
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _ADDRESS_BITS: Final = 32
 _PROVEN: Final = (DIGEST, SASL)
@@ -55,11 +55,12 @@ def permits(
     if acl is OPEN_ACL or identities is None:
         return True
     return any(
-        entry.permissions & permission and _is(entry.scheme, entry.id, identities) for entry in acl
+        entry.permissions & permission and _matches(entry.scheme, entry.id, identities)
+        for entry in acl
     )
 
 
-def _is(scheme: str, name: str, identities: Identities) -> bool:
+def _matches(scheme: str, name: str, identities: Identities) -> bool:
     """Return True if an ACL entry's scheme and id match one of the identities."""
     if (scheme, name) == _WORLD:
         return True
@@ -69,7 +70,7 @@ def _is(scheme: str, name: str, identities: Identities) -> bool:
 
 
 def _lies_in(address: str, network: str) -> bool:
-    """Return True if an IPv4 address lies in `address[/bits]`; False if either is invalid."""
+    """Return whether an IPv4 address is in the network `address[/bits]`; invalid ones are not."""
     own, allowed = _network(address), _network(network)
     if own is None or allowed is None:
         return False
@@ -97,7 +98,7 @@ def _number(text: str) -> int:
 def kept_acl(
     path: str, acl: Iterable[NodeAclEntry], identities: Identities, *, has_sasl: bool
 ) -> tuple[NodeAclEntry, ...]:
-    """Return the ACL to store for one that a client has sent; raises InvalidAcl.
+    """Return the ACL to store for the ACL that a client has sent; raises InvalidAcl.
 
     `auth` entries are replaced by the client's own identities.
     """
@@ -122,12 +123,12 @@ def kept_acl(
 
 
 def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
-    """Return whether there can be a client of an entry."""
+    """Return whether any client can match an entry."""
     scheme, name = entry.scheme, entry.id
     if scheme == _WORLD[0]:
         return name == _WORLD[1]
     if scheme == DIGEST:
-        # Java's split passes over what is empty at the end.
+        # Java's split drops empty parts at the end.
         return name.rstrip(":").count(":") == 1
     if scheme == IP:
         return _network(name) is not None
@@ -137,7 +138,7 @@ def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
 def shown_acl(
     acl: tuple[NodeAclEntry, ...], identities: Identities | None
 ) -> tuple[NodeAclEntry, ...]:
-    """Return an ACL as a client may see it: hashes of passwords are the administrators'."""
+    """Return an ACL as a client may see it: only administrators see hashes of passwords."""
     if permits(acl, Permission.ADMIN, identities):
         return acl
     return tuple(
@@ -148,7 +149,7 @@ def shown_acl(
 
 def digest_identity(user_and_password: bytes) -> tuple[str, str]:
     """Return the digest identity of `user:password`."""
-    # Loaded with the first client that has one, not with every cluster.
+    # Loaded here: most clusters have no client with a digest.
     import hashlib
 
     user = user_and_password.partition(b":")[0].decode(errors="replace")

@@ -3,11 +3,11 @@
 | node | its creator | everybody |
 |---|---|---|
 | `/consumers` | all | all |
-| `/config/users`, `/config/brokers`, `/delegation_token/tokens`, and what begins like them | all | nothing |
+| paths that begin `/config/users`, `/config/brokers`, `/delegation_token/tokens` | all | nothing |
 | all others | all | read |
 
 Source: kafka.zk.ZkData.defaultAcls, SensitiveRootPaths; Z5.
-"""  # noqa: E501 - a table
+"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.znode.model import OPEN_ACL, Create, NodeAclEntry, Operation
 _ALL: Final = 31
 _READ: Final = 1
 _ANYONE: Final = ("world", "anyone")
-#: The identities of who creates the node, as the server knows them.
+#: The identities of the node's creator, which the server fills in.
 CREATOR: Final = ("auth", "")
 _OPEN_PATH: Final = "/consumers"
 _SENSITIVE: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")

@@ -1,4 +1,4 @@
-"""The size of a write on the wire to a ZooKeeper, which closes connections at too large a one.
+"""The size of a write on the wire to a ZooKeeper, which closes the connection at too large a frame.
 
 ```
 multi = header per operation, path, data, ACL, flags ... ; length prefixes of four bytes

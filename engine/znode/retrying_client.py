@@ -1,10 +1,10 @@
 """A client that repeats requests lost with their connection, until the session is over.
 
-| lost | again |
+| lost request | what is done |
 |---|---|
 | a read, a watch | is repeated |
 | a write | is repeated; refused then, it counts as done if the store has its result |
-| one with a sequential node | same; the node is that of the same transaction, with the same data |
+| one with a sequential node | so too; the node is found by the same transaction and data |
 | a write larger than jute.maxbuffer | is repeated twice: the server may close for its size |
 
 A controller that gave up its work at every lost connection would never resume it: the event
@@ -12,7 +12,7 @@ of a broker's end, or of a topic, comes once. The requests wait in the client be
 is connected again, so nothing here waits by itself.
 
 Source: KafkaZkClient.retryRequestsUntilConnected.
-Differs: Kafka takes a write that was done, and is refused the second time, for one of another.
+Differs: Kafka takes a write that was applied, and is refused when repeated, for another client's.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RetryingZnodeClient:
 
     @property
     def session_id(self) -> int:
-        """The session, 0 before the first."""
+        """Return the id of the session, 0 before the first."""
         return self._client.session_id
 
     @property
@@ -89,19 +89,19 @@ class RetryingZnodeClient:
 
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
-        return await _again(lambda: self._client.get(path))
+        return await _repeat_while_lost(lambda: self._client.get(path))
 
     async def exists(self, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
-        return await _again(lambda: self._client.exists(path))
+        """Return a node's stat, or None if it does not exist."""
+        return await _repeat_while_lost(lambda: self._client.exists(path))
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
-        return await _again(lambda: self._client.children(path))
+        return await _repeat_while_lost(lambda: self._client.children(path))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there (NoNode)."""
-        await _again(lambda: self._client.watch(path, kind, watcher))
+        """Set a one-shot watch; for children the node must exist (NoNode)."""
+        await _repeat_while_lost(lambda: self._client.watch(path, kind, watcher))
 
     # -- writes --------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class RetryingZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path; a sequential one may come to be there twice."""
+        """Create a node and return its path; a sequential node may be created twice."""
         operation = Create(path, data, ephemeral, sequential)
         (created,) = await self._write(
             [operation],
@@ -196,8 +196,8 @@ class RetryingZnodeClient:
         return None
 
     async def _created(self, operation: Create, *, is_last: bool) -> Stat:
-        """Return the stat of a node that the lost create made; raise _NotDone otherwise."""
-        data, stat = await self._parked(operation.path)
+        """Return the stat of the node that a lost Create made; raise _NotDone otherwise."""
+        data, stat = await self._existing(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
         if operation.ephemeral and stat.ephemeral_owner != self.session_id:
@@ -205,7 +205,7 @@ class RetryingZnodeClient:
         return stat
 
     async def _numbered(self, operation: Create, zxid: int | None) -> str:
-        """Return the path of the sequential node that a lost Create made; raise _NotDone.
+        """Return the path of the sequential node that a lost Create made, or raise _NotDone.
 
         With a zxid, that is the node of that transaction, else the newest node with the same data.
         """
@@ -214,7 +214,7 @@ class RetryingZnodeClient:
         for name in reversed(await self.children(parent)):
             path = f"{parent.rstrip('/')}/{name}"
             if name.startswith(prefix) and len(name) == len(prefix) + _SEQUENCE_DIGITS:
-                data, stat = await self._parked(path)
+                data, stat = await self._existing(path)
                 if data == operation.data and zxid in (None, stat.czxid):
                     return path
                 if zxid is not None and stat.czxid < zxid:
@@ -222,15 +222,15 @@ class RetryingZnodeClient:
         raise _NotDone
 
     async def _replaced(self, operation: SetData, *, is_last: bool) -> Stat:
-        """Return the stat of a node that the lost set replaced; raise _NotDone otherwise."""
-        data, stat = await self._parked(operation.path)
+        """Return the stat of the node whose data a lost SetData replaced, or raise _NotDone."""
+        data, stat = await self._existing(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
         if operation.version not in (ANY_VERSION, stat.version - 1):
             raise _NotDone
         return stat
 
-    async def _parked(self, path: str) -> tuple[bytes | None, Stat]:
+    async def _existing(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raise _NotDone if the node does not exist."""
         try:
             return await self.get(path)
@@ -239,19 +239,19 @@ class RetryingZnodeClient:
 
 
 def _zxid(operation: Operation, stat: Stat) -> int:
-    """Return the transaction that created or replaced a node."""
+    """Return the zxid of the transaction that created a node or set its data."""
     return stat.czxid if isinstance(operation, Create) else stat.mzxid
 
 
 def _check_size(operations: Sequence[Operation], tries: int) -> None:
-    """Raise ZnodeLimitExceeded for a request that itself seems to end the connection."""
+    """Raise ZnodeLimitExceeded for a request that seems to close the connection by its size."""
     is_large = request_bytes(operations) > ZNODE_REQUEST_BYTES_MAX
     if is_large and tries >= ZNODE_LARGE_REQUEST_TRIES:
         what = "bytes in a request (jute.maxbuffer)"
         raise ZnodeLimitExceeded(operations[0].path, what, ZNODE_REQUEST_BYTES_MAX)
 
 
-async def _again(request: Callable[[], Awaitable[T]]) -> T:
+async def _repeat_while_lost(request: Callable[[], Awaitable[T]]) -> T:
     """Repeat a read after each lost connection, until it succeeds or the session ends."""
     while True:
         try:

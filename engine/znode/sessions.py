@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from engine.znode.errors import SessionExpired
 
-#: Called once when a session expires; it only takes note and never raises.
+#: Called once when a session expires; it only notes the expiry and never raises.
 OnExpired: TypeAlias = Callable[[], None]
 
 
@@ -30,7 +30,7 @@ class SessionTable:
         return len(self._sessions)
 
     def ids(self) -> list[int]:
-        """Return the sessions that live, oldest first."""
+        """Return the open sessions, oldest first."""
         return sorted(self._sessions)
 
     def add(
@@ -40,14 +40,14 @@ class SessionTable:
         self._sessions[session_id] = _Session(timeout_ms, now_ms + timeout_ms, on_expired)
 
     def touch(self, session_id: int, now_ms: int) -> None:
-        """Note a sign of life; raises SessionExpired."""
+        """Restart a session's timeout; raises SessionExpired."""
         session = self._sessions.get(session_id)
         if session is None:
             raise SessionExpired(session_id)
         session.deadline_ms = now_ms + session.timeout_ms
 
     def take_over(self, session_id: int, now_ms: int, on_expired: OnExpired | None) -> int:
-        """Note a sign of life of a client that came back; returns its timeout in ms."""
+        """Continue a session for a client that reconnected; return its timeout in ms."""
         self.touch(session_id, now_ms)
         session = self._sessions[session_id]
         session.on_expired = on_expired
@@ -61,7 +61,7 @@ class SessionTable:
         return session.on_expired
 
     def overdue(self, now_ms: int) -> list[int]:
-        """Return the sessions that gave no sign of life in time, longest silent first."""
+        """Return the sessions whose deadline has passed, the earliest deadline first."""
         by_deadline = [
             (session.deadline_ms, session_id)
             for session_id, session in self._sessions.items()

@@ -39,23 +39,23 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY, timeout_ms INTEGER);
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), zxid INTEGER);
 INSERT INTO progress VALUES (1, 0);
 """
-#: Files of earlier releases are of the same version without it, and their programs pass it over.
+#: Files of earlier releases have the same version but no such table; those releases ignore it.
 _SECRET_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB)"
 )
-#: So, too: their programs take all nodes for open, and leave rows of nodes that they delete. Of
-#: those the czxid is another.
+#: Likewise: earlier releases ignore the ACLs, and leave the rows of nodes that they delete. Such
+#: a row has another czxid than a later node at the path.
 _ACL_SCHEMA = (
     "CREATE TABLE IF NOT EXISTS acls "
     "(path TEXT PRIMARY KEY, czxid INTEGER, version INTEGER, acl TEXT) WITHOUT ROWID"
 )
 _PUT_ACL = "INSERT OR REPLACE INTO acls VALUES (?, ?, ?, ?)"
-#: What of a node is in the table of nodes.
+#: How many fields of a node are in the table of nodes: all but those of its ACL.
 _COLUMNS = 9
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-#: SQLite's codes for a file that is damaged, or is no database of ours.
+#: SQLite's codes for a file that is damaged, or is not a database of this engine.
 _DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR))
 _HINTS = {
     sqlite3.SQLITE_READONLY: "make the file and its folder writable for the user that runs this",
@@ -85,7 +85,7 @@ class SqliteJournal:
     def __init__(self, path: str) -> None:
         """Open or create the file; raises ZnodeStoreFailed."""
         self._path = path
-        #: Paths of nodes with a row in the table of ACLs: others need no deletion there.
+        #: Paths of nodes with a row in the table of ACLs: only these need a deletion there.
         self._with_acl: set[str] = set()
         make_private(path)
         try:

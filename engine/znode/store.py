@@ -1,6 +1,6 @@
 """The embedded metadata store: transactions over the tree, made durable, then sent to watchers.
 
-One write goes
+The steps of a write:
 
 ```
 1 check the session
@@ -10,12 +10,12 @@ One write goes
 ```
 
 so that watchers only get durable changes, and the writer gets the response after all
-watchers are notified. A crash before 3 loses a write that was not reported; after it the write is
-there when the store opens again, although no client may have got the response.
+watchers are notified. A crash before 3 loses a write that was not reported; after 3 the write is
+there when the store opens again, even if no client got the response.
 
-Sessions are durable as in ZooKeeper, with the secret of their passwords: after a start each has
-its whole timeout to come back, but those of clients in the process that ended.
-Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
+Sessions are durable as in ZooKeeper, with the secret of their passwords. After a start each client
+has the whole timeout to reconnect; sessions of clients in the ended process are ended.
+Beginning and ending a session take a zxid each; the end removes its nodes in that one (Z2).
 
 Source: ZooKeeper's semantics (`znodes.md` §7); invariants Z1 ... Z4.
 Differs: a single server, so a response is never older than another.
@@ -48,14 +48,14 @@ from engine.znode.tree import ZnodeTree
 from engine.znode.watches import WatchTable
 
 # The top byte is the server's number in ZooKeeper; so an id is never 0 and never a zxid. Sessions
-# of clients in the store's process have another: they end with the process.
+# of clients in the store's process have another top byte: they end with the process.
 _SESSION_ID_BASE = 1 << 56
 _LOCAL_SESSION_ID_BASE = 2 << 56
 _SECRET_BYTES = 32
 
 
 class ZnodeStore:
-    """The store itself, called synchronously from one thread. All calls name their session."""
+    """The store, called synchronously from one thread. Calls of clients name their session."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         """Load the journal; raises ZnodeStoreFailed if it is damaged."""
@@ -68,7 +68,7 @@ class ZnodeStore:
         #: Events for watchers. Watchers may change the store: the events of such changes are
         #: queued, and delivered after those before them.
         self._to_deliver: deque[tuple[Watcher, WatchEvent]] = deque()
-        #: Whether events are being delivered, further up the stack.
+        #: Whether a caller up the stack is delivering events: it delivers those queued meanwhile.
         self._delivering = False
         #: The failed write of the journal; every later change raises it. None without one.
         self._failure: ZnodeStoreFailed | None = None
@@ -81,24 +81,24 @@ class ZnodeStore:
         now_ms = clock.monotonic_ms()
         for session_id, timeout_ms in stored.sessions.items():
             self._sessions.add(session_id, timeout_ms, now_ms, None)
-        #: Number of the last change.
+        #: Zxid of the last transaction.
         self._zxid = stored.zxid
         #: Secret for the passwords of sessions; empty until the first remote session.
         self._secret = stored.secret
 
     @property
     def zxid(self) -> int:
-        """The last transaction."""
+        """Return the zxid of the last transaction."""
         return self._zxid
 
     @property
     def node_count(self) -> int:
-        """Count the nodes, the root among them."""
+        """Return the number of nodes, with the root."""
         return len(self._tree)
 
     @property
     def watch_count(self) -> int:
-        """Count the watches of all sessions."""
+        """Return the number of watches of all sessions."""
         return len(self._watches)
 
     def close(self) -> None:
@@ -108,13 +108,13 @@ class ZnodeStore:
     # -- sessions ------------------------------------------------------------------------------
 
     def session_ids(self) -> list[int]:
-        """Return the sessions that live, oldest first."""
+        """Return the open sessions, oldest first."""
         return self._sessions.ids()
 
     def session_secret(self, entropy: Entropy) -> bytes:
         """Return the secret that sessions' passwords are derived from; created at the first call.
 
-        It is as durable as the sessions: a client that comes back after a restart of the store's
+        It is as durable as the sessions: a client that reconnects after a restart of the store's
         process continues its session. Errors: ZnodeStoreFailed.
         """
         if not self._secret:
@@ -135,9 +135,9 @@ class ZnodeStore:
     def open_session(
         self, timeout_ms: int, on_expired: OnExpired | None = None, *, is_local: bool = False
     ) -> int:
-        """Begin a session and return its id; `on_expired` is called if it ends by silence.
+        """Begin a session and return its id; `on_expired` is called if its timeout ends it.
 
-        `is_local` is for a client in this process, which no later process can have again.
+        `is_local` is for a client in this process, whose session no later process can resume.
         """
         assert timeout_ms > 0
         if len(self._sessions) >= ZNODE_SESSIONS_MAX:
@@ -199,7 +199,7 @@ class ZnodeStore:
             raise NoAuth(path)
 
     def may_learn(self, path: str, identities: Identities | None) -> bool:
-        """Return True if a client may read a changed node, or the closest existing parent.
+        """Return whether a client may read a changed node; for a removed one, its closest parent.
 
         Only such clients get the event of the change.
         """
@@ -208,7 +208,7 @@ class ZnodeStore:
         return permits(self._tree.acl(path), Permission.READ, identities)
 
     def exists(self, session_id: int, path: str) -> Stat | None:
-        """Return a node's stat, or None if it is not there."""
+        """Return a node's stat, or None if it does not exist."""
         self._enter(session_id, path)
         return self._tree.stat(path) if self._tree.exists(path) else None
 
@@ -218,7 +218,7 @@ class ZnodeStore:
         return self._tree.children(path), self._tree.stat(path)
 
     def watch(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must be there."""
+        """Set a one-shot watch; for children the node must exist."""
         self._enter(session_id, path)
         if kind is WatchKind.CHILDREN and not self._tree.exists(path):
             raise NoNode(path)

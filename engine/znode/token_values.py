@@ -73,7 +73,7 @@ def decode_token(data: bytes | None, path: str) -> TokenNode:
 
 
 def decode_token_change(data: bytes | None, path: str) -> str:
-    """Return the id of the token that a note is about."""
+    """Return the id of the changed token."""
     try:
         token_id = (data or b"").decode()
     except UnicodeDecodeError as error:

@@ -11,14 +11,14 @@ begin(zxid, now) ── create, set_data, delete, check ──> finish() → the
 Rules of ZooKeeper that are easily missed:
 
 ```
-sequence number   children the parent ever had, sequential or not, removed or not
-cversion          2 x children ever - children now
+sequence number   number of children ever created in the parent, also the removed ones
+cversion          2 x children ever created - children now
 pzxid             last creation or removal of a child, not a change of one
 refusals          removal: version before children; creation: existence before ephemeral parent
 ACLs              creation and removal by that of the parent, before anything about the node
 ```
 
-A client with all permissions, such as one of this process, has None in place of identities.
+For a client with all permissions, such as one of this process, `identities` is None.
 
 Source: ZooKeeper's PrepRequestProcessor, DataTree and DataNode.copyStat; invariant Z1.
 """
@@ -69,7 +69,7 @@ class Node(NamedTuple):
     ctime_ms: int
     mtime_ms: int
     version: int
-    #: Children it ever had.
+    #: Number of children ever created in it.
     created_count: int
     #: The session that owns it, or 0.
     ephemeral_owner: int
@@ -92,17 +92,16 @@ class ZnodeTree:
     """All nodes in memory."""
 
     def __init__(self) -> None:
-        """Begin with the root alone."""
+        """Create with the root only."""
         self._nodes: dict[str, Node] = {ROOT: _NEW_ROOT}
         #: Names of children by path, and paths of ephemeral nodes by session: derived from
         #: `_nodes`.
         self._children: dict[str, set[str]] = {}
         self._ephemerals: dict[int, set[str]] = {}
-        #: Changes of the transaction under way: nodes as they were before (None: absent), to undo
-        #: them, and its events.
+        #: The open transaction: former nodes by path (None: absent), for `undo`, and its events.
         self._before: dict[str, Node | None] = {}
         self._events: list[WatchEvent] = []
-        #: Number, wall time and identities of the transaction under way, set by `begin`.
+        #: Zxid, wall time and identities of the open transaction, set by `begin`.
         self._zxid = 0
         self._now_ms = 0
         self._identities: Identities | None = None
@@ -117,7 +116,7 @@ class ZnodeTree:
         return len(self._nodes)
 
     def exists(self, path: str) -> bool:
-        """Return whether a node is there."""
+        """Return whether a node exists."""
         return path in self._nodes
 
     def data(self, path: str) -> bytes | None:
@@ -185,7 +184,7 @@ class ZnodeTree:
         self._events = []
 
     def apply(self, operation: Operation | SetAcl, session_id: int) -> OperationResult:
-        """Do one operation of the transaction; raises a NodeError, and then changed nothing."""
+        """Do one operation of the transaction; if it raises a NodeError, nothing was changed."""
         if isinstance(operation, Create):
             return self._create(operation, session_id)
         check_path(operation.path)
@@ -202,7 +201,7 @@ class ZnodeTree:
     def _create(self, operation: Create, session_id: int) -> str:
         """Create a node, with a sequence number if requested, and note its watch events."""
         path = operation.path
-        # A sequential node may have nothing but its digits for a name.
+        # A sequential node's name may consist of its digits alone.
         check_path(path + "0" if operation.sequential else path)
         if path == ROOT:
             raise NodeExists(path)
@@ -273,7 +272,7 @@ class ZnodeTree:
         return self.stat(path)
 
     def _check(self, operation: Check) -> None:
-        """Require that a node may be read and has a version; nothing changes."""
+        """Raise unless the client may read the node and the node has the version."""
         self._permitted(operation.path, Permission.READ)
         self._node_of_version(operation.path, operation.version)
 
@@ -321,7 +320,7 @@ class ZnodeTree:
 
 
 def _check_data(path: str, data: bytes | None) -> None:
-    """Raise ZnodeLimitExceeded for more data than a node of ZooKeeper may have."""
+    """Raise ZnodeLimitExceeded for more data than ZooKeeper allows in a node."""
     if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
 

@@ -20,8 +20,8 @@ config_change_...           {"version":2,"entity_path":"topics/t"}
 log_dir_event_...           {"version":1,"broker":1,"event":1}
 ```
 
-Decoders take every version that 3.9.1 reads, ignore fields they do not know and raise
-InvalidZnodeValue for the rest.
+Decoders accept every version that 3.9.1 reads, ignore unknown fields and raise InvalidZnodeValue
+for anything else.
 
 Source: kafka.zk.ZkData; `znodes.md` §1.
 """
@@ -43,11 +43,11 @@ from engine.znode.json_text import (
     scala_map_order,
 )
 
-#: A partition without a leader.
+#: Leader of a partition without one.
 NO_LEADER = -1
 
 _REGISTRATION_VERSION = 5
-# The table of a Scala map that is made of four fields.
+# Number of buckets of a Scala map that is created from four fields.
 _FOUR_FIELDS_BUCKETS = 8
 _LOG_DIR_FAILURE = 1
 
@@ -389,7 +389,7 @@ def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
 def _security_protocols(fields: JsonObject, endpoints: tuple[str, ...]) -> dict[str, str]:
     """Return the security protocol of each listener name in a broker's registration."""
     if not fields.has("listener_security_protocol_map"):
-        # Before version 4 a listener was called by its protocol.
+        # Before version 4 a listener had the name of its protocol.
         names = [endpoint.partition("://")[0] for endpoint in endpoints]
         return {name: name for name in names}
     protocols = fields.inner("listener_security_protocol_map")

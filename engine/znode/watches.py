@@ -8,8 +8,8 @@ DELETED           DELETED                    DELETED, once per watcher   (its ow
 CHILDREN_CHANGED  -                          CHILDREN_CHANGED            -
 ```
 
-A persistent watch gets all four events of its node and stays; a recursive one gets those of all
-nodes below, too, but no CHILDREN_CHANGED. A watcher gets an event once.
+A persistent watch gets all four events of its node and stays set. A recursive one gets those of all
+descendants too, but no CHILDREN_CHANGED. A watcher gets each event once.
 
 Source: ZooKeeper's DataTree and WatchManager; invariant Z3.
 Differs: a read with a watch leaves a persistent watch of the same session in place, where
@@ -28,8 +28,8 @@ class WatchTable:
     """The watches of all sessions."""
 
     def __init__(self) -> None:
-        """Begin without watches."""
-        #: By kind and path: watchers with their session, in the order in which they came.
+        """Create without watches."""
+        #: One-shot watches by kind and path: watchers with their session, in the order set.
         self._watchers: dict[tuple[WatchKind, str], dict[tuple[int, Watcher], None]] = {}
         #: Kinds and paths of each session's watches, to drop them at its end.
         self._paths: dict[int, set[tuple[WatchKind, str]]] = {}
@@ -41,7 +41,7 @@ class WatchTable:
         return self._count
 
     def add(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a watch; the same one twice fires once."""
+        """Set a one-shot watch; one that is set twice fires once."""
         watchers = self._watchers.setdefault((kind, path), {})
         if (session_id, watcher) in watchers:
             return
@@ -92,10 +92,10 @@ class WatchTable:
         if event.type is EventType.DELETED:
             taken.update(self._remove_watchers(WatchKind.CHILDREN, path))
         if self._persistent:
-            taken.update(self._staying(event))
+            taken.update(self._persistent_fired(event))
         return [watcher for _, watcher in taken]
 
-    def _staying(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
+    def _persistent_fired(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
         """Return the persistent watches that an event fires, those of its own node first."""
         is_of_children = event.type is EventType.CHILDREN_CHANGED
         own = self._persistent.get(event.path, {})

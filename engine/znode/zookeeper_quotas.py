@@ -3,12 +3,12 @@
 ```
 /zookeeper/quota/<path>/zookeeper_limits   what a shell has set
 /zookeeper/quota/<path>/zookeeper_stats    count=<nodes>,bytes=<of their data>, at <path> and below
-/zookeeper/config                          empty for a server that is alone
+/zookeeper/config                          empty for a single server
 ```
 
 Source: DataTree.updateQuotaStat and addConfigNode of ZooKeeper 3.8.
 Differs: statistics are counted when they are read; a quota that is exceeded is not logged. No node
-is there before a shell creates it: `/zookeeper/config` can be read alone.
+exists before a shell creates it; `/zookeeper/config` can be read, but is not in the tree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _QUOTAS: Final = "/zookeeper/quota"
 _STATISTICS: Final = "/zookeeper_stats"
 CONFIG: Final = "/zookeeper/config"
-#: As of a node that no transaction has made.
+#: The stat of a node that no transaction created.
 CONFIG_STAT: Final = Stat(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, acl_version=-1)
 
 

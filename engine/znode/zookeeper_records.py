@@ -42,7 +42,7 @@ class BadZookeeperFrame(WireError):
 
 
 class RecordReader:
-    """Takes values from the front of a frame; every one raises BadZookeeperFrame."""
+    """Reads the values of a frame in order; all methods raise BadZookeeperFrame."""
 
     __slots__ = ("_data", "_position")
 
@@ -52,7 +52,7 @@ class RecordReader:
 
     @property
     def left_bytes(self) -> int:
-        """The bytes that were not read."""
+        """Return the number of bytes that were not read yet."""
         return len(self._data) - self._position
 
     def int32(self) -> int:
@@ -93,7 +93,7 @@ class RecordReader:
         raise BadZookeeperFrame("a text", "null", start)
 
     def vector(self, element: Callable[[], T], element_bytes_min: int) -> list[T]:
-        """Return the elements of a vector, each of which takes so many bytes at least."""
+        """Return the elements of a vector; each takes at least `element_bytes_min`."""
         count = self.int32()
         if count == -1:
             return []
@@ -132,34 +132,34 @@ class RecordReader:
 
 
 def packed_int(value: int) -> bytes:
-    """Return an int."""
+    """Encode an int."""
     return _INT.pack(value)
 
 
 def packed_buffer(data: bytes | None) -> bytes:
-    """Return a buffer, null for None."""
+    """Encode a buffer, null for None."""
     return _NULL if data is None else _INT.pack(len(data)) + data
 
 
 def packed_text(text: str) -> bytes:
-    """Return a ustring."""
+    """Encode a ustring."""
     return packed_buffer(text.encode())
 
 
 def packed_texts(texts: Iterable[str]) -> bytes:
-    """Return a vector of ustrings."""
+    """Encode a vector of ustrings."""
     parts = [packed_text(text) for text in texts]
     return _INT.pack(len(parts)) + b"".join(parts)
 
 
 def packed_acls(acls: Iterable[NodeAclEntry]) -> bytes:
-    """Return a vector of ACLs."""
+    """Encode a vector of ACLs."""
     parts = [_INT.pack(a.permissions) + packed_text(a.scheme) + packed_text(a.id) for a in acls]
     return _INT.pack(len(parts)) + b"".join(parts)
 
 
 def packed_stat(stat: Stat) -> bytes:
-    """Return a Stat; counters beyond an int go on below zero, as ZooKeeper's do."""
+    """Encode a Stat; counters beyond an int become negative, as ZooKeeper's do."""
     return _STAT.pack(
         stat.czxid,
         stat.mzxid,

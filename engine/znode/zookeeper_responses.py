@@ -1,15 +1,15 @@
 """The store's responses to ZooKeeper's requests: one function for each type.
 
 ```
-refused operation of a multi     the ones before it 0, itself its code, those after it −2
-exists, getData with a watch     set before the read; of a node that is not there by exists alone
+refused operation of a multi     codes: 0 for those before it, its own, −2 for those after it
+exists, getData with a watch     set before the read; for an absent node only by exists
 exists of a node                 needs READ, as getData does (since ZooKeeper 3.8.4)
 setWatches                       changes since then are reported at once, other watches are set
-an event                         sent to who may read the node, or the one above a deleted one
+an event                         sent to clients that may read the node, or a deleted one's parent
 reconfig                         refused: RECONFIGDISABLED (−123), ZooKeeper's default
 ```
 
-| watch set again for | node is there | it is not |
+| watch set again for | node exists | node is absent |
 |---|---|---|
 | data | reported if its mzxid is newer than the client's | reported: deleted |
 | existence | reported: created | set |
@@ -20,7 +20,7 @@ the responses reads.
 
 Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
 Differs: a watch for existence that was set while the node was there reports, of missed changes,
-only its removal; so does ZooKeeper's. Of a deleted node ZooKeeper takes its own ACL.
+only its removal; so does ZooKeeper's. For a deleted node ZooKeeper checks that node's ACL.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _SYSTEM_ERROR = -1
 _BAD_ARGUMENTS = -8
 _NO_WATCHER = -121
 _RECONFIG_DISABLED = -123
-#: The kinds of watches of a request, by their number; 3 is any.
+#: Kinds of watches by their number in requests; the number 3 stands for all.
 _WATCH_KINDS: dict[int, WatchKind | None] = {1: WatchKind.CHILDREN, 2: WatchKind.DATA, 3: None}
 
 
@@ -172,7 +172,7 @@ class ZookeeperResponses:
     def _get_data(self, body: WatchedRead) -> bytes:
         """Return data and stat; `/zookeeper` quota statistics are computed on reading."""
         if body.path == CONFIG and self._store.exists(self._session_id, CONFIG) is None:
-            # It never changes, so a watch would not fire.
+            # This node never changes, so no watch is set.
             return packed_buffer(b"") + packed_stat(CONFIG_STAT)
         data, stat = self._store.get(self._session_id, body.path)
         self._check_read(body.path)
@@ -217,7 +217,7 @@ class ZookeeperResponses:
         return packed_stat(stat)
 
     def _sync(self, body: PathRequest) -> bytes:
-        # There is one server, and it has everything.
+        # A single server is always up to date.
         self._store.heartbeat(self._session_id)
         return packed_text(body.path)
 
@@ -302,7 +302,7 @@ class ZookeeperResponses:
         )
 
     def _check_watches(self, body: WatchesRequest) -> bytes:
-        """Refuse the request where the session has no such watch."""
+        """Raise RequestRefused if the session has no such watch."""
         self._kind_of_watches(body)
         return b""
 
@@ -364,7 +364,7 @@ class ZookeeperResponses:
         """Return the identities of the connection; this also counts as a heartbeat."""
         self._store.heartbeat(self._session_id)
         identities = self._access.identities
-        # Of a digest, which comes behind the name, nothing is shown.
+        # The digest after the name is not shown.
         parts = [
             packed_text(scheme) + packed_text(name.partition(":")[0] if scheme == DIGEST else name)
             for scheme, name in identities

@@ -8,8 +8,8 @@ connected ── first frame ──> new session, or an old one with its passwor
   closed <── connection lost: watches end, the session waits for its timeout ── answered, closed
 ```
 
-Events are sent when they happen, so before the response to any request that comes after (Z3). A
-session that comes back on another connection closes the first.
+Events are sent when they happen, so before the response to any later request (Z3). A session that
+is resumed on another connection closes its first.
 
 Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
 Differs: passwords are derived from a secret of this store; ZooKeeper's from a number that all
@@ -50,7 +50,7 @@ from engine.znode.zookeeper_wire import (
     session_over_response,
 )
 
-#: A client whose login is refused is cut off.
+#: A client's connection is closed after a refused login.
 _LOGINS = (OpCode.AUTH, OpCode.SASL)
 _log = logging.getLogger("zookeeper.server")
 
@@ -74,7 +74,7 @@ class ZookeeperServer:
         self._secret = store.session_secret(entropy)
         #: The connection that each session uses now.
         self._peers: dict[int, _Peer] = {}
-        #: All connections in the order in which they came, those without a session too.
+        #: All connections in the order they were accepted, those without a session too.
         self._connected: dict[_Peer, None] = {}
         self._listeners: list[Listener] = []
 
@@ -90,19 +90,19 @@ class ZookeeperServer:
         return listener
 
     def close(self) -> None:
-        """Listen no more, and close the connections; their sessions stay."""
+        """Stop listening and close the connections; their sessions stay open."""
         for listener in self._listeners:
             listener.close()
         for peer in list(self._connected):
             peer.close("the server stops")
 
     def access_of(self, peer: str) -> ClientAccess:
-        """Return what a client is, before it has logged in."""
+        """Return the identities of a client at its address, before it logs in."""
         return ClientAccess(peer, self._users, self._entropy)
 
     def password_of(self, session_id: int) -> bytes:
         """Return the password of a session, which only its client has."""
-        # Loaded with the first client, not with every cluster.
+        # Loaded here: not every cluster has a client that is another process.
         import hmac
 
         digest = hmac.digest(self._secret, session_id.to_bytes(8, "big", signed=True), "sha256")
@@ -160,12 +160,12 @@ class ZookeeperServer:
 
 
 def _refused(peer: str, reason: str) -> None:
-    """Log a connection that is cut because of its client's behaviour."""
+    """Log a connection that is closed because of its client's behaviour."""
     _log.warning("%s is cut off: %s", peer, reason)
 
 
 def _kept_out(peer: str, reason: str) -> None:
-    """Log a connection that is turned away or delayed."""
+    """Log a connection that is rejected or delayed."""
     _log.info("%s is kept out: %s", peer, reason)
 
 
@@ -220,7 +220,7 @@ class _Peer:
     def _begin(self, request: ConnectRequest) -> None:
         """Begin or resume a session; refuse a client that has seen later transactions."""
         if request.last_zxid > self._store.zxid:
-            # It was a client of another store at this address, and would see time go back.
+            # It was a client of another store at this address, and would now see older data.
             self.close(f"it has seen transaction {request.last_zxid}, ahead of this store")
             return
         try:
@@ -251,7 +251,7 @@ class _Peer:
         except ZnodeError as error:
             code = error_code(error)
             if request.type == OpCode.SASL:
-                # Java's client reads the token of a refusal too.
+                # Java's client reads a token in the response to a refused login too.
                 body = packed_buffer(None)
             is_last = isinstance(error, SessionExpired) or request.type in _LOGINS
         except ZnodeStoreFailed as error:
@@ -268,7 +268,7 @@ class _Peer:
         self._send(notification(event))
 
     def _send(self, *parts: bytes, on_sent: Callable[[], None] | None = None) -> None:
-        """Send the parts of one frame; empty parts are left out."""
+        """Send the parts of one frame, without empty parts."""
         self._connection.send([part for part in parts if part], on_sent)
 
     def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:

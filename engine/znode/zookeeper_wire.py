@@ -1,6 +1,6 @@
 """The frames between ZooKeeper's clients and servers. Pure.
 
-Each frame follows its length (int32), which never crosses the network's port.
+Each frame follows its length (int32), which the network adds and removes.
 
 ```
 first request   protocolVersion i, lastZxidSeen q, timeOut i, sessionId q, passwd buffer
@@ -17,7 +17,7 @@ multi           (type i, done bool = 0, err i = −1, operation)*, −1, 1, −1
 The types that are served, with their bodies, are the table at the end.
 
 Source: zookeeper.jute, ZooDefs.OpCode, MultiOperationRecord and MultiResponse of ZooKeeper 3.8.
-Differs: containers and nodes that live for a time are answered UNIMPLEMENTED (−6).
+Differs: creating containers and nodes with a TTL is refused: UNIMPLEMENTED (−6).
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class OpCode(IntEnum):
     CLOSE_SESSION = -11
 
 
-#: Type of a result of a multi that is an error.
+#: Type of an error among the results of a multi.
 ERROR_RESULT = -1
-#: Of every operation but the one that was refused and those before it.
+#: Code of the operations of a multi after the refused one.
 RUNTIME_INCONSISTENCY = -2
 PASSWORD_BYTES = 16
 
@@ -94,7 +94,7 @@ _MULTI_END = _MULTI_HEADER.pack(-1, True, -1)
 
 
 class RequestRefused(ZnodeError):
-    """A request is understood and not carried out; `code` is ZooKeeper's."""
+    """A request is understood but not executed; `code` is ZooKeeper's."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -132,26 +132,26 @@ class WatchedRead(NamedTuple):
 
 
 class CreateRequest(NamedTuple):
-    """A creation; with a `refusal` it fails when it is carried out."""
+    """A creation; one with a `refusal` fails with it when it is executed."""
 
     operation: Create
     refusal: RequestRefused | None
 
 
 class MultiRequest(NamedTuple):
-    """Operations that are done together."""
+    """Operations that are executed in one transaction."""
 
     operations: list[CreateRequest | Delete | SetData | Check]
 
 
 class MultiReadRequest(NamedTuple):
-    """Reads (GET_DATA, GET_CHILDREN) that are answered together."""
+    """Reads (GET_DATA, GET_CHILDREN) with one response."""
 
     reads: list[tuple[OpCode, str]]
 
 
 class SetWatchesRequest(NamedTuple):
-    """The watches of a client that came back, and the last zxid that it had seen."""
+    """The watches of a client that reconnected, and the last zxid that it has seen."""
 
     seen_zxid: int
     data: list[str]
@@ -162,14 +162,14 @@ class SetWatchesRequest(NamedTuple):
 
 
 class AddWatchRequest(NamedTuple):
-    """A watch that stays; mode 0 is of one node, 1 of all below it, too."""
+    """A persistent watch; mode 0 is for one node, 1 also for its descendants."""
 
     path: str
     mode: int
 
 
 class WatchesRequest(NamedTuple):
-    """Watches of a node; type 1 is of children, 2 of data, 3 any."""
+    """Watches of a node to check or remove; type 1 is for children, 2 for data, 3 for both."""
 
     path: str
     type: int
@@ -186,7 +186,7 @@ class AuthRequest(NamedTuple):
 
 
 class SaslRequest(NamedTuple):
-    """A message of SASL."""
+    """A SASL token."""
 
     token: bytes
 
@@ -221,7 +221,7 @@ class Request(NamedTuple):
 
 
 def read_connect(frame: memoryview) -> ConnectRequest:
-    """Return a client's first frame; raises BadZookeeperFrame."""
+    """Return the request in a client's first frame; raises BadZookeeperFrame."""
     reader = RecordReader(frame)
     reader.int32()
     request = ConnectRequest(
@@ -231,7 +231,7 @@ def read_connect(frame: memoryview) -> ConnectRequest:
 
 
 def read_request(frame: memoryview) -> Request:
-    """Return any later frame; raises BadZookeeperFrame."""
+    """Return the request in a later frame; raises BadZookeeperFrame."""
     reader = RecordReader(frame)
     xid, type_ = reader.int32(), reader.int32()
     read_body = _BODIES.get(type_)

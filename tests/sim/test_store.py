@@ -98,7 +98,7 @@ def test_reads_before_the_watches_of_a_new_connection_miss_it(
             send()
         await self._watches.reconnected()
 
-    monkeypatch.setattr(KeptWatches, "_can_read", at_once)
+    monkeypatch.setattr(KeptWatches, "_wait_until_readable", at_once)
     monkeypatch.setattr(SimulatedZnodeClient, "_reconnected", late)
     with pytest.raises(AssertionError):
         _play(Stage())
