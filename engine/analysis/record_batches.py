@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
-from engine.analysis.damage import Seen, SplitDamage, kept, key_of
+from engine.analysis.damage import Seen, SplitDamage, kept, split_key
 from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
 from engine.analysis.isolation import HiddenRecords
@@ -227,7 +227,7 @@ class ViewReader:
     ) -> None:
         """Note what a split had."""
         found = SplitDamage(kept(problems), tuple(spans), is_whole)
-        key = key_of(self._view, split)
+        key = split_key(self._view, split)
         if is_whole or key not in self.seen:
             self.seen[key] = found
 
