@@ -1,12 +1,12 @@
-"""The files that one task of an export writes: one, or one a folder of `--partition-by`.
+"""The files that one task of an export writes: one, or one for each folder of `--partition-by`.
 
 ```
 topic=orders/partition=3/date=2026-11-27/part-00000-000004.parquet
 ```
 
-Columns in the folders' names are not in the files, as in Hive. `date` is the UTC day of a record's
-timestamp, and Hive's word for null where it has none that can be shown. A file is closed early
-where too many are open, and where it is full; the folder's next one has a number.
+As in Hive, columns in the folders' names are not in the files. `date` is the UTC day of a record's
+timestamp; a record without a displayable timestamp is in the folder of Hive's name for null. A file
+is closed early if too many are open or if it is full; the next file of its folder gets a number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class WrongPartitioning(EngineError):
-    """Files were to be laid into folders of something that cannot be one."""
+    """The columns of `--partition-by` cannot be folders of an export."""
 
     exit_code = 2
 
@@ -41,7 +41,7 @@ class WrongPartitioning(EngineError):
 
 
 class FileEntry(NamedTuple):
-    """One file of an export: its path in the export's folder."""
+    """One file of an export: its path relative to the export's folder, its records and bytes."""
 
     name: str
     record_count: int
@@ -51,7 +51,7 @@ class FileEntry(NamedTuple):
 def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the columns that `--partition-by` names; raises WrongPartitioning.
 
-    Refuses an anonymised column too: the folder names would reveal its values.
+    An anonymised column is refused too, because the folder names would reveal its values.
     """
     text = ",".join(names)
     for name in names:
@@ -67,7 +67,7 @@ def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[
 def columns_in_files(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns that are in the files; raises WrongPartitioning if none is left."""
+    """Return the columns that the files contain; raises WrongPartitioning if there is none."""
     left = tuple(column for column in columns if column.name not in partition_by)
     if not left:
         raise WrongPartitioning(",".join(partition_by), "no column is left for the files")
