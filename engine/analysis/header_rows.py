@@ -84,7 +84,10 @@ class HeaderRows:
         self.span: OffsetSpan | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Return a split's record count by headers, and the part that must be read in full."""
+        """Return a split's record count by headers, and the rest to read in full.
+
+        None without a rest.
+        """
         self.span = None
         hides_records = split.aborted or split.end_offset is not None
         if hides_records or split.log_start_offset > split.base_offset:

@@ -75,7 +75,7 @@ class LocalEngineMissing(EngineError):
 
 
 def missing_package() -> str | None:
-    """Return the first package of the embedded engine that is not installed, None if all are."""
+    """Return the first package of the embedded engine that is not installed, None without one."""
     from importlib.util import find_spec
 
     return next((p for p in ("duckdb", "sqlglot", "pyarrow") if find_spec(p) is None), None)

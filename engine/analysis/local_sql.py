@@ -1,26 +1,26 @@
-"""Spark's SQL as the embedded engine's: one query text gives the same rows on both engines.
+"""Translate Spark's SQL for the embedded engine: a query returns the same rows on both engines.
 
 1. sqlglot parses Spark's SQL. A statement that is no query is refused. Saved views become
    subqueries (`view_expansion.py`).
-2. The names of result columns are noted: as written, the text of an expression without a name.
+2. The names of result columns are recorded: as written, or the text of an unnamed expression.
 3. All names are resolved by the views' columns, stars are expanded, and types are derived.
 4. Functions and words with another meaning in DuckDB are replaced:
 
 | Spark | DuckDB |
 |---|---|
-| bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
+| bytes as an argument or in a cast that needs text | decoded as UTF-8, U+FFFD for errors |
 | text compared with bytes | the text's bytes |
 | a doubled quote in a text | the quote |
 | timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
 | text of a time with a zone, cast or compared | the time in UTC |
 | `percentile` interpolates | `quantile_cont` |
-| `current_timestamp()` | the time at which the query was read |
+| `current_timestamp()` | the time at which the query was translated |
 
    and numbers and times by the table of `sql_differences.py`.
 5. sqlglot writes DuckDB's SQL.
 
-Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and those that give tables, are
-refused; dividing by 0 gives null.
+Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and table functions, are refused;
+dividing by 0 gives null.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ class _Segment:
         return next(self._cuts_before(offset), 0)
 
     def _cuts_before(self, offset: int) -> Iterator[int]:
-        """Yield positions of batches before which no record has this offset, from the last on."""
+        """Yield verified positions of batches below which all offsets are lower, the last first."""
         # The batch at a cut may contain only records that are not wanted.
         for number in islice(
             reversed(range(self._count_up_to(offset - 1))), WRONG_INDEX_ENTRIES_MAX
