@@ -213,9 +213,9 @@ class _Segment:
         return None
 
     def _cut_at(self, number: int) -> int | None:
-        """Return the position of an index entry if a batch with its offset starts there, else None.
+        """Return the position of an index entry if a batch that fits it starts there, else None.
 
-        A damaged index must not hide records: the entry is compared with the log before it is used.
+        Without this comparison with the log a damaged index would hide records.
         """
         entry = self._index.entry(number)
         before = self._index.base_offset - 1

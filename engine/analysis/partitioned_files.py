@@ -146,10 +146,9 @@ class PartitionedFiles:
     def _by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield (folder, its rows) by the values of the `--partition-by` columns.
+        """Yield (folder, its rows of `written`) by the partitioning columns in `read`.
 
-        `read` has these columns, `written` those of the file. A null's folder has Hive's name for
-        null.
+        A null's folder has Hive's name for null. Without partitioning the folder is empty.
         """
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -52,7 +52,7 @@ _MISLEADING = re.compile(r"[()#\\\r\n]|\b(?:AND|OR)\b")
 
 
 def are_readable(texts: Iterable[str]) -> bool:
-    """Return whether conditions of these queries can be distinguished from the texts in them."""
+    """Return True if no string constant in these queries could read as part of a condition."""
     return not any(_MISLEADING.search(text[1:-1]) for of in texts for text in quoted_texts(of))
 
 
