@@ -132,7 +132,10 @@ class ExportFile:
             self._write()
 
     def pieces_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a batch, not more together than a row group of the file has."""
+        """Yield a batch in slices of about a row group each.
+
+        Callers check `is_full` between slices.
+        """
         if self._max_bytes is None or batch.nbytes <= self._group_bytes:
             yield batch
             return

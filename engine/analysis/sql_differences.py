@@ -46,7 +46,10 @@ _FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
 
 
 def replace_difference(node: exp.Expression) -> bool:
-    """Replace a function or cast that differs in DuckDB, within its tree; False for any other."""
+    """Replace a function or cast that differs in DuckDB, in its tree.
+
+    Return False for any other.
+    """
     from sqlglot import exp
 
     pattern = node.args.get("format")
@@ -57,7 +60,7 @@ def replace_difference(node: exp.Expression) -> bool:
 
 
 def strftime_pattern(pattern: str) -> str:
-    """Translate a pattern of Spark's date_format into one of strftime."""
+    """Translate a pattern of Spark's date_format to strftime."""
     parts = _QUOTED.split(pattern)
     plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
     quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
@@ -65,7 +68,7 @@ def strftime_pattern(pattern: str) -> str:
 
 
 def _unread(text: str) -> str:
-    """Return the letters of a quoted text that were taken for fields of a time."""
+    """Return a quoted text with its original letters, which sqlglot took for time fields."""
     letters = _letters()
     return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
 
@@ -75,7 +78,7 @@ def _letters() -> Mapping[str, str]:
     """Return Spark's pattern letters for each field of sqlglot's time formats."""
     from sqlglot.dialects import Spark
 
-    # Of several letters for a field the shortest, and small ones, come last and stay.
+    # Of several patterns for a field the shortest lower-case one comes last and wins.
     pairs = sorted(Spark.TIME_MAPPING.items(), key=lambda pair: (-len(pair[0]), pair[0].islower()))
     return {field: letters for letters, field in pairs}
 
@@ -84,7 +87,10 @@ def _letters() -> Mapping[str, str]:
 
 
 def _replace_cast(cast: exp.Cast) -> bool:
-    """Make casts to numbers and from numbers to times give Spark's results; False if alike."""
+    """Make casts to numbers and to times give Spark's results.
+
+    Return False if DuckDB's is equal.
+    """
     from sqlglot import exp
 
     value, to = cast.this, cast.to
