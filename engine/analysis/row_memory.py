@@ -147,7 +147,7 @@ class RowMemory:
         return used.copy() if self._is_sparse(name) else used
 
     def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
-        """Return a binary column, made of the memory with these names."""
+        """Return a binary Arrow column around the named buffers of data, ends and sizes."""
         import numpy as np
         import pyarrow as pa
 

@@ -80,9 +80,9 @@ def views_used(
 ) -> UsedViews:
     """Return for each view that a query uses its columns and conditions.
 
-    `saved` are the queries of saved views by name, and `define_more` defines these over the stand-
-    ins; give both or neither. Afterwards the views are stand-ins, which cannot be read, until real
-    views replace them. Raises Spark's errors for an invalid query.
+    `saved` are the queries of saved views by name, and `define_more` defines these over the
+    stand-ins; give both or neither. Afterwards the views are stand-ins, which cannot be read, until
+    real views replace them. Raises Spark's errors for an invalid query.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
