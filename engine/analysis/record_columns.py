@@ -84,7 +84,7 @@ class RecordColumns:
         wanted: RecordRange = ALL_RECORDS,
         memory: RowMemory | None = None,
     ) -> None:
-        """`memory` holds the columns, and is reused for one split after the other."""
+        """Start without rows; later splits reuse `memory`, the buffers of compiled code."""
         # Records below the log start offset are not returned, as for consumers.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)

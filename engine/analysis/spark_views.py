@@ -182,7 +182,7 @@ def _each(sequence: JavaObject) -> Iterator[JavaObject]:
 
 
 def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fail if Spark reads a stand-in, which is for the analysis of a query alone."""
+    """Raise ViewNotPrepared if Spark reads a stand-in, which serves only to analyse a query."""
     for _ in groups:
         raise ViewNotPrepared("a view was read that the query does not use")
     return iter(())

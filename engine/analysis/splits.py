@@ -87,7 +87,10 @@ class Selection(NamedTuple):
     partitions: frozenset[int] | None = None
 
     def takes(self, partition: PartitionFolder) -> bool:
-        """Return whether a partition is wanted; only live ones are."""
+        """Return True if a partition is selected and its folder is live.
+
+        Not deleted, not future.
+        """
         directory = partition.directory
         if directory is None or directory.kind is not DirectoryKind.LIVE:
             return False

@@ -91,7 +91,7 @@ def _blanked(query: str, *, keeps_quoted: bool) -> str:
 
 
 def statement_end(text: str) -> int | None:
-    """Return the position of the first semicolon outside of texts and comments, else None."""
+    """Return the position of the first semicolon outside of strings and comments, else None."""
     position = text.find(";")
     while position >= 0:
         # A semicolon in an unclosed string or comment is blanked.

@@ -37,7 +37,7 @@ from engine.records.view import RecordBatch
 
 
 class Hidden(NamedTuple):
-    """Offsets [first, last] of one producer's transactional records that readers are not given."""
+    """Offsets [first, last] of one producer's transactional records that readers do not get."""
 
     producer_id: int
     first_offset: int
@@ -228,7 +228,7 @@ class PartitionTransactions:
         self._doubt_all(damage)
 
     def _doubt_all(self, damage: Damage) -> None:
-        """Doubt each producer's open or doubted piece: the damage may have held its marker."""
+        """Note for all open or doubted pieces that the damage may have contained their marker."""
         for producer_id in {**self._open, **self._doubts}:
             self._doubt(producer_id, damage)
 

@@ -66,7 +66,7 @@ class ViewExpansion:
         return self.used[name].copy()
 
     def _check_tables(self, query: exp.Query) -> None:
-        """Raise QueryFailed if a saved view names a table that only the outer query has."""
+        """Raise QueryFailed for a table of a saved view that is neither a view nor its `with`."""
         from sqlglot import exp
 
         for table in query.find_all(exp.Table):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from engine.analysis.splits import Split, whole_segments
 from engine.naming import CLUSTER_METADATA_TOPIC
 
-#: Internal topics, by the view that reads only this topic.
+#: Internal topics of the coordinators.
 GROUP_OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 
