@@ -164,10 +164,7 @@ def _closed_from(log: CleanableLog, offset: int) -> Sequence[CleanableSegment]:
 
 
 def _uncleanable_base(log: CleanableLog, bound: int) -> int:
-    """Return the base offset of the segment that holds `bound`, or of the active segment.
-
-    The end.
-    """
+    """Return the base offset of the closed segment with `bound`, else of the active segment."""
     closed = _closed_from(log, bound)
     return closed[0].base_offset if closed else log.segments[-1].base_offset
 

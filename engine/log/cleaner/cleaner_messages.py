@@ -95,7 +95,7 @@ class ProcessWork:
     """The work of one cleaning, done by the cleaner's process."""
 
     def __init__(self, process: SideProcess, facts: CleaningFacts) -> None:
-        """`process` must have no other work until the cleaning has ended."""
+        """Prepare a cleaning by `process`, which must do no other work until it ends."""
         self.process = process
         self.counts = CleaningCounts()
         #: Last offset (inclusive) of the map that the process has built; like `counts`, by its last

@@ -245,7 +245,7 @@ class CleaningRun:
 
 
 def _position_in(segment: Segment, offset: int) -> int:
-    """Return from where on a segment has to be read for the records from an offset on."""
+    """Return the position to read a segment from, to get all records from an offset on."""
     if offset <= segment.base_offset:
         return 0
     return segment.index.lookup(offset).position

@@ -225,7 +225,7 @@ class LogCleaner:
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Abort the cleaning of a partition, if there is one: it begins to move."""
+        """Abort the running cleaning of a partition, if any: the partition will be moved."""
         cleaning = self._in_progress.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
@@ -439,7 +439,10 @@ class LogCleaner:
         self._drive(cleaning, lambda: self._mapped(cleaning))
 
     def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
-        """Run the steps on a worker thread, with the pauses that the throttle requires."""
+        """Run the steps on a worker thread with the throttle's pauses.
+
+        Then call `then` on the loop.
+        """
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
 

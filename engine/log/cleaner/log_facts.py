@@ -1,4 +1,4 @@
-"""The facts that the rules of cleaning need, from an open log or a stopped broker's directory."""
+"""Collect facts for the cleaner's rules, from an open log or a stopped broker's directory."""
 
 from __future__ import annotations
 

@@ -2,24 +2,24 @@
 
 | task (names and periods are Kafka's) | what it does                                             |
 |--------------------------------------|----------------------------------------------------------|
-| kafka-log-retention                  | retention of every log that is not compacted: those are   |
-|                                      | the cleaner's, with or without delete                     |
+| kafka-log-retention                  | retention of every log that is not compacted; the cleaner |
+|                                      | applies it to compacted logs                             |
 | kafka-log-flusher                    | flush.ms                                                 |
 | kafka-recovery-point-checkpoint      | recovery points of each directory                        |
-| kafka-log-start-offset-checkpoint    | log starts of each directory                             |
+| kafka-log-start-offset-checkpoint    | log start offsets of each directory                      |
 | kafka-delete-logs                    | removes a `-delete` directory after its delay            |
 | PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
 
-An error of the host takes the directory offline: its logs are removed, the others continue, and
-`on_offline` gets the affected partitions. One thread owns all this; only loading uses a
-thread for each directory.
+An I/O error takes the directory offline: its logs are removed, other logs continue, and
+`on_offline` is called with the affected partitions. One thread owns all this; only loading uses
+one thread for each directory.
 
-Crash story of the changes of names (each synced before the next step):
+State after a crash during a change of names (each step is synced before the next):
 
 ```
 create   folder made · topic's id written · name synced         an empty log, or nothing
 delete   <log> → -delete · checkpoints · files removed later    the log, or a leftover to remove
-move     -future → <log> · old <log> → -delete                  between the two: both copies, which
+move     -future → <log> · old <log> → -delete                  between the two: both logs, which
                                                                 stops the next start (as in Kafka)
 ```
 
@@ -69,7 +69,7 @@ class LogManager:
         #: Current logs, and future replicas that a move between directories is filling.
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
-        #: Chooses the directory of a new log: as requested, or that with the fewest logs.
+        #: Chooses the directory of a new log: the requested one, or the one with the fewest logs.
         self._placement = LogPlacement(
             ports.entropy, lambda directory: len(self._logs_in(directory))
         )
@@ -86,9 +86,9 @@ class LogManager:
     def start(self) -> dict[str, LoadedDirectory]:
         """Open all directories and logs; return the logs of each directory that works.
 
-        A directory that fails goes offline. Errors: LogDirectoryLocked, ForeignLogDirectory,
-        DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and logs
-        opened so far are recovered at the next start.
+        A directory that fails goes offline. Raises LogDirectoryLocked, ForeignLogDirectory,
+        DuplicateLog; KafkaStorageError if no directory is left. Then everything is closed again,
+        and the logs are recovered at the next start.
         """
         loaded: dict[str, LoadedDirectory] = {}
         try:
@@ -113,7 +113,7 @@ class LogManager:
         self._schedule()
 
     def _abandon(self, loaded_directories: Mapping[str, LoadedDirectory]) -> None:
-        """Close all files as they are, and release the directories."""
+        """Close all files without writing checkpoints, and unlock the directories."""
         for loaded in loaded_directories.values():
             for log in (*loaded.logs.values(), *loaded.futures.values()):
                 log.close_files()
@@ -121,7 +121,7 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load each log directory on a thread of its own; a directory that fails goes offline.
+        """Load each log directory on its own thread; a directory that fails goes offline.
 
         Tasks that loading schedules start after all threads have ended. Raises the first error that
         is not a StorageError.
@@ -211,24 +211,27 @@ class LogManager:
 
     @property
     def logs(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs of partitions."""
+        """Return the current log of each partition."""
         return self._logs
 
     @property
     def futures(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs that partitions are being moved to."""
+        """Return the future logs, to which partitions are being moved."""
         return self._futures
 
     def get(self, topic_partition: TopicPartition, *, is_future: bool = False) -> LocalLog | None:
-        """Return a log, None if it is not here."""
+        """Return a partition's log, None if this broker has none."""
         return (self._futures if is_future else self._logs).get(topic_partition)
 
     def directory_of(self, log: LocalLog) -> str:
-        """Return the log directory that a log lies in."""
+        """Return the log directory that contains a log."""
         return self._home[log.directory].path
 
     def checkpointed_high_watermark(self, topic_partition: TopicPartition) -> int:
-        """Return a log's high watermark from its directory's checkpoint, 0 without (PART-2)."""
+        """Return a log's checkpointed high watermark, within the log's offsets (PART-2).
+
+        0 without a log.
+        """
         log = self._logs.get(topic_partition)
         if log is None:
             return 0
@@ -281,11 +284,11 @@ class LogManager:
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Choose the directory for the log of a partition, once it is created (REPL-14)."""
+        """Set the directory in which the log of a partition will be created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
-        """Create the folder, or open an existing one; its name is durable after a later sync."""
+        """Create a log's folder, or open an existing one; `sync_new_names` must follow."""
         is_created = not self._files.exists(path)
         self._files.make_dir(path)
         home.note_new_name()
@@ -304,7 +307,7 @@ class LogManager:
     def delete(
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
-        """Delete logs in one turn, see `delete_one`; returns the partitions that had one."""
+        """Delete logs without yielding, see `delete_one`; return the partitions that had a log."""
         homes: dict[LogDirectory, set[TopicPartition]] = {}
         deleted = [
             key for key in partitions if self.delete_one(key, homes, only_future=only_future)
@@ -321,9 +324,9 @@ class LogManager:
     ) -> bool:
         """Rename a log's folders, live and future, to be removed after file.delete.delay.ms.
 
-        Returns whether there was a log. The partition is added to the set of its directory in
+        Returns True if there was a log. The partition is added to the set of its directory in
         `homes`, for `note_deletions`, which must follow before a log of the same name is created.
-        Raises KafkaStorageError if the log directory fails meanwhile: the log returns with the
+        Raises KafkaStorageError if the log directory fails: the log then reappears with the
         directory. `only_future` keeps the live log.
         """
         is_deleted = False
@@ -361,14 +364,19 @@ class LogManager:
         """Make all renames durable together, and write checkpoints, a file in each step."""
         for home in homes:
             for write in self._notes_of_renames(home):
-                # Each may be the last: the directory fails, or all logs are closed.
+                # Checked before each write: a directory may have failed, or all logs been closed.
                 if home.is_online and not self._is_stopped:
                     with self._guarded(home):
                         write()
                 yield
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
-        """Put a log aside that the controller has not assigned here; its files are kept."""
+        """Rename a log that the controller has not assigned to this broker to `-stray`.
+
+        Keep its files.
+
+        Returns False if there is no log.
+        """
         log = self._logs.pop(topic_partition, None)
         if log is None:
             return False
@@ -384,10 +392,10 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Replace a log by its future log in another log directory, which has caught up.
+        """Replace a log with its future log in another log directory, which has caught up.
 
         Raises KafkaStorageError if the log directory fails: before the renames are done the old log
-        stays, afterwards the partition is offline with the directory.
+        remains, afterwards the partition is offline with the directory.
         """
         future = self._futures[topic_partition]
         home = self._home[future.directory]
