@@ -1,27 +1,27 @@
 """One partition's log on this broker: append, read, roll, flush, truncate, delete.
 
-It knows offsets, epochs, producers and files; nothing of high watermarks (callers pass one where
-a rule needs it), in-sync sets, brokers or requests. Nothing here waits: syncs of rolled segments
-and delayed removals go to `LogTasks`. One thread owns a log.
+It knows offsets, epochs, producers and files, but no high watermarks (callers pass one where a rule
+needs it), in-sync sets, brokers or requests. It never blocks on slow work: syncs of rolled segments
+and delayed removals are passed to `LogTasks`. One thread owns a log.
 
 ```
 log start offset ≤ first offset kept        recovery point ≤ log end offset          L1
 [segment][segment][active segment]
-   flushed whole ->|   may be lost in a power cut, truncated to whole batches at the next start
+    all flushed  ->|   may be lost in a power cut, truncated to whole batches at the next start
 ```
 
-State after a crash, by operation (each step durable in the order given, `loader.py` picks up):
+State after a crash, by operation (each step durable in the order given; `loader.py` continues):
 
 ```
 roll      old indexes written · new files · snapshot · sync of all that, on a worker thread
-          the recovery point moves only after the sync: the records before it are read again
+          the recovery point moves only after the sync: recovery reads the records above it
 truncate  see `log_truncation.py`
 delete    see `log_deletion.py`
 ```
 
 Source: LOG-1 … LOG-13, RET-*; Kafka's UnifiedLog and LocalLog.
 Differs: truncation renames from the highest segment down (Kafka upwards), so that a crash never
-leaves a hole. A refused or repeated batch neither rolls a segment nor notes an epoch. A replica's
+leaves a hole. A refused or repeated batch neither rolls a segment nor assigns an epoch. A replica's
 chunk larger than segment.bytes is split at batches, not refused.
 """
 
@@ -105,12 +105,12 @@ class LocalLog:
         loaded: LoadedLog,
         hooks: LogHooks,
     ) -> None:
-        """Create the log from the parts that a loader has read, or from the parts of a new log."""
+        """Create the log from the parts that a loader has read, or from those of a new log."""
         self._files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
-        #: Writes the log lines about this log, as Kafka words them.
+        #: Writes log lines about this log, in Kafka's words.
         self._lines = LogMessages(topic_partition, directory)
         #: Shared with flush, truncation and deletion: they see each roll without a call.
         self.segments = loaded.segments
@@ -142,7 +142,7 @@ class LocalLog:
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new settings."""
+        """Apply new topic settings, also to the segments."""
         self.config = config
         self._rules = LeaderRules(config, self.topic_partition)
         self._largest_time_fast = self._rules.largest_time_fast
@@ -155,8 +155,8 @@ class LocalLog:
             segment.configure(config)
 
     def _note_settled(self) -> None:
-        """Decide whether appends may take the fast path."""
-        # Before a truncation is durable every append checks it first.
+        """Update whether appends may take the fast path."""
+        # Until a truncation is durable, every append must take the general path to check it.
         self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
     @property
@@ -171,7 +171,7 @@ class LocalLog:
 
     @property
     def recovery_point(self) -> int:
-        """Return the offset below which all is on disk (exclusive)."""
+        """Return the offset below which all records are flushed (exclusive)."""
         return self._flush.recovery_point
 
     @property
@@ -181,7 +181,7 @@ class LocalLog:
 
     @property
     def latest_epoch(self) -> int | None:
-        """Return the newest leader epoch that the log knows."""
+        """Return the newest leader epoch of the log, None without any."""
         return self.epochs.latest_epoch if self.epochs.entries else None
 
     @property
@@ -195,10 +195,10 @@ class LocalLog:
         self.topic_id = topic_id
 
     def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
-        """Make a new log's folder and its topic id durable, before the first append.
+        """Schedule the syncs of a new log's folder and topic id, which precede the first append.
 
-        `sync_parent` makes the name of the folder durable. Both run on a worker thread. A topic id
-        that the folder has already is kept.
+        `sync_parent` syncs the parent folder. Both run on a worker thread. A topic id that the
+        folder has already is kept.
         """
         write_id: tuple[Callable[[], None], ...] = ()
         if self.topic_id is None and topic_id is not None:
@@ -240,9 +240,9 @@ class LocalLog:
     ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that needs only its offset and epoch set, as most batches do.
 
-        Returns for any other batch, with nothing appended, the checks that `append` need not
-        repeat, or None if the header alone decided. Raises the errors of `producer_state.py`, with
-        nothing appended.
+        For any other batch nothing is appended: returns the checks that `append` need not repeat,
+        or None if the header alone decided. Raises the errors of `producer_state.py`, with nothing
+        appended.
         """
         if len(batches) < HEADER_BYTES or not self._may_append_fast:
             return None
@@ -307,7 +307,7 @@ class LocalLog:
     def append_own_fast(
         self, record: bytes, time_ms: int, leader_epoch: int, now_ms: int
     ) -> tuple[int, bytes] | None:
-        """Append the bytes of `one_record`, made for the present time; return offset and batch.
+        """Append a record made by `one_record` at the current time; return offset and batch.
 
         Returns None, with nothing appended, for a topic with another codec, append time or a
         smaller max.message.bytes.
@@ -328,7 +328,7 @@ class LocalLog:
     def _append_marker_fast(
         self, batches: memoryview, leader_epoch: int, now_ms: int
     ) -> AppendInfo | CheckedBatch | None:
-        """Append a transaction marker that has the bytes of `build_marker`, as `append` would.
+        """Append a transaction marker in the form of `build_marker`, with the result of `append`.
 
         Any other batch is left to `append`, as in `append_fast`. Raises the errors of
         `check_marker`.
@@ -370,7 +370,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append a producer's batches in the general way: any format, codec and timestamp type."""
+        """Append a producer's batches on the general path: any format, codec and timestamp type."""
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
@@ -419,7 +419,10 @@ class LocalLog:
     def append_as_follower_fast(
         self, batches: memoryview, now_ms: int, leader_epoch: int
     ) -> AppendInfo | None:
-        """Append one good batch of the latest epoch; None, with nothing done, for all else."""
+        """Append one valid batch of the latest epoch.
+
+        Return None, with nothing done, for all else.
+        """
         size = len(batches)
         if size < HEADER_BYTES:
             return None
@@ -447,11 +450,11 @@ class LocalLog:
         return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
-        """Append a chunk of fetched batches; epochs come first, producer states last."""
+        """Append a chunk of fetched batches; assign epochs before, update producer states after."""
         epochs, end_offset = self.epochs, self.log_end_offset
         for batch in chunk.batches:
             if batch.magic < MAGIC:
-                # Below magic 2 a batch has no epoch: the earlier ones would be wrong from here on.
+                # Below magic 2 a batch has no epoch: earlier epochs must not cover it.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
                 epochs.assign_after(end_offset, batch.leader_epoch, batch.first_offset)
@@ -469,7 +472,7 @@ class LocalLog:
         largest: tuple[int, int],
         now_ms: int,
     ) -> None:
-        """Append bytes to the active segment, or a new one, and move the log's end."""
+        """Append bytes to the active segment or a new one, and raise the log end offset."""
         segment, size = self._active, len(data)
         largest_ms, _ = largest
         if segment.should_roll(size, last_offset, largest_ms, now_ms):

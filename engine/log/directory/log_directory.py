@@ -405,7 +405,7 @@ class LogDirectory:
             self.forget_high_watermark(failed.topic_partition)
 
     def write_forgotten_watermarks(self) -> None:
-        """Write the high watermarks down if some were forgotten."""
+        """Write the high watermark checkpoint if any were dropped since the last write."""
         if self._has_stale_watermarks:
             with self._writing:
                 self._has_stale_watermarks = False

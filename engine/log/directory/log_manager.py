@@ -361,7 +361,7 @@ class LogManager:
         return is_deleted
 
     def note_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
-        """Make all renames durable together, and write checkpoints, a file in each step."""
+        """Sync the directories after renames, then write their checkpoints, one file a step."""
         for home in homes:
             for write in self._notes_of_renames(home):
                 # Checked before each write: a directory may have failed, or all logs been closed.
@@ -421,20 +421,23 @@ class LogManager:
         return future
 
     def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Set a log aside and note that; returns its new path."""
+        """Rename a log's folder and write the checkpoints; return the new path."""
         path = self._set_aside(log, home, kind)
         for write in self._notes_of_renames(home):
             write()
         return path
 
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Rename a log that is out of the maps already, and forget it; returns its new path."""
+        """Rename the folder of a log that is already out of the maps, and close it.
+
+        Return the path.
+        """
         path = f"{home.path}/{self._placement.folder_name(log.topic_partition, kind)}"
         directory = log.directory
         try:
             log.rename_directory(path)
         finally:
-            # The log is in no other list any more, also where that failed.
+            # The log is in no map any more, so close it here even if the rename failed.
             log.close_files()
         del self._home[directory]
         home.cleaner_points.forget(log.topic_partition)
@@ -446,10 +449,10 @@ class LogManager:
         return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
-        """Rename a log's folder durably and record its new path."""
+        """Rename a log's folder, record its new path, and sync the directory."""
         directory = log.directory
         log.rename_directory(path)
-        # Before the sync: a directory that fails at it removes its logs by their paths.
+        # Before the sync: if it fails, the directory's logs are removed by their paths.
         del self._home[directory]
         self._home[path] = home
         self._files.sync_dir(home.path)
@@ -495,7 +498,7 @@ class LogManager:
                 self._write_recovery_points(directory)
 
     def checkpoint_log_starts(self) -> None:
-        """Write the log starts of every directory (SCH-8)."""
+        """Write the log start offsets of every directory (SCH-8)."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.write_log_starts(self._logs_in(directory))
@@ -546,7 +549,7 @@ class LogManager:
         )
 
     def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Write the points that a truncation has lowered; called on a worker thread."""
+        """Write the checkpoints that a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
@@ -556,7 +559,7 @@ class LogManager:
             directory.cleaner_points.write()
 
     def _write_recovery_points(self, directory: LogDirectory) -> None:
-        """Write them down; may be called on a worker thread."""
+        """Write the recovery points of a directory; may be called on a worker thread."""
         directory.write_recovery_points(lambda: self._logs_in(directory))
 
     # Cleaning
@@ -568,17 +571,17 @@ class LogManager:
                 directory.cleaner_points.create_file()
 
     def first_dirty_offset(self, log: LocalLog) -> int | None:
-        """Return up to where a log was cleaned, None if it never was."""
+        """Return the offset up to which a log was cleaned (exclusive), None if it never was."""
         return self._home[log.directory].cleaner_points.get(log.topic_partition)
 
     def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
-        """Write down on a worker thread up to where a log was cleaned, its names before."""
+        """Sync the log's folder, then write its first dirty offset, on a worker thread."""
         home, path = self._home[log.directory], log.directory
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
 
         def write() -> None:
-            """Make the renamed segments durable before the checkpoint that relies on them."""
-            # A log that was deleted meanwhile has no names any more.
+            """Sync the renamed segments' folder before the checkpoint that relies on them."""
+            # The folder of a log that was deleted meanwhile does not exist any more.
             with suppress(FileMissing):
                 self._files.sync_dir(path)
             home.cleaner_points.write()
@@ -592,7 +595,7 @@ class LogManager:
     # Directories
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an error of the host; its logs are removed."""
+        """Stop using a log directory after an I/O error; its logs are removed."""
         for directory in self.directories:
             if directory.path == path and directory.is_online:
                 self._fail(directory, error)
@@ -603,7 +606,7 @@ class LogManager:
         lost = []
         for log in self._logs_in(directory):
             if self._futures.get(log.topic_partition) is log:
-                # The log that it was copied from is elsewhere, and continues.
+                # The current log is in another directory, and continues.
                 del self._futures[log.topic_partition]
             elif self._logs.pop(log.topic_partition, None):
                 lost.append(log.topic_partition)
@@ -613,14 +616,14 @@ class LogManager:
         self._ports.on_offline(directory.path, error, lost)
 
     def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
-        """Return a guard that takes the directory offline when the host fails in its block."""
+        """Return a guard that takes the directory offline at an I/O error in its block."""
         return DirectoryGuard(self.take_offline, directory.path)
 
     @contextmanager
     def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
-        """Return a guard for the work on one of many logs.
+        """Guard work on one of many logs: an I/O error takes the directory offline.
 
-        Damage in the log is reported, others continue.
+        Damage in the log is logged, so that the work on other logs continues.
         """
         with self._guarded(directory):
             try:
@@ -634,10 +637,10 @@ class LogManager:
         return [directory for directory in self.directories if directory.is_online]
 
     def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
-        """Yield every log with its directory, as long as the directory is online."""
+        """Yield (directory, log) for every log, as long as its directory is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
-                # One failure may remove other logs of this list.
+                # A failure at one log may have removed other logs of this list.
                 if directory.is_online and self._home.get(log.directory) is directory:
                     yield directory, log
 
@@ -650,7 +653,7 @@ class LogManager:
         return [log for log in self._all() if self._home.get(log.directory) is directory]
 
     def stop(self) -> None:
-        """Close everything so that the next start needs no recovery, where that is possible."""
+        """Close all logs and directories, those online with a clean shutdown marker."""
         self._is_stopped = True
         now_ms = self._ports.clock.wall_ms()
         for directory in self._online():
