@@ -84,12 +84,12 @@ from engine.records.crc import crc32c
 from engine.records.one_record import batch_bytes, one_record_batch
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
-#: The attributes of a batch in no transaction: its codec alone.
+#: The attributes of a batch outside of transactions: only its codec.
 CODECS_ALONE = frozenset(range(5))
-#: Those of all records.
+#: The attributes of data batches, inside and outside of transactions.
 DATA_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 _MARKER_ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG
-#: The walk over a record with a key and the time of its batch.
+#: The result of the walk over one record that has a key and its batch's timestamp.
 _ONE_TIME = (0, 0, False)
 
 
@@ -531,7 +531,10 @@ class LocalLog:
         return log_reader.locate(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
-        """Return the first record with a time; see `log_reader.offset_for_timestamp`."""
+        """Return the first record with this time or later.
+
+        See `log_reader.offset_for_timestamp`.
+        """
         return log_reader.offset_for_timestamp(
             self.segments,
             timestamp_ms,
@@ -541,7 +544,7 @@ class LocalLog:
         )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return the last stable offset (exclusive end), at most the watermark."""
+        """Return the last stable offset (exclusive end), at most the high watermark."""
         unstable = self.producers.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
@@ -550,10 +553,10 @@ class LocalLog:
     # Rolling and flushing
 
     def roll(self, now_ms: int, first_offset: int | None = None) -> Segment:
-        """Close the active segment and start one at `first_offset`, by default the log's end.
+        """Close the active segment and start one at `first_offset`, by default the log end offset.
 
-        An empty active segment at that offset stays. The closed one is made durable on a worker
-        thread, and the recovery point then moves up.
+        An empty active segment at that offset is kept. The closed segment is synced on a worker
+        thread, after which the recovery point rises.
         """
         base = max(self.log_end_offset, first_offset or 0)
         active = self._active
@@ -562,7 +565,7 @@ class LocalLog:
         self._truncation.settle()
         active.become_inactive()
         if self.recovery_point >= base:
-            # Recovery would begin after it, and never check its indexes again.
+            # Recovery would begin after this segment, and not check its indexes.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
@@ -584,7 +587,7 @@ class LocalLog:
         return segment
 
     def raise_end(self, offset: int, now_ms: int) -> None:
-        """Set the log's end to a later offset, without records: a segment starts there."""
+        """Raise the log end offset without records: a new segment starts at `offset`."""
         assert offset > self.log_end_offset
         self.roll(now_ms, offset)
         self.log_end_offset = offset
@@ -607,19 +610,18 @@ class LocalLog:
         self.close_files()
 
     def close_files(self) -> None:
-        """Close the files as they are, for a log whose directory has failed or is removed."""
+        """Close the files without flushing, for a log whose directory has failed or is removed."""
         for segment in self.segments:
             segment.close_file()
 
     # Truncating
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove all records from `offset` on; return whether there were any.
+        """Remove all records from `offset` on; return True if there were any.
 
-        A batch that begins below `offset` and reaches it is removed whole. An offset below the
-        first segment restarts the log there (`restart_at`). Nothing is flushed here: see
-        `log_truncation.py`. Raises CorruptRecord if damage hides the first batch to remove, with
-        nothing changed.
+        A batch that contains `offset` is removed completely. An offset below the first segment
+        restarts the log there (`restart_at`). Nothing is flushed here: see `log_truncation.py`.
+        Raises CorruptRecord if damage hides the first batch to remove, with nothing changed.
         """
         assert offset >= 0
         self._truncation.settle()
@@ -656,8 +658,8 @@ class LocalLog:
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and continue at `offset`, by default the new log start offset too.
 
-        Called when no offset of a follower's log is within its leader's log: no record of it is of
-        use.
+        Called if no offset of a follower's log is within its leader's log: all its records are
+        useless.
         """
         self._truncation.settle()
         self._lines.restarted(offset)
@@ -677,9 +679,9 @@ class LocalLog:
     def maybe_increment_log_start_offset(
         self, offset: int, high_watermark: int, reason: LogStartReason
     ) -> bool:
-        """Raise the log's start; returns whether it rose.
+        """Raise the log start offset; return True if it rose.
 
-        Records below it are not readable any more; segments are deleted with the next retention.
+        Records below it cannot be read any more; the next retention check deletes their segments.
         Raises OffsetOutOfRange above the high watermark.
         """
         if offset > high_watermark:
@@ -693,24 +695,24 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove segments by retention (RET-4); returns how many for each reason."""
+        """Delete segments by retention (RET-4); return the number for each reason."""
         return self._deletion.delete_old(high_watermark, now_ms)
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
-        """Remove the segments that end at or below `offset`, but the active one; counts them."""
+        """Delete inactive segments that end at or below `offset`; return their number."""
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Replace adjacent inactive segments by a cleaned one."""
+        """Replace adjacent inactive segments with a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()
 
     def take_over(self, replaced: LocalLog) -> None:
-        """Copy the state that batches do not carry from the log that this copy replaces.
+        """Copy the state that batches do not carry from the log that this future log replaces.
 
         That is the log start offset, leader epochs without records, producers whose records are all
-        deleted, and the topic id, which a power cut may take from a folder that is not synced. Both
+        deleted, and the topic id, which a power cut may lose in a folder that is not synced. Both
         logs end at the same offset.
         """
         end, start = self.log_end_offset, replaced.log_start_offset
@@ -723,9 +725,9 @@ class LocalLog:
             self.snapshots.take(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
-        """Rename the directory, once all its syncs are done under its old name.
+        """Rename the log's folder, after all pending syncs under its old name.
 
-        Raises the StorageError of the syncs, or of the rename; the name is the old one then.
+        Raises the StorageError of the syncs or of the rename; the folder then keeps the old name.
         """
         self._truncation.settle()
         self._flush.rename(directory)

@@ -458,7 +458,7 @@ class LogManager:
         self._files.sync_dir(home.path)
 
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
-        """Delete a renamed folder after `delay_ms`; keep it if its directory is offline then."""
+        """Delete a renamed folder after `delay_ms`, unless its directory is offline by then."""
 
         def remove() -> None:
             if directory.is_online:
@@ -565,7 +565,7 @@ class LogManager:
     # Cleaning
 
     def create_cleaner_checkpoints(self) -> None:
-        """Create the file of first dirty offsets in every directory, for a broker that cleans."""
+        """Create the cleaner checkpoint in every directory, if the broker's cleaner is enabled."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.cleaner_points.create_file()
