@@ -574,7 +574,7 @@ class LocalLog:
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Create the new active segment, with a random jitter of its roll time."""
+        """Create the new active segment, with a random roll jitter (segment.jitter.ms)."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )

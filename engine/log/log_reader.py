@@ -176,7 +176,7 @@ def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
 
 
 def locate(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
-    """Return an offset with its segment and position, to count the bytes up to it later."""
+    """Return an offset with its segment and position, to count the bytes between offsets."""
     if offset >= log_end_offset:
         return end_of(segments, log_end_offset)
     segment = segments.floor(offset)

@@ -1,21 +1,21 @@
-"""The syncs that a truncation or a creation leaves, done on a worker thread and before an append.
+"""The syncs that a truncation or a creation requires, done on a worker before the next append.
 
 ```
 on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
                    recovery point, producers
 later            4 names synced   5 .log synced   6 epochs written   7 recovery points of the
                    directory written
-next append      waits for 4 to 7, or does those that have not begun
+next append      waits for 4 to 7, or runs those that have not begun
 ```
 
 A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their
-order), and any prefix is a log: the named files are a run of whole segments, an epoch that
-starts after the end is dropped by the loader, and a recovery point above the end counts as the
-end. Only an append after a truncation that is not durable would be lost: the disk has old records.
-The steps that a killed process has left, the next one does as it loads the log (`loader.py`).
+order), and any prefix is a valid log: the named files are consecutive whole segments, the loader
+drops an epoch that starts above the end, and a recovery point above the end counts as the end. Only
+an append after a truncation that is not durable could be lost: the disk still has the old records.
+The steps that a killed process did not run are done when the log is loaded (`loader.py`).
 
-A log that is created leaves two: its topic's id is written down, and the name of its folder synced.
-After a crash before them there is an empty log, or none: its leader's next order makes it again.
+A new log requires two steps: its topic id is written, and the name of its folder synced. After a
+crash before them there is an empty log, or none: the next LeaderAndIsr request creates it again.
 
 Source: LOG-12; KAFKA-15046; UnifiedLog.maybeFlushMetadataFile. Differs: Kafka writes epochs later,
 and syncs neither a truncation nor the name of a new folder.

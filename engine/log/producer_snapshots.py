@@ -118,7 +118,7 @@ class ProducerSnapshots:
             self._files.remove(self.path(offset))
 
     def mark_deleted(self, offset: int) -> bool:
-        """Rename a snapshot for delayed removal; returns False without one."""
+        """Rename a snapshot to `.deleted`, for delayed removal; return False without one."""
         if offset not in self.offsets:
             return False
         self._forget(offset)
@@ -129,7 +129,10 @@ class ProducerSnapshots:
         return True
 
     def remove_strays(self, segment_bases: Sequence[int]) -> None:
-        """Remove snapshots at no segment's base, but for the newest if it is above all bases."""
+        """Remove snapshots that are not at a segment's base offset.
+
+        The newest snapshot is kept if it is above all base offsets.
+        """
         bases = set(segment_bases)
         strays = [offset for offset in self.offsets if offset not in bases]
         if strays and strays[-1] >= max(segment_bases, default=0):
@@ -147,7 +150,7 @@ class ProducerSnapshots:
         return self.offsets[-1] if self.offsets else None
 
     def _forget(self, offset: int) -> None:
-        """Drop an offset from memory; the file is left to the caller."""
+        """Drop an offset from memory; the caller removes the file."""
         number = bisect_right(self.offsets, offset) - 1
         if number >= 0 and self.offsets[number] == offset:
             del self.offsets[number]

@@ -1,14 +1,14 @@
-"""Plan the recovery of the files that an interrupted change of segments left.
+"""Plan the recovery of files that an interrupted replacement of segments left.
 
-A change writes `.cleaned` files, renames them to `.swap` from the highest base offset down, renames
-the segments they replace to `.deleted`, and renames `.swap` to live names. So, when it stopped:
+A replacement writes `.cleaned` files, renames them to `.swap` from the highest base offset down,
+renames the replaced segments to `.deleted`, and renames `.swap` to live names. So after a crash:
 
 ```
 .deleted                                  remove: replaced, or past retention
-.cleaned                                  remove: the change did not get to its point of no return
-.swap at or above the lowest .cleaned     remove: some of its fellows are still .cleaned
+.cleaned                                  remove: no replaced segment was changed yet
+.swap at or above the lowest .cleaned     remove: other files of the replacement are still .cleaned
 other .swap                               finish: remove the live files from the lowest .swap's base
-                                          to the highest .swap's end, take the suffix away
+                                          to the highest .swap's end, remove the suffix .swap
 .tmp                                      remove
 index without .log after all that         remove
 ```
@@ -34,8 +34,8 @@ from engine.naming import FileKind, FileState, SegmentFileName, parse_segment_fi
 class SwapPlan(NamedTuple):
     """The files to remove (with reasons) and then to rename.
 
-    `present` maps the name of each file of a segment afterwards to its name now, `logs` the base
-    offset of each .log to its name now and its size in bytes.
+    `present` maps the name that each segment file has afterwards to its current name, `logs` the
+    base offset of each .log to its current name and size in bytes.
     """
 
     removed: tuple[tuple[str, str], ...]
