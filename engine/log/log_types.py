@@ -100,7 +100,7 @@ class AppendInfo(NamedTuple):
 
 
 class OffsetMetadata(NamedTuple):
-    """An offset with its segment and position: distances in bytes need no index search (HW-19)."""
+    """An offset with its segment and position, to count bytes without an index search (HW-19)."""
 
     offset: int
     segment_base_offset: int

@@ -412,7 +412,7 @@ class ProducerState:
         return unreplicated if undecided is None else min(undecided, unreplicated)
 
     def oldest_open_timestamp_ms(self) -> int:
-        """Return the last time of the producer whose transaction is open longest, −1 without."""
+        """Return the last write time of the producer with the oldest open transaction, else −1."""
         for producer_id in self._ongoing.values():
             return self._producers[producer_id].last_timestamp_ms
         return NO_TIMESTAMP

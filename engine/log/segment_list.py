@@ -11,7 +11,7 @@ from engine.log.segment import Segment
 
 
 class SegmentList:
-    """Segments by base offset, with look-ups in O(log n)."""
+    """Segments by base offset, with lookups in O(log n)."""
 
     __slots__ = ("_bases", "_segments")
 
@@ -74,13 +74,13 @@ class SegmentList:
         self._segments.insert(number, segment)
 
     def remove(self, segment: Segment) -> None:
-        """Remove a segment from the list; its files stay."""
+        """Remove a segment from the list; its files remain."""
         number = self._segments.index(segment)
         del self._segments[number]
         del self._bases[number]
 
     def facts(self, log_end_offset: int) -> list[RetainedSegment]:
-        """Return the segments' facts for retention; each is read when it is needed."""
+        """Return the segments' values for retention; timestamps are read on access."""
         ends = (*self._bases[1:], log_end_offset)
         active = self._segments[-1]
         return [

@@ -368,7 +368,7 @@ class _Loader:
     def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
         """Truncate a segment to its base offset, by the indexes rebuilt up to the disorder.
 
-        Batches before an indexed batch whose last offset is below the base offset may remain.
+        Only batches before an indexed batch whose last offset is the base offset remain.
 
         Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """

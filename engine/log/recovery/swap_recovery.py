@@ -45,9 +45,10 @@ class SwapPlan(NamedTuple):
 
 
 def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapPlan:
-    """Return the plan for leftovers at start; no file is touched.
+    """Return the plan for leftovers at start; changes no file.
 
-    `end_of` returns the offset after the last batch of a .log by its name, its base without one.
+    `end_of` returns the offset after the last batch of a .log by its name, without a batch its base
+    offset.
     """
     removed, swaps = _sorted_leftovers(partition)
     sizes = _live_sizes(partition)
@@ -120,7 +121,7 @@ def _sorted_leftovers(
 
 
 def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
-    """Return the size in bytes of each file without suffix; orphans count as 0."""
+    """Return the size in bytes of each file without suffix; orphans have size 0."""
     sizes = {
         SegmentFileName(segment.base_offset, kind): size
         for segment in partition.segments
@@ -136,7 +137,7 @@ def _replaced(
     swaps: Iterable[SegmentFileName],
     end_of: Callable[[str], int],
 ) -> list[SegmentFileName]:
-    """Return the live files that the finished .swap logs replace."""
+    """Return the live files that the .swap logs to finish replace."""
     logs = [swap for swap in swaps if swap.kind is FileKind.LOG]
     if not logs:
         return []
