@@ -105,7 +105,7 @@ def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> Ap
 def _take_fast(
     data: memoryview, next_offset: int, leader_epoch: int
 ) -> tuple[list[ReplicaBatch], int]:
-    """Return the good batches of magic 2 at the start, and where something else begins."""
+    """Return the valid batches of magic 2 at the start, and the position after them."""
     batches: list[ReplicaBatch] = []
     position, end = 0, len(data)
     while position + HEADER_BYTES <= end:

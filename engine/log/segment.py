@@ -120,7 +120,7 @@ class Segment:
         self.state = state
         #: Whether the segment was deleted or replaced. The file closes with the last borrow.
         self.is_gone = False
-        #: The .log, open from the first to the last; borrowed by slices that are being sent.
+        #: The .log, open as long as the segment exists; borrowed by slices that are being sent.
         self._file: File = files.open(self.path(FileKind.LOG), write=True)
         self.size_bytes = self._file.size_bytes()
         #: None until first used after an open, and again after the memory was released: small
@@ -129,32 +129,32 @@ class Segment:
         self._time_index: TimeIndex | None = None
         #: The aborted transactions of the segment, None until first needed.
         self._txn_entries: list[AbortedTransaction] | None = None
-        #: Counts look-ups in the file of an index; after some the index is loaded.
+        #: Number of lookups in the offset index's file; at INDEX_SEARCHES_MAX the index is loaded.
         self._searches = 0
-        #: Largest timestamp and its offset. None: as in the last entry of the time index.
+        #: Largest timestamp and its offset. None: those of the last entry of the time index.
         self._largest: TimestampOffset | None = None
         #: Timestamp of the first batch, from which segment.ms counts. None until read.
         self._rolling_timestamp_ms: int | None = None
-        #: Size, time and last offset up to which `should_roll` needs no further check;
-        #: `_note_bounds` sets them, and zero them every change of the rules.
+        #: Size, time and last offset up to which `should_roll` needs no further check, set by
+        #: `_note_bounds`; a change of the rules resets the size to _NOTHING_SURE.
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
         #: Bytes appended since the last index entry; the next is due after `_interval_bytes`.
         self._bytes_since_entry = 0
-        #: Settings of the index when the segment was opened: a change counts from the next segment
-        #: on, as in Kafka's LogSegment.
+        #: Index settings at the time of opening: a change applies from the next segment on, as in
+        #: Kafka's LogSegment.
         self._interval_bytes = config.index_interval_bytes
         self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
         self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
         #: Base offset and position of the newest chunk, which most readers fetch next. −1: none.
         self._last_base = -1
         self._last_position = 0
-        #: Offset and result of the last look-up: several readers often ask for the same.
+        #: Offset and result of the last lookup: several readers often look up the same offset.
         self._translated_offset: int | None = None
         self._translated: BatchPlace | None = None
         #: Whether the indexes in memory have entries that their files lack.
         self.has_unwritten_index = False
-        #: How many slices use the file now; see `borrow`.
+        #: Number of slices that use the file; see `borrow`.
         self._log_borrows = 0
 
     # Files
@@ -559,7 +559,7 @@ class Segment:
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def keep_modified_ms(self, modified_ms: int) -> None:
-        """Set the modification time of the .log to that of the newest segment that it replaces."""
+        """Set the .log's modification time to that of the segments that a cleaning replaces."""
         self._files.set_modified_ms(self.path(FileKind.LOG), modified_ms)
 
     def first_timestamp_ms(self) -> int:

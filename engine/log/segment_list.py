@@ -46,12 +46,12 @@ class SegmentList:
         return sum(segment.size_bytes for segment in self._segments)
 
     def floor(self, offset: int) -> Segment | None:
-        """Return the segment with the greatest base at or below `offset`."""
+        """Return the segment with the greatest base offset at or below `offset`, or None."""
         number = bisect_right(self._bases, offset) - 1
         return self._segments[number] if number >= 0 else None
 
     def higher(self, base_offset: int) -> Segment | None:
-        """Return the segment with the smallest base above `base_offset`."""
+        """Return the segment with the smallest base offset above `base_offset`, or None."""
         number = bisect_right(self._bases, base_offset)
         return self._segments[number] if number < len(self._segments) else None
 

@@ -29,7 +29,7 @@ from engine.records.batch_header import (
     read_prologue,
 )
 
-# Number of index entries to try. A running broker's index may have stale entries after a truncation.
+# Number of index entries to try: a running broker's index may have stale ones after a truncation.
 _TRIED_ENTRIES = 16
 
 
@@ -139,7 +139,10 @@ def find_end(file: File, index: OffsetIndex) -> LogEnd:
 
 
 def _batch_near(file: File, position: int, offset: int) -> int | None:
-    """Return `position` if a good batch with nothing above `offset` as its base starts there."""
+    """Return `position` if a valid batch with a base offset up to `offset` starts there.
+
+    Else None.
+    """
     if not 0 <= position < file.size_bytes():
         return None
     try:

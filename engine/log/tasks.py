@@ -14,8 +14,8 @@ from engine.errors import StorageError
 from engine.log.flush_times import FlushTimes
 from engine.model import TopicPartition
 
-#: Work over many logs, which ends after each step for a moment: others may be served there, and
-#: the logs that it reads next may have changed meanwhile.
+#: Work over many logs that yields after each step: the loop may serve requests there, so the logs
+#: of later steps may have changed.
 Steps: TypeAlias = Iterator[None]
 
 
@@ -186,7 +186,7 @@ class DeferredTasks:
         self._pass_on(lambda: self._tasks.offload(name, work, done))
 
     def _pass_on(self, call: Callable[[], None]) -> None:
-        """Run a call now, or keep it until `release`."""
+        """Run a call immediately after `release`, keep it before."""
         if self._kept is None:
             call()
         else:
