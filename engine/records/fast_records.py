@@ -1,7 +1,7 @@
-"""Many records at once, as bytes: those of one time, with values, and with the same headers.
+"""Encode many records at once: records with one timestamp and the same headers.
 
-The bytes between the contents of two records depend on a few sizes only, so they are made once for
-each size and looked up; the rest is one `join`.
+The bytes between the contents of two records depend only on a few sizes, so they are encoded once
+for each size and looked up; the rest is one `join`.
 
 ```
 … value │ headers │ length attributes timestampDelta │ offsetDelta │ key, value's length │ value …
@@ -34,17 +34,17 @@ _SPARE_RECORDS = 16
 
 
 def varint_bytes(value: int) -> bytes:
-    """Return the form of an integer."""
+    """Return an integer encoded as a zigzag varint."""
     out = bytearray()
     write_varint(out, value)
     return bytes(out)
 
 
 class _BySize(dict[int, T]):
-    """A cache of one value per size, created at its first use; the number of values is bounded."""
+    """A cache of one value per size, created at first use; the number of entries is bounded."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
-        """`make` returns the value of a size."""
+        """Start empty; `make` returns the value for a size."""
         self._make = make
 
     def __missing__(self, size: int) -> T:
@@ -75,14 +75,14 @@ _DELTAS: list[bytes] = []
 
 
 def _deltas(start: int, stop: int) -> list[bytes]:
-    """Return the forms of consecutive offset deltas."""
+    """Return the encoded offset deltas from `start` to `stop` (exclusive)."""
     if len(_DELTAS) < stop:
         _DELTAS.extend(map(varint_bytes, range(len(_DELTAS), max(stop, 2 * len(_DELTAS)))))
     return _DELTAS[start:stop]
 
 
 class FastRun(NamedTuple):
-    """Records of one timestamp: one `key` for all of them, or a key for each in `keys`.
+    """Records with one timestamp; `key` (encoded) applies to all, unless `keys` has one for each.
 
     `headers` are the encoded headers of each record: their count and their bytes.
     """
