@@ -94,10 +94,10 @@ def read_txn_index(files: Files, path: str) -> TransactionIndex:
 def aborted_between(
     entries: Sequence[AbortedTransaction], start_offset: int, end_offset: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """Return the aborted transactions that touch [start, end), and whether the search is done.
+    """Return the aborted transactions that overlap [start, end), and True for a complete search.
 
-    It is done when an entry's last stable offset reached the end: later segments cannot hold
-    another. Source: TransactionIndex.collectAbortedTxns.
+    The search is complete if an entry's last stable offset is at or above the end: later segments
+    have no further entry. Source: TransactionIndex.collectAbortedTxns.
     """
     aborted = []
     for transaction in entries:

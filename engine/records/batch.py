@@ -144,12 +144,15 @@ class BatchView:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Return whether the cleaner has noted when to drop the batch's tombstones."""
+        """Return True if the cleaner has set the removal time of the batch's tombstones."""
         return self._header[5] & DELETE_HORIZON_FLAG != 0
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """Return when tombstones and markers may go, None if not noted yet (KIP-534)."""
+        """Return the time from which tombstones and markers may be removed.
+
+        None: unset (KIP-534).
+        """
         return self._header[7] if self.has_delete_horizon else None
 
     @property
@@ -291,9 +294,9 @@ class BatchView:
     def salvage_records(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[Record]:
-        """Yield every record before the first fault, also of compressed batches, then raise it.
+        """Yield every record before the first damage, also of compressed batches, then raise.
 
-        What can be decompressed before damage is decoded. Source:
+        The data that can be decompressed before damage is decoded. Source:
         `DefaultRecordBatch.streamingIterator`.
         """
         if self.record_count == 0:
@@ -364,7 +367,7 @@ class BatchView:
         self._header = read_header(buffer, start)
 
     def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
-        """Set timestamp type and max timestamp in place and renew the CRC, if either differs."""
+        """Set timestamp type and maximum timestamp, and renew the CRC, if either differs."""
         if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
             return
         is_append_time = kind is TimestampType.LOG_APPEND_TIME

@@ -49,7 +49,7 @@ from engine.records.varint import (
 # Below this base, its sum with any delta that the inline loop reads fits into an int64.
 PLAIN_BASE_MAX = 1 << 62
 
-# A surrogate in UTF-8, perhaps truncated: Java replaces its bytes with one U+FFFD, Python each byte.
+# A surrogate in UTF-8, perhaps truncated: Java replaces it by one U+FFFD, Python each byte.
 _SURROGATE = rb"\xed[\xa0-\xbf][\x80-\xbf]?"
 _REPLACEMENT = "�".encode()
 
