@@ -47,8 +47,8 @@ _EMPTY_TAIL_OF_ONE_15: Final = (0, 0, 1, 1, 0)
 
 #: Throttle time, error, session.
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
-#: Partition, error, three offsets, count of aborted transactions, preferred replica, and the size of
-#: the records.
+#: Partition, error, three offsets, count of aborted transactions, preferred replica, size of the
+#: records.
 _ONE_7: Final = Format(">ihqqqii").pack
 _ONE_11: Final = Format(">ihqqqiii").pack
 _ONE_12: Final = Format(">ihqqqBi").pack
