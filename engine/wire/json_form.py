@@ -96,10 +96,7 @@ class _Form:
         return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
 
     def converter(self, field: FieldLayout) -> _Maker | None:
-        """Return the function that converts a non-null value to its JSON node.
-
-        None if it needs none.
-        """
+        """Return the function that converts a non-null value to its node; None: no conversion."""
         one: _Maker | None = None
         if field.struct:
             one = self.struct(field.struct)

@@ -185,11 +185,11 @@ class Reader:
         """Read a positional field's value."""
         if field.is_array:
             return self.array(field)
-        if field.struct and field.nullable and self.is_null_struct(field):
+        if field.struct and field.nullable and self.read_null_flag(field):
             return None
         return self.one(field, may_be_null=field.nullable)
 
-    def is_null_struct(self, field: FieldLayout) -> bool:
+    def read_null_flag(self, field: FieldLayout) -> bool:
         """Decode the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
             return self.unsigned_varint() == 0
