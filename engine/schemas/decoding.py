@@ -102,7 +102,11 @@ class SchemaDecoder:
         return reader
 
     def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
-        """Request a schema; a failure that may pass is kept for some values only."""
+        """Request a schema and return its reader, or the error.
+
+        A failure that may be temporary is kept only for a number of values, then the schema is
+        requested again.
+        """
         failure = self._passing.get(schema_id)
         if failure is not None:
             failure.use_count += 1

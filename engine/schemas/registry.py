@@ -83,7 +83,10 @@ class Registry:
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
     def _follow(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
-        """Add the schemas that a schema refers to to `found`, the deepest first."""
+        """Add the schemas that a schema refers to, and those that they refer to, to `found`.
+
+        The deepest come first.
+        """
         what = f"schema {schema_id}"
         for name, path in _references(answer, what):
             if name in found:
