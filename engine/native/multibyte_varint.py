@@ -11,7 +11,8 @@ from typing import Final
 from engine.host.ports import Buffer
 
 #: The bit at which the last byte starts in the longest form accepted here. Lengths and offset
-#: deltas of five bytes, and times of nine and ten, are left to the slow readers, which report errors.
+#: deltas of five bytes, and times of nine and ten, are left to the slow readers, which report
+#: errors.
 VARINT_SHIFT_MAX: Final = 21
 VARLONG_SHIFT_MAX: Final = 49
 
