@@ -71,8 +71,8 @@ NOUNS: dict[str, Noun] = {
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
-    "spark-sql": Noun("spark_sql", "Ask SQL of log directories", _OFFLINE),
-    "spark-shell": Noun("spark_shell", "Ask SQL statement by statement, on a terminal", _OFFLINE),
+    "spark-sql": Noun("spark_sql", "Run SQL over log directories", _OFFLINE),
+    "spark-shell": Noun("spark_shell", "Run SQL over log directories interactively", _OFFLINE),
     "spark-report": Noun(
         "spark_report", "Report on sizes, keys, gaps of log directories", _OFFLINE
     ),

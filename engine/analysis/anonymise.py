@@ -1,15 +1,16 @@
-"""Anonymised columns of an export: hashed, masked or left out.
+"""Anonymised columns of an export: hashed, masked or dropped.
 
-| how | text, key, value; value of each header | numbers and others |
+| method | text, key, value; value of each header | numbers and other types |
 |---|---|---|
-| hash | SHA-256 in hex, or HMAC-SHA-256 with a key: the same for the same | refused |
+| hash | SHA-256 in hex, or HMAC-SHA-256 with a key; equal values get equal hashes | refused |
 | mask | `***` | refused |
 | drop | the column is left out; a field of `decoded_key`, `decoded_value` is null | the same |
 
-`decoded_value.user.name` is a field, of each element where there is a list on the way. The value
-itself says as much, so it has to be anonymised with its fields. Null stays null, and the columns
-that tell of an anonymised one are null: `value_hash`, `decoded_value`, `decoding_problem`.
-A hash without a key hides nothing that can be guessed: everybody can hash all telephone numbers.
+`decoded_value.user.name` names a field; if a list is on the path, the field of each element. The
+column `value` contains the same content, so it must be anonymised too. Null stays null. The columns
+that are computed from an anonymised column are null: `value_hash`, `decoded_value`,
+`decoding_problem`. A hash without a key does not protect values that can be guessed: anybody can
+hash all telephone numbers.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 _TEXTS = ("binary", "string", "headers")
 _TEXT_SHAPES = (ShapeKind.TEXT, ShapeKind.JSON)
-#: Columns that say something of other ones.
-_TELLS = {
+#: Columns that are computed from other columns, and so reveal their content.
+_COMPUTED_FROM = {
     "value_hash": ("value",),
     "decoded_key": ("key",),
     "decoded_value": ("value",),
@@ -38,7 +39,7 @@ _TELLS = {
 
 
 class WrongAnonymising(EngineError):
-    """The anonymisation was not understood, or is impossible for a column."""
+    """The text of `--anonymise` is malformed, or its method does not fit the column's type."""
 
     exit_code = 2
 
@@ -48,7 +49,7 @@ class WrongAnonymising(EngineError):
 
 
 class Anonymised(NamedTuple):
-    """A column of the view `records`, or a field in it, with its method of anonymisation."""
+    """A column of the view `records`, or a field in it (`fields` is its path), with the method."""
 
     column: str
     method: str
@@ -56,16 +57,16 @@ class Anonymised(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the column's name, with those of the fields behind it."""
+        """Return the column's name and the field names of the path, joined by dots."""
         return ".".join((self.column, *self.fields))
 
 
 def anonymised_columns(
     texts: Sequence[str], columns: tuple[ViewColumn, ...] = RECORDS
 ) -> tuple[Anonymised, ...]:
-    """Parse texts like `key=hash` into columns and methods.
+    """Parse texts such as `key=hash` into columns and methods.
 
-    Raises WrongAnonymising and UnknownColumn.
+    Raises WrongAnonymising for a malformed text, UnknownColumn for a column that `columns` lacks.
     """
     found: dict[str, Anonymised] = {}
     for text in texts:
@@ -106,17 +107,24 @@ def _field_type(text: str, kind: ColumnType, fields: list[str]) -> ColumnType:
 def left_columns(
     columns: tuple[ViewColumn, ...], anonymised: Sequence[Anonymised]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns that are not dropped."""
+    """Return the columns that remain after the drops.
+
+    A column that is computed from a dropped column alone is removed too, unless it has its own
+    method.
+    """
     dropped = {entry.column for entry in anonymised if entry.method == "drop" and not entry.fields}
     named = {entry.column for entry in anonymised}
-    dropped |= {n for n, of in _TELLS.items() if n not in named and dropped & set(of)}
+    dropped |= {n for n, of in _COMPUTED_FROM.items() if n not in named and dropped & set(of)}
     return tuple(column for column in columns if column.name not in dropped)
 
 
 def anonymise(
     batch: pa.RecordBatch, anonymised: Sequence[Anonymised], key: bytes | None = None
 ) -> pa.RecordBatch:
-    """Return an Arrow batch whose columns are hashed, with a key if there is one, and masked."""
+    """Return an Arrow batch with the anonymised columns hashed, with `key` if given, or masked.
+
+    Columns that are computed from an anonymised column become null.
+    """
     import pyarrow as pa
 
     if not anonymised:
@@ -128,31 +136,37 @@ def anonymise(
         if entries:
             values = array.to_pylist()
             for entry in entries:
-                values = [_changed(value, entry.fields, entry.method, key) for value in values]
+                values = [
+                    _anonymised_value(value, entry.fields, entry.method, key) for value in values
+                ]
             arrays.append(pa.array(values, field.type))
-        elif named & set(_TELLS.get(field.name, ())):
+        elif named & set(_COMPUTED_FROM.get(field.name, ())):
             arrays.append(pa.nulls(len(array), field.type))
         else:
             arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _changed(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
-    """Anonymise one value, or its field at the path `fields`, in every item of a list.
+def _anonymised_value(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
+    """Return one value anonymised, or with its field at the path `fields` anonymised.
 
-    Dropped values are None, as are null values. Of headers only the values are changed.
+    A list on the path is changed item by item. Null and dropped values become None. In headers only
+    the values are changed, not the keys.
     """
     if value is None:
         return None
     if fields and isinstance(value, list):
-        return [_changed(item, fields, method, key) for item in value]
+        return [_anonymised_value(item, fields, method, key) for item in value]
     if fields:
         name, rest = fields[0], fields[1:]
-        return {**value, name: _changed(value[name], rest, method, key)}
+        return {**value, name: _anonymised_value(value[name], rest, method, key)}
     if method == DROP:
         return None
     if isinstance(value, list):
-        return [{**header, "value": _changed(header["value"], (), method, key)} for header in value]
+        return [
+            {**header, "value": _anonymised_value(header["value"], (), method, key)}
+            for header in value
+        ]
     if isinstance(value, str):
-        return _changed(value.encode(), (), method, key).decode()
+        return _anonymised_value(value.encode(), (), method, key).decode()
     return anonymised_content(value, method, key)

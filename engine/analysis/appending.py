@@ -1,15 +1,15 @@
-"""Append to an earlier export: only records behind the end offsets in its manifest.
+"""Append to an earlier export: only records at or above the end offsets in its manifest.
 
-1. The manifest of the folder is read. It has to be of the same form: columns, format, condition,
+1. The manifest of the folder is read. Its form must be equal: columns, format, condition,
    anonymised columns, markers and isolation.
-2. Records of each partition below the manifest's `next_offset` are left out: whole segments, and
-   the beginning of the one after them.
-3. The earlier files are copied into the staging folder, so that the folder still appears at once.
-   Another export that was published since step 1 ends this one.
+2. Records of each partition below the manifest's `next_offset` are left out: complete segments,
+   and the beginning of the segment that contains the offset.
+3. The earlier files are copied into the staging folder, so that readers see all files at once.
+   If another export was published since step 1, this one fails.
 
-A log that was truncated or made again is not noticed, unless it ends before that offset, which is
-a problem `short`; offsets that were deleted before a run came to them are a problem `deleted`.
-Damage of the earlier export stays as it was listed, and is not listed again.
+A log that was truncated or recreated is noticed only if it ends below that offset: a problem
+`short`. Offsets that were deleted before a run read them are a problem `deleted`. The problems that
+the earlier export listed stay in the list, once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.log.directory.file_copy import copy_file
 
 
 class AppendMismatch(EngineError):
-    """An earlier export has another form, or does not say how far it came."""
+    """An earlier export has another form, or its manifest lacks the end offsets."""
 
     exit_code = 2
     hint = "export without --append, or into another folder"
@@ -40,7 +40,7 @@ class AppendMismatch(EngineError):
 
 
 class ExportChanged(EngineError):
-    """Another export into the same folder ended while this one was planned."""
+    """Another export into the same folder was published after this run had read the manifest."""
 
     hint = "run it again"
 
@@ -50,14 +50,14 @@ class ExportChanged(EngineError):
 
 
 class Earlier(NamedTuple):
-    """An earlier export: its manifest as bytes and decoded, with the ends of its partitions."""
+    """An earlier export: the bytes of its manifest, and the manifest decoded from JSON."""
 
     content: bytes
     manifest: dict[str, Any]
 
     @property
     def ends(self) -> dict[tuple[str, int], int]:
-        """Return the offset after the last exported one, of each partition."""
+        """Return the offset after the last exported one for each (topic, partition)."""
         return {
             (entry["topic"], entry["partition"]): entry["next_offset"]
             for entry in self.manifest["partitions"]
@@ -65,12 +65,15 @@ class Earlier(NamedTuple):
 
     @property
     def run_count(self) -> int:
-        """Return how many runs the export was made by."""
+        """Return the number of runs that have added to the export."""
         return int(self.manifest.get("runs", 1))
 
 
 def earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
-    """Return the export in a folder, None without one; raises AppendMismatch for another form."""
+    """Return the export in the folder `out`, None if the folder has no manifest.
+
+    Raises AppendMismatch for another form or a manifest without end offsets.
+    """
     try:
         content = files.read_bytes(f"{out}/{MANIFEST}")
     except FileMissing:
@@ -86,14 +89,14 @@ def earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | No
 
 
 def check_form(out: str, earlier: Mapping[str, Any], form: Mapping[str, Any]) -> None:
-    """Raise AppendMismatch unless an earlier export has the same form."""
+    """Raise AppendMismatch unless the earlier manifest has the value of each field of `form`."""
     for name, value in form.items():
         if earlier.get(name) != value:
             raise AppendMismatch(out, f"its {name} is {earlier.get(name)}, here it is {value}")
 
 
 def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
-    """Return the splits with records that an earlier export has not, and only those records."""
+    """Return the splits that have records above the exported ends, restricted to these records."""
     ends = earlier.ends
     found = []
     for split in splits:
@@ -105,9 +108,9 @@ def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
 
 
 def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
-    """Return the offsets that were deleted before any export read them, as problems.
+    """Return a problem for each partition in which offsets were deleted before any run read them.
 
-    Compares the end of the earlier export with the log start offsets of the splits still to export.
+    Compares the end of the earlier export with the log start offset of the first split.
     """
     firsts: dict[tuple[str, int], Split] = {}
     for split in splits:
@@ -123,7 +126,7 @@ def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
 
 
 def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Problem]:
-    """Return the logs that end below the offset that an earlier export reached, as problems."""
+    """Return a problem `short` for each log that ends below the earlier export's end offset."""
     last: dict[tuple[str, int], OffsetSpan] = {}
     for span in spans:
         place = (span.topic, span.partition)
@@ -142,16 +145,19 @@ def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Prob
 
 
 def _end_of(span: OffsetSpan) -> int:
-    """Return the offset behind a split's last good batch, without one its base offset."""
+    """Return the offset after a split's last good batch.
+
+    Its base offset if it has no good batch.
+    """
     return span.base_offset if span.next_offset is None else span.next_offset
 
 
 def exported_ends(
     spans: Iterable[OffsetSpan], splits: Iterable[Split], earlier: Earlier | None
 ) -> list[dict[str, Any]]:
-    """Return the manifest's entries of partitions: the offset up to which each is exported.
+    """Return the manifest's list of partitions, each with the end offset of the exported records.
 
-    With read_committed, records above the last stable offset are left to the next run.
+    With read_committed the last stable offset is the end: the next run exports the records above.
     """
     settled = {(s.topic, s.partition): s.end_offset for s in splits if s.end_offset is not None}
     ends = dict(earlier.ends) if earlier else {}
@@ -167,7 +173,10 @@ def exported_ends(
 
 
 def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
-    """Copy the files of an earlier export to the staging folder; return their manifest rows."""
+    """Copy the files of an earlier export to the staging folder; return their manifest entries.
+
+    Raises ExportChanged if the manifest has changed since it was read.
+    """
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)
     listed: list[dict[str, Any]] = earlier.manifest["files"]
@@ -188,7 +197,7 @@ def _with_parents(folder: str) -> Iterable[str]:
 
 
 def earlier_problems(files: Files, path: str) -> list[Problem]:
-    """Return the problems that an earlier export listed."""
+    """Return the problems that an earlier export wrote to the Parquet file at `path`."""
     import io
 
     import pyarrow.parquet as pq

@@ -1,27 +1,27 @@
-"""Detect batches with a right CRC, which omits base offset and leader epoch, at a wrong place.
+"""Detect batches with a valid CRC at a wrong place; the CRC omits base offset and leader epoch.
 
-`expected` is the offset after the last good batch, `next` the base offset of what follows in the
-segment, or the name of the next segment; a batch of n offsets is
+`expected` is the offset after the last good batch, `next` the base offset of the following batch in
+the segment, or of the next segment. A batch of n offsets is
 
 ```
-base = expected                          right
-next = expected + n, base ≠ expected     `bad_offset`: its neighbours leave room for it alone
-base > expected, next ≥ base + n         a gap before it
-base < expected, next = base + n         the log goes back: `overlap`
-nothing follows, after damage            a gap before it
-nothing else fits                        `bad_offset`, and so is the next batch, unless what
-                                         follows that one continues it
+base = expected                          good
+next = expected + n, base ≠ expected     `bad_offset`: its neighbours leave room for n offsets only
+base > expected, next ≥ base + n         good, after a gap
+base < expected, next = base + n         good, the log repeats offsets: `overlap`
+no next batch, damage before             good, after a gap
+otherwise                                `bad_offset`, and so is the next batch, unless the batch
+                                         after it continues it
 ```
 
-A batch with `bad_offset` is not given to readers. The last batch of a log has nothing behind it,
-and the last segment is not compacted: there a gap without damage is `bad_offset` too, unless the
-log is compacted elsewhere, or has other gaps, and its checkpoints go as far.
+Readers do not get a batch with `bad_offset`. The last batch of a log has no next batch, and the
+last segment is never compacted: a gap without damage before the last batch is `bad_offset` too,
+unless the log is compacted in other places, or has other gaps, and its checkpoints are above.
 
-A leader epoch below the one before, above the one behind, or another than the epoch checkpoint has
-where epochs change is `bad_epoch`; the records are right all the same.
+A leader epoch is `bad_epoch` if it is below the epoch before, above the epoch of the next batch, or
+differs from the epoch checkpoint where epochs change. Readers get these records nevertheless.
 
-Offsets that damage took are `lost`, other ones a `gap`, which compaction leaves rightly: a reader
-collects those only while it has seen no sign of that.
+Offsets that are missing after damage are `lost`; other missing offsets are a `gap`. Compaction
+leaves gaps, so a reader collects them only until it sees a sign of compaction.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ Note = Callable[[int, int, str, str], None]
 
 
 class OffsetSpan(NamedTuple):
-    """The offsets that a split covers; they are None without a good batch.
+    """The offsets that a split covers; `first_offset`, `next_offset` are None without a good batch.
 
-    `after_damage` returns whether damage comes before its first good batch, `ends_in_damage`
-    whether it comes behind its last. `reached_offset` and `indexed_offset`
-    are those of the split.
+    `after_damage` is True if damaged bytes precede the first good batch, `ends_in_damage` if
+    damaged bytes follow the last. `reached_offset` and `indexed_offset` are those of the split.
     """
 
     topic: str
@@ -72,7 +71,7 @@ class OffsetSpan(NamedTuple):
 
 
 def span_of(split: Split, first_offset: int | None, next_offset: int | None) -> OffsetSpan:
-    """Return the span of a split without damage."""
+    """Return the span of a split without damage: the offsets [first_offset, next_offset)."""
     return OffsetSpan(
         split.topic,
         split.partition,
@@ -90,22 +89,22 @@ def span_of(split: Split, first_offset: int | None, next_offset: int | None) -> 
 
 
 class _Following(NamedTuple):
-    """Base offset and epoch of the batch behind another one; None where unknown."""
+    """Base offset and leader epoch of the batch after the checked one; None where unknown."""
 
     base_offset: int | None
     leader_epoch: int | None
 
 
 class BatchOrder:
-    """The rules above, over the batches of one split in order."""
+    """Checks the offsets and leader epochs of one split's batches, in order."""
 
     def __init__(self, file: File, split: Split, note: Note) -> None:
-        """Begin before the first batch of the split; `note` gets each problem."""
+        """Start before the first batch of the split; `note` is called with each problem."""
         self._file = file
         self._split = split
         self._note = note
-        #: Base offset that should come next. None at first in a split inside a segment, where it is
-        #: unknown.
+        #: Base offset that the next batch should have. None at the start of a split that starts
+        #: inside a segment, where it is unknown.
         self._expected = split.base_offset if split.start == 0 else None
         #: Leader epoch of the last batch; None before the first.
         self._epoch: int | None = None
@@ -113,23 +112,23 @@ class BatchOrder:
         self._last_position = split.start
         #: Whether damaged bytes precede the next batch.
         self._after_damage = False
-        #: First offset of the split, and the offset after its last one. None without a batch.
+        #: First offset of the accepted batches, and the offset after the last. None without one.
         self._first_offset: int | None = None
         self._next_offset: int | None = None
         #: Whether damaged bytes precede the first batch of the split.
         self._is_first_after_damage = False
-        #: Whether the topic is known to be compacted, or a batch so far has shown it.
+        #: Whether the topic is compacted by its configuration, or an accepted batch has shown it.
         self.is_compacted = split.is_compacted
-        #: Gaps that were noted; their number is bounded.
+        #: Number of gaps that were noted, at most FINDINGS_OF_A_KIND_MAX.
         self._gap_count = 0
-        #: Whether the batch before was refused because of the base offset of this one.
+        #: Whether the batch before was refused because the next batch's base offset contradicts it.
         self._is_in_conflict = False
-        #: Position of the last wrong leader epoch that was noted: it is noted once. None before.
+        #: Position of the last wrong leader epoch that was noted, to note it once. None before.
         self._noted_epoch_at: int | None = None
 
     @property
     def span(self) -> OffsetSpan:
-        """Return which offsets were seen so far."""
+        """Return the offsets of the batches accepted up to now."""
         return span_of(self._split, self._first_offset, self._next_offset)._replace(
             after_damage=self._is_first_after_damage,
             ends_in_damage=self._after_damage,
@@ -138,19 +137,25 @@ class BatchOrder:
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after the last good batch, or where the segment starts."""
+        """Return the offset after the last good batch.
+
+        The segment's base offset before the first.
+        """
         return self._split.base_offset if self._next_offset is None else self._next_offset
 
     def see_damage(self) -> None:
-        """Note bytes that are no good batch."""
+        """Record that damaged bytes precede the next batch."""
         self._after_damage = True
 
     def accepts(self, position: int, batch: RecordBatch) -> bool:
-        """Return True if a batch with the right CRC is at its place; note a problem otherwise."""
+        """Return True and accept a batch with a valid CRC if its offsets can be right.
+
+        Notes a problem for a batch that is refused, for a gap, an overlap and a wrong leader epoch.
+        """
         try:
             base_offset = batch.base_offset
         except CorruptRecord as error:
-            # A wrapper of magic 0 or 1 is opened for its first offset.
+            # The base offset of a compressed batch of magic 0 or 1 is inside the wrapper.
             self._note(position, batch.size_bytes, "bad_records", str(error))
             self.see_damage()
             return False
@@ -168,16 +173,19 @@ class BatchOrder:
 
     @property
     def run_start(self) -> tuple[int, int] | None:
-        """Return the base offset and the leader epoch by which the next batch is right as it is.
+        """Return base offset and leader epoch that a run's first batch must have; None if unknown.
 
-        None if that one must be looked at.
+        With None the next batch must be checked by `accepts`.
         """
         if self._expected is None or self._epoch is None or self._is_in_conflict:
             return None
         return self._expected, self._epoch
 
     def accept_run(self, run: BatchRun, last_position: int) -> None:
-        """Accept batches with the right CRCs that begin at `run_start`, the last at a position."""
+        """Accept a run of batches that starts at `run_start`.
+
+        Its last batch is at `last_position`.
+        """
         if self._first_offset is None:
             self._first_offset = self._expected
             self._is_first_after_damage = self._after_damage
@@ -206,12 +214,17 @@ class BatchOrder:
     def _fits(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> bool:
-        """Return True if a base offset can be right; note the offsets that it skips or repeats."""
+        """Return True if a batch's base offset can be right.
+
+        Note what it skips, repeats or violates.
+
+        `following` is the base offset of the next batch, None if unknown.
+        """
         expected = self._expected
         was_in_conflict, self._is_in_conflict = self._is_in_conflict, False
         if base_offset < 0 or batch.last_offset < base_offset:
             return self._refuse(position, batch, base_offset, "no batch has it")
-        if following is None and self._is_lonely(batch, base_offset):
+        if following is None and self._is_unconfirmed_jump(batch, base_offset):
             return self._refuse(position, batch, base_offset, f"{expected} was expected")
         if expected is None:
             if following is not None and following < batch.next_offset:
@@ -234,31 +247,38 @@ class BatchOrder:
                 reason = f"{expected} was expected, and {following} follows it"
                 return self._refuse(position, batch, base_offset, reason)
         if base_offset > expected:
-            self._miss(position, expected, base_offset)
+            self._note_missing(position, expected, base_offset)
         else:
             message = f"base offset {base_offset} was there before; the next is {expected}"
             self._note(position, batch.size_bytes, "overlap", message)
         return True
 
-    def _is_lonely(self, batch: RecordBatch, base_offset: int) -> bool:
-        """Return whether nothing confirms the last batch of a log, after a gap or an overlap."""
+    def _is_unconfirmed_jump(self, batch: RecordBatch, base_offset: int) -> bool:
+        """Return True if the last batch is not at the expected offset, without an explanation.
+
+        A jump forward is explained by damage before it, and by gaps or compaction in a log whose
+        checkpoints are above the batch.
+        """
         if self._after_damage or self._expected in (None, base_offset):
             return False
         reached = self._split.reached_offset
         may_be_known = reached is None or base_offset < reached
         has_gap_before = self._expected is not None and base_offset > self._expected
-        # Gaps whose both sides hold are what compaction leaves, also where nothing else shows it.
+        # Gaps between two good batches are a sign of compaction, even if no other sign exists.
         has_gaps = self.is_compacted or self._gap_count > 0
         return not (has_gaps and may_be_known and has_gap_before)
 
     def _refuse(self, position: int, batch: RecordBatch, base_offset: int, reason: str) -> bool:
-        """Note a batch whose base offset must be wrong; returns False, the caller's result."""
+        """Note that a batch's base offset is wrong; return False, which the caller returns."""
         message = f"base offset {base_offset} cannot be right: {reason}"
         self._note(position, batch.size_bytes, "bad_offset", message)
         return False
 
-    def _miss(self, position: int, expected: int, base_offset: int) -> None:
-        """Note offsets that are missing: lost to damage, or a gap unless the log is compacted."""
+    def _note_missing(self, position: int, expected: int, base_offset: int) -> None:
+        """Note the offsets [expected, base_offset): `lost` after damage, else a `gap`.
+
+        A gap is not noted in a compacted log.
+        """
         missing = missing_offsets(expected, base_offset, is_compacted=self.is_compacted)
         if self._after_damage:
             self._note(position, 0, "lost", f"{missing}, lost to the damage before")
@@ -269,7 +289,10 @@ class BatchOrder:
     def _check_epoch(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> None:
-        """Note a leader epoch that cannot be right; compare later ones with the last good epoch."""
+        """Note a wrong leader epoch of the batch, or of the batches before it.
+
+        A right epoch becomes the one that later batches are compared with.
+        """
         epoch, before = batch.leader_epoch, self._epoch
         if epoch == before or batch.magic < MAGIC:
             return
@@ -283,19 +306,22 @@ class BatchOrder:
         self._epoch = epoch
 
     def _note_epoch(self, position: int, epoch: int | None, reason: str) -> None:
-        """Note a wrong leader epoch; several in a row at one position count once."""
+        """Note a wrong leader epoch, once for each position."""
         if position != self._noted_epoch_at:
             message = f"leader epoch {epoch} cannot be right: {reason}"
             self._note(position, 0, "bad_epoch", message)
         self._noted_epoch_at = position
 
     def _stored_epoch(self, offset: int) -> EpochStart | None:
-        """Return the epoch of an offset by the checkpoint, None if that says nothing of it."""
+        """Return the epoch checkpoint's entry that covers an offset, None without one."""
         stored = [EpochStart(*epoch) for epoch in self._split.epochs if epoch[1] <= offset]
         return max(stored, key=lambda epoch: epoch.start_offset, default=None)
 
     def _following(self, position: int) -> _Following:
-        """Return base offset and epoch of the next batch's header, or the next segment's base."""
+        """Read base offset and epoch of the batch header at `position`.
+
+        Without a header there, return the base offset of the next segment.
+        """
         end = self._file.size_bytes() if not self._split.is_last else self._split.end
         header = self._file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
         if len(header) < PROLOGUE_BYTES or not any(header):
@@ -315,7 +341,10 @@ class BatchOrder:
 def _epoch_problem(
     epoch: int, before: int | None, following: int | None, stored: EpochStart | None
 ) -> str | None:
-    """Return why a leader epoch cannot be right between its neighbours, None if it can."""
+    """Return why a leader epoch is wrong, None if it can be right.
+
+    `before` and `following` are the epochs of the neighbours, `stored` is the checkpoint's entry.
+    """
     if epoch < -1 or (before is not None and epoch < before):
         return f"{before} came before it"
     if stored is not None:
@@ -328,6 +357,9 @@ def _epoch_problem(
 
 
 def missing_offsets(first: int, end: int, *, is_compacted: bool) -> str:
-    """Return the text that the offsets [first, end) are missing."""
+    """Return the message for missing offsets [first, end).
+
+    In a compacted log only some are missing.
+    """
     some = "some of " if is_compacted else ""
     return f"{some}offsets {first} to {end - 1} are missing"

@@ -1,14 +1,14 @@
-"""Read the batches of a split past all damage: whole ones are yielded, problems are noted.
+"""Read the batches of a split past all damage: good batches are yielded, problems are noted.
 
-| found | then |
+| found | problem, and where reading continues |
 |---|---|
-| wrong CRC | `bad_crc`; the next batch starts where it ends, or inside if its length is wrong |
-| a length that no batch has | `bad_batch`; the next whole batch is searched for |
+| wrong CRC | `bad_crc`; at its end, or at a whole batch inside if its length is wrong |
+| an impossible length | `bad_batch`; at the next whole batch |
 | the same at the end of the log, no whole batch follows | `torn_tail`: an unfinished last write |
-| a base offset that cannot be right | `bad_offset`; the batch is passed over |
-| offsets that are not there, or twice | `lost`, `gap`, `overlap`: see `batch_order.py` |
-| a leader epoch that cannot be right | `bad_epoch`; the records are good |
-| records that do not hold | `bad_records`, noted by the reader of records |
+| an impossible base offset | `bad_offset`; at its end |
+| missing or repeated offsets | `lost`, `gap`, `overlap`: see `batch_order.py` |
+| an impossible leader epoch | `bad_epoch`; the batch is yielded |
+| records that cannot be decoded | `bad_records`, noted by the reader of records |
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from engine.records.control import MARKER_BATCH_BYTES
 from engine.records.crc import crc32c
 from engine.records.view import RecordBatch
 
-#: Position, batch, and whether its CRC is right.
+#: Position, batch, and whether its CRC is valid.
 Single: TypeAlias = tuple[int, RecordBatch, bool]
 
-#: Codes of batches that are passed over; the others are of places and offsets.
+#: Problem codes of batches that readers do not get; other codes are about places and offsets.
 BAD_BATCH_CODES = frozenset(("bad_batch", "bad_crc", "bad_offset", "bad_records"))
 
 
 class SplitReader:
-    """The batches of one split."""
+    """Reads the batches of one split, and collects their problems."""
 
     def __init__(self, file: File, split: Split) -> None:
-        """Read nothing yet; the file stays the caller's to close."""
+        """Read nothing yet; the caller closes `file`."""
         self._file = file
         self.split = split
-        #: Where a batch that begins in the split may end: the bytes after the split's end may
-        #: belong to its last batch.
+        #: Largest end position of a batch that starts in the split: the last batch may extend
+        #: beyond the split's end.
         self._file_end = split.end if split.is_last else file.size_bytes()
         #: Grows while the batches are read.
         self.problems: list[Problem] = []
@@ -57,26 +57,26 @@ class SplitReader:
 
     @property
     def span(self) -> OffsetSpan:
-        """Return which offsets were read so far."""
+        """Return the offsets of the good batches read up to now."""
         return self._order.span
 
     @property
     def is_compacted(self) -> bool:
-        """Return whether the topic is known to be compacted, or a batch so far showed it."""
+        """Return True if the topic is compacted by its configuration, or a batch read showed it."""
         return self._order.is_compacted
 
     def batches(self, *, keep_bad: bool = False) -> Iterator[Single]:
-        """Yield (position, batch, whether the CRC is right).
+        """Yield (position, batch, True if the CRC is valid).
 
-        Damaged batches are yielded only with `keep_bad`, and so are those with a wrong base offset.
+        With `keep_bad` batches with a wrong CRC or a wrong base offset are yielded too.
         """
         return cast("Iterator[Single]", self._pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
 
     def runs(self, finder: Callable[[], RunFinder | None]) -> Iterator[BatchRun | Single]:
-        """Yield the good batches, in runs of many where they follow each other without fault.
+        """Yield the good batches, consecutive ones without faults together as one run.
 
-        A run is valid until the next step. `finder` returns the compiled code that finds runs, None
-        while it is not loaded.
+        A run is valid until the iterator's next step. `finder` returns the compiled code that finds
+        runs; None while the code is not loaded.
         """
         return self._pieces(RUN_CHUNK_BYTES, finder)
 
@@ -87,10 +87,13 @@ class SplitReader:
         *,
         keep_bad: bool = False,
     ) -> Iterator[BatchRun | Single]:
-        """Yield runs and single batches; after damage, scan again from the next good place."""
+        """Yield runs and single batches.
+
+        After damage, start a new scan at the next good position.
+        """
         position = self.split.start
         while position < self.split.end:
-            # Of a small split in a large file no more than a little behind it.
+            # For a small split in a large file, read only a little beyond the split's end.
             chunk = min(max(self.split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
             scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
@@ -123,7 +126,10 @@ class SplitReader:
     def _run_at(
         self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
     ) -> BatchRun | None:
-        """Return the run that begins at a position, which the scan then goes on behind, or None."""
+        """Return the run that starts at `at`, and move the scan to its end.
+
+        None if no run starts there.
+        """
         expected, found = self._order.run_start, finder()
         if expected is None or found is None:
             return None
@@ -143,27 +149,27 @@ class SplitReader:
         return run
 
     def _after_last(self, position: int) -> int:
-        """Return where to continue after the scan met its end or a truncated batch."""
+        """Return the position to continue from after the scan's end or a truncated batch."""
         if position >= self.split.end:
             return position
         return self._pass_over(position, "a batch that ends within the file", "not")
 
     def note(self, position: int, size_bytes: int, code: str, message: str) -> None:
-        """Note a damaged place."""
+        """Append a problem of this split to `problems`."""
         split = self.split
         self.problems.append(
             Problem(split.topic, split.partition, split.path, position, size_bytes, code, message)
         )
 
     def _has_valid_crc(self, batch: RecordBatch) -> bool:
-        """Return True if the CRC is right; False also if the batch cannot be read for it."""
+        """Return True if the CRC matches; False also for a batch too damaged to compute it."""
         try:
             return batch.is_crc_valid()
         except CorruptRecord:
             return False
 
     def _after_bad_crc(self, position: int, batch: RecordBatch) -> int:
-        """Note a batch with a wrong CRC; returns where to go on."""
+        """Note a batch with a wrong CRC; return the position to continue from."""
         stated_end = position + batch.size_bytes
         following = after_bad_crc(
             self._file,
@@ -179,13 +185,16 @@ class SplitReader:
             code, message = "bad_batch", str(error)
         self.note(position, min(following, self.split.end) - position, code, message)
         self._order.see_damage()
-        # A length that leads to the next batch is right, and all markers have one size.
+        # A length that leads to the next batch is right, and all transaction markers have one size.
         may_be_marker = following != stated_end or batch.size_bytes == MARKER_BATCH_BYTES
         self.damages.append((position, may_be_marker))
         return following
 
     def _pass_over(self, position: int, expected: str, got: object) -> int:
-        """Note damage and return where to go on: the next whole batch, or the split's end."""
+        """Note damage; return the position to continue from.
+
+        The next whole batch, or the split's end.
+        """
         code, message = "bad_batch", f"expected {expected}, got {got}"
         is_zero = self.split.is_last and zero_tail_start(self._file, position) is not None
         batch_position = None
@@ -202,8 +211,8 @@ class SplitReader:
             code = "torn_tail"
         self.note(position, following - position, code, message)
         self._order.see_damage()
-        # What an unfinished last write began is no part of the log. Offsets that are missing behind
-        # it, in a closed segment, speak for themselves.
+        # An unfinished last write is no part of the log. Offsets that are missing after it, in a
+        # closed segment, are noted on their own.
         if code != "torn_tail":
             self.damages.append((position, True))
         return following

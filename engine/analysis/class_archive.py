@@ -1,19 +1,19 @@
-"""Spark's Java classes, kept as a JVM had loaded them: the next one starts with half the work.
+"""Archive of Spark's loaded Java classes (class data sharing), which halves a JVM's start.
 
 ```
 $XDG_CACHE_HOME/kctl/spark/<key>.jsa          the archive, some 160 MB
-                          <key>.<pid>.new     what the JVM of a process writes as it ends
-                          <key>.none          this Java makes no archive
+                          <key>.<pid>.new     what the JVM of process <pid> writes when it ends
+                          <key>.none          marker: this Java writes no archive
 ```
 
-1. The first JVM of a key writes the classes that it has loaded when it ends (-XX:ArchiveClassesAtExit).
-2. Its process waits for that, and renames the file: a file with the final name is whole.
-3. Later ones read it (-XX:SharedArchiveFile). A JVM compares the archive with its own version and
-   with the jars, and starts as without one if it is of others.
+1. The first JVM of a key writes its loaded classes when it ends (-XX:ArchiveClassesAtExit).
+2. kctl waits for the JVM's end and renames the file: a `.jsa` file is always complete.
+3. Later JVMs read it (-XX:SharedArchiveFile). A JVM compares the archive with its own version and
+   with the jars; if they differ it starts without the archive.
 
-The key covers the program of Java, where Spark is and its jars: of other jars an archive would be
-passed over for ever. An archive that was not used for long is removed when another is kept.
-"""  # noqa: E501 - prose
+The key covers the Java program, Spark's folder and its jars, because an archive of other jars would
+be ignored on every start. Archives that were not used for long are removed when another is written.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SUFFIXES = (".jsa", ".none", _NEW)
 
 
 class ClassArchive:
-    """The archive of one Java and one Spark."""
+    """The class archive of one Java program and one Spark folder."""
 
     def __init__(self, folder: str, key: str) -> None:
-        """`key` names the releases of Java and Spark, for which the archive holds."""
+        """Describe the archive in `folder`; `key` identifies the releases of Java and Spark."""
         self._files = RealFiles()
         self._folder = folder
-        #: The archive; a file that says that none can be made; and the file that a JVM writes
-        #: before it becomes the archive.
+        #: Paths of the archive, of the marker that this Java writes none, and of the file that a
+        #: JVM writes before it is renamed to the archive.
         self._path = f"{folder}/{key}.jsa"
         self._none = f"{folder}/{key}.none"
         self._new = f"{folder}/{key}.{os.getpid()}.new"
@@ -45,7 +45,10 @@ class ClassArchive:
         self.is_made = False
 
     def options(self) -> list[str]:
-        """Return the JVM's options: to use the archive, or to write one if there is none."""
+        """Return the JVM options that use the archive, or that write one if it is missing.
+
+        Returns no options if this Java writes no archives or the cache folder is not writable.
+        """
         if self._is_ours(self._path):
             with suppress(OSError):
                 os.utime(self._path)
@@ -54,16 +57,16 @@ class ClassArchive:
             return []
         self._remove_unused()
         with suppress(StorageError):
-            # What a process of this number left: in a container each has the same.
+            # A leftover of an earlier process with this pid: in a container every process has it.
             self._files.remove(self._new)
         self.is_made = True
         return [f"-XX:ArchiveClassesAtExit={self._new}"]
 
     def keep(self, exit_code: int | None) -> None:
-        """Keep the archive that a JVM has written, once it has ended (step 2).
+        """Give the file that a JVM has written its final name, after the JVM's end (step 2).
 
-        `exit_code` is None for a JVM that was killed. A JVM that failed, as on a full disk, does
-        not show whether its Java can write archives.
+        `exit_code` is None for a JVM that was killed. A JVM that failed, for example on a full
+        disk, does not show whether its Java can write archives.
         """
         self.is_made = False
         with suppress(StorageError, OSError):
@@ -79,7 +82,7 @@ class ClassArchive:
             self._remove_unused()
 
     def discard(self) -> bool:
-        """Remove the archive that a JVM was started with and crashed; False if it had none."""
+        """Remove the archive that a crashed JVM was started with; return False if it used none."""
         if self.is_made:
             return False
         with suppress(StorageError):
@@ -88,9 +91,9 @@ class ClassArchive:
         return False
 
     def _is_ours(self, path: str) -> bool:
-        """Return True if a file exists that no other user could have written.
+        """Return True if a file belongs to this user and no other user may write it.
 
-        A JVM maps an archive as code: one of another user could run anything.
+        A JVM maps an archive as code, so an archive of another user could run anything.
         """
         try:
             status = os.stat(path)
@@ -99,19 +102,19 @@ class ClassArchive:
         return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
     def _make_folder(self) -> bool:
-        """Make the cache folder for this user alone; return False if it cannot be written."""
+        """Create the cache folder with mode 0700; return False if it is not writable."""
         if not os.path.isabs(self._folder):
-            # Of a user that no table has there is no home.
+            # A user that is in no user database has no home folder.
             return False
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
         except OSError:
-            # A home that cannot be written costs each run its time, no more.
+            # Without a writable home each run only starts slower.
             return False
         return os.access(self._folder, os.W_OK | os.X_OK)
 
     def _remove_unused(self) -> None:
-        """Remove archives unused for long, and leftovers of killed processes."""
+        """Remove other archives that were not used for long, and old `.new` files."""
         now_ms = RealClock().wall_ms()
         with suppress(StorageError):
             for name in self._files.list_dir(self._folder):
@@ -126,7 +129,7 @@ class ClassArchive:
 
 
 def class_archive(java: str, spark_home: str) -> ClassArchive:
-    """Return the archive of a program of Java and of Spark's folder."""
+    """Return the archive of a Java program and of Spark's folder, in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     program, home = os.path.realpath(java), os.path.realpath(spark_home)
     parts = [program, _stamp(program), home, _stamp(f"{home}/jars")]
@@ -134,7 +137,7 @@ def class_archive(java: str, spark_home: str) -> ClassArchive:
 
 
 def _stamp(path: str) -> str:
-    """Return a text that changes with a file, or with the names in a folder; empty if absent."""
+    """Return size and modification time of a file or folder as text; empty if it is absent."""
     try:
         status = os.stat(path)
     except OSError:

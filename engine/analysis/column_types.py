@@ -1,4 +1,4 @@
-"""Types of columns in the words of Arrow, Spark and DuckDB.
+"""Names of column types in Arrow, Spark and DuckDB.
 
 A type is a word, or the shape of values that schemas decode: structs, lists and maps.
 """
@@ -20,7 +20,7 @@ _DUCKDB_TYPES = {
     "boolean": "BOOLEAN", "timestamp": "TIMESTAMP", "double": "DOUBLE", "json": "VARCHAR",
     "headers": 'STRUCT("key" VARCHAR, "value" BLOB)[]',
 }  # fmt: skip
-#: Spark's names of Arrow's types, where both differ.
+#: Spark's names of Arrow's types, for the types whose names differ.
 _OF_ARROW = {
     "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "bool": "boolean",
     "date32[day]": "date", "null": "void", "large_string": "string", "large_binary": "binary",
@@ -28,7 +28,7 @@ _OF_ARROW = {
 
 
 def type_name(kind: ColumnType) -> str:
-    """Return a type for a page that people read."""
+    """Return a type's name for documentation: the word, or Spark's name of a shape."""
     return kind if isinstance(kind, str) else spark_type(kind)
 
 
@@ -60,7 +60,7 @@ def duckdb_type(kind: ColumnType) -> str:
 
 
 def arrow_type(kind: ColumnType, zone: str | None = "UTC") -> pa.DataType:
-    """Return Arrow's type; times are in a zone, and without `zone` do not say so."""
+    """Return Arrow's type; timestamps have the time zone `zone`, with None no time zone."""
     import pyarrow as pa
 
     if isinstance(kind, str):
@@ -80,7 +80,7 @@ def arrow_type(kind: ColumnType, zone: str | None = "UTC") -> pa.DataType:
 
 
 def _shape_type(shape: Shape) -> pa.DataType:
-    """Return the Arrow type of a decoded value; keys of maps are strings, JSON is a string."""
+    """Return the Arrow type of a shape; keys of maps are strings, JSON is a string."""
     import pyarrow as pa
 
     if shape.kind is ShapeKind.STRUCT:
@@ -94,7 +94,7 @@ def _shape_type(shape: Shape) -> pa.DataType:
 
 
 def spark_type_of(kind: pa.DataType) -> str:
-    """Return Spark's name of an Arrow type of a result."""
+    """Return Spark's name of the Arrow type of a result column."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

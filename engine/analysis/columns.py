@@ -1,10 +1,10 @@
-"""The columns of all views: the one table of their schema.
+"""The columns of all views: the only definition of their schemas.
 
 `records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
 runs on files. A type is a word that `column_types.py` translates.
 
-Every int64 can be a record's time. Columns of the type timestamp have those of the years 1 to 9999
-and null for all others; beside each there is one in ms that has every time exactly.
+A record's time may be any int64. A column of type timestamp has the times of the years 1 to 9999
+and is null for other times; next to each is a column in ms that has every time exactly.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ VIEWS = {
     "transactions": TRANSACTIONS,
     "metadata": METADATA,
 }
-#: Read to count rows by, when a query uses no column of a view.
+#: The column that is read to count rows if a query uses no column of the view.
 CHEAPEST = {
     "records": "partition", "batches": "position", "segments": "baseOffset",
     "replicas": "position", "indexes": "baseOffset",
@@ -149,7 +149,7 @@ CHEAPEST = {
 
 
 class UnknownColumn(EngineError):
-    """A column was requested that the view does not have."""
+    """The view lacks a requested column."""
 
     exit_code = 2
 
@@ -159,9 +159,9 @@ class UnknownColumn(EngineError):
 
 
 def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[ViewColumn, ...]:
-    """Return the columns of these names in the view's order, all for None.
+    """Return the columns with these names in the view's order; all columns for None.
 
-    Names are taken as SQL does, in any case of letters. Raises UnknownColumn.
+    Names are compared without regard to case, as SQL does. Raises UnknownColumn.
     """
     if names is None:
         return columns
@@ -173,7 +173,10 @@ def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[Vi
 
 
 def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> pa.Schema:
-    """Return the columns as a pyarrow schema; times are UTC, and without `zone` do not say so."""
+    """Return the columns as a pyarrow schema.
+
+    Timestamps have the time zone `zone`, with None none.
+    """
     import pyarrow as pa
 
     return pa.schema([pa.field(c.name, arrow_type(c.type, zone), c.nullable) for c in columns])
@@ -189,5 +192,5 @@ def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a string literal of Spark's SQL."""
+    """Return a text as a string literal of Spark SQL."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,20 +1,20 @@
-"""Damage that a query met in the logs it read: collected where they are read, judged at the end.
+"""Damage that a query met in the logs it read: collected during the reads, judged at the end.
 
 ```
-ViewReader, in this process or a task of Spark     what a split had: problems, offsets, whether it
-      │                                            was read to its end
+ViewReader, in this process or a task of Spark     of a split: problems, offsets, whether it was
+      │                                            read to its end
       ▼
-ReadDamage of one query                            offsets missing between splits, if all splits of
-      │                                            a partition were read to their ends
+ReadDamage of one query                            adds offsets missing between splits, if all
+      │                                            splits of a partition were read to their ends
       ▼
 a warning, or DamagedData with --strict
 ```
 
-| read | what is found |
+| what is read | which damage is found |
 |---|---|
-| records, batches, segments, replicas, decoded records | all that `batch_reader.py` finds |
-| headers of batches alone (`header_rows.py`) | what does not lead to the next batch; no CRC |
-| indexes, checkpoints, epochs, producers | nothing of the log: their rows have a `problem` |
+| records, batches, segments, replicas, decoded records | everything that `batch_reader.py` finds |
+| only batch headers (`header_rows.py`) | headers that do not lead to the next one; no CRC check |
+| indexes, checkpoints, epochs, producers | no damage of the log: their rows have a `problem` |
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from engine.analysis.splits import Split
 from engine.errors import EngineError
 from engine.host.ports import Files
 
-#: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
+#: Codes of problems without loss of committed records: an unfinished last write, replicas with
+#: different ends, offsets deleted by retention.
 HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
-#: Problems of one split that are kept. A split of nothing but damage has a million.
+#: Largest number of problems kept of one split: a completely damaged one may have a million.
 _KEPT_MAX: Final = 1000
-#: What `missing_offsets` of `batch_order.py` says.
+#: Parses the message of `missing_offsets` in `batch_order.py`.
 _MISSING: Final = re.compile(r"(some of )?offsets (\d+) to (\d+) are missing")
 _MISSING_CODES: Final = ("lost", "gap", "short")
 
 
 class DamagedData(EngineError):
-    """What was to be read strictly has damaged batches, missing offsets, undecided transactions.
+    """Logs read with --strict have damaged batches, missing offsets or undecided transactions.
 
     Nothing was published.
     """
@@ -58,7 +59,7 @@ class DamagedData(EngineError):
 
 
 def refuse_damage(problems: list[Problem]) -> None:
-    """Raise DamagedData for anything but the end of a last write that did not end."""
+    """Raise DamagedData if any problem has a code outside HARMLESS_CODES."""
     serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
         first = serious[0]
@@ -67,28 +68,31 @@ def refuse_damage(problems: list[Problem]) -> None:
 
 
 class SplitDamage(NamedTuple):
-    """What was found in one split; `is_whole` says that it was read from its start to its end."""
+    """The problems and spans of one split; `is_whole` is True if it was read from start to end."""
 
     problems: tuple[Problem, ...]
     spans: tuple[OffsetSpan, ...] = ()
     is_whole: bool = False
 
 
-#: What was found by view, path and start of a split. Read twice, also by a task that is tried
-#: again, a split has the same.
+#: Damage of each split, by view, path and start. A split that is read again, for example by a
+#: retried task, gets an equal entry.
 Seen: TypeAlias = "dict[tuple[str, str, int], SplitDamage]"
-#: Takes a reader of batches that is done with its split, or was given up.
+#: Called with a reader of batches that has finished its split, or was closed early.
 ReaderNote: TypeAlias = Callable[[SplitReader], None]
 
 
-def key_of(view: str, split: Split) -> tuple[str, str, int]:
-    """Return what a split is known by."""
+def split_key(view: str, split: Split) -> tuple[str, str, int]:
+    """Return the key of a split in `Seen`: view, path, start position."""
     return (view, split.path, split.start)
 
 
 @contextmanager
 def noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[SplitReader]:
-    """Open a split for reading its batches; `note` gets the reader after the block."""
+    """Open a split and yield a reader of its batches.
+
+    Call `note` with the reader after the block.
+    """
     with closing(files.open(split.path)) as file:
         reader = SplitReader(file, split)
         try:
@@ -98,19 +102,22 @@ def noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[Split
 
 
 def kept(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the problems of a split that are kept."""
+    """Return the distinct problems of a split, at most _KEPT_MAX."""
     return tuple(dict.fromkeys(problems))[:_KEPT_MAX]
 
 
 class _Expected(NamedTuple):
-    """The splits of a view that a query reads, and the range of records that it wants of them."""
+    """The splits of a view that a query reads, and the range of records that it needs."""
 
     splits: list[Split]
     wanted: RecordRange
 
 
 class ReadDamage:
-    """What one query met; with `is_strict` it computes all checksums, also where headers do."""
+    """The damage that one query met.
+
+    `is_strict` is for the readers: checksums are then computed also where headers would be enough.
+    """
 
     def __init__(self, *, is_strict: bool = False) -> None:
         self.is_strict = is_strict
@@ -118,18 +125,18 @@ class ReadDamage:
         self._expected: dict[str, _Expected] = {}
 
     def expect(self, view: str, splits: list[Split], wanted: RecordRange = ALL_RECORDS) -> None:
-        """Note which splits a view reads."""
+        """Register the splits that a view of the query reads."""
         self._expected[view] = _Expected(splits, wanted)
 
     def unread(self) -> Iterator[tuple[str, list[Split]]]:
-        """Yield each view, and those of its splits of which nothing was heard."""
+        """Yield each view with its splits for which no result is in `seen`, if there are any."""
         for view, (splits, _) in self._expected.items():
-            found = [split for split in splits if key_of(view, split) not in self.seen]
+            found = [split for split in splits if split_key(view, split) not in self.seen]
             if found:
                 yield view, found
 
     def problems(self) -> list[Problem]:
-        """Return all problems by place, those between splits too, each once."""
+        """Return the distinct problems in and between splits, by topic, partition and segment."""
         found = [p for view in self._expected for p in self._of_view(view)]
         return sorted(dict.fromkeys(found), key=lambda p: (p.topic, p.partition, p.segment))
 
@@ -141,7 +148,7 @@ class ReadDamage:
         problems: list[Problem] = []
         spans: list[OffsetSpan] = []
         for split in splits:
-            seen = self.seen.get(key_of(view, split), SplitDamage(()))
+            seen = self.seen.get(split_key(view, split), SplitDamage(()))
             problems += seen.problems
             spans += seen.spans
             place = (split.topic, split.partition)
@@ -159,25 +166,25 @@ class ReadDamage:
 
 
 class DamageCount(NamedTuple):
-    """Damage in numbers."""
+    """Sums over the problems of a query, for its warning."""
 
     batches: int
-    #: Of those batches, and of what is no batch.
+    #: Bytes of the bad batches, and of damage between batches.
     bytes: int
-    #: Offsets; where a log is compacted, not all of them have been there.
+    #: Missing offsets. An upper bound if a log is compacted: not all of them had a record.
     missing: int
-    #: Whether there are such logs.
+    #: Whether `missing` is an upper bound.
     is_missing_bound: bool
     #: Unfinished last writes, and their bytes.
     torn_tails: int
     tail_bytes: int
-    #: Offsets that come twice, and wrong leader epochs.
+    #: Number of other problems, such as repeated offsets and wrong leader epochs.
     others: int
     partitions: tuple[str, ...]
 
 
 def counted(problems: Iterable[Problem]) -> DamageCount:
-    """Return problems in numbers."""
+    """Return the sums over problems."""
     batches = size_bytes = missing = tails = tail_bytes = others = 0
     is_bound = False
     partitions: dict[str, None] = {}

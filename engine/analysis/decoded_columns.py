@@ -1,7 +1,7 @@
-"""The columns of the views of records that brokers write for themselves, decoded.
+"""The columns of the views of records that brokers write to internal topics, decoded.
 
-The last columns say where a record is. A row with a `problem` is a record that cannot be decoded,
-or damage in the log: its other columns are null, and the content of the damaged record is unknown.
+The last columns locate a record in the log. A row with a `problem` stands for a record that cannot
+be decoded, or for damage in the log: its other columns are null, because the content is unknown.
 """
 
 from __future__ import annotations

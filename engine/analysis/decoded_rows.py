@@ -1,13 +1,13 @@
-"""Splits of internal topics to the rows of the views of decoded records.
+"""Make the rows of the views of decoded records from splits of internal topics.
 
 | view | records |
 |---|---|
 | offsets | commits of `__consumer_offsets` |
-| groups | all others of `__consumer_offsets` |
+| groups | all other records of `__consumer_offsets` |
 | transactions | `__transaction_state`, and the markers in any topic |
-| metadata | `__cluster_metadata`, its control records too |
+| metadata | `__cluster_metadata`, including control records |
 
-A record that cannot be decoded, and damage that may have held such records, is a row with a
+A record that cannot be decoded, and damage that may have contained such records, is a row with a
 `problem`.
 """
 
@@ -41,18 +41,18 @@ from engine.records.view import RecordBatch
 _TYPE = Format(">h")
 _COMMIT_TYPES = (0, 1)
 _CLASSIC_GROUP_TYPE = 2
-#: Names of the states, in the order of their numbers.
+#: Names of the transaction states, by state number.
 _STATES = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead",
     "PrepareEpochFence",
 )  # fmt: skip
-#: Damage that a view of decoded records shows: what may have held some.
+#: Problem codes that a view of decoded records shows as rows: the bytes may have held records.
 _SHOWN_CODES = BAD_BATCH_CODES | {"torn_tail"}
 _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 
 def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Iterator[Row]:
-    """Yield the rows of a view of decoded records (groups, transactions, …) for a split."""
+    """Yield the rows of a view of decoded records (offsets, groups, …) for a split."""
     with noted_reader(files, split, note) as reader:
         hidden = HiddenRecords(split)
         for position, batch, _ in reader.batches():
@@ -80,7 +80,10 @@ def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Ite
 
 
 def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
-    """Return True if a view shows records of this batch: control batches are not for all."""
+    """Return True if a view may have rows for this batch.
+
+    Control batches concern two views only.
+    """
     if view == "metadata":
         return True
     if view == "transactions":
@@ -89,7 +92,7 @@ def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
 
 
 def _place(view: str, split: Split, position: int) -> Row:
-    """Return the columns that locate a record: segment, byte position, and its partition."""
+    """Return the columns that locate a record: segment, byte position, partition and topic."""
     place: Row = {"segment": split.path, "position": position}
     if view != "metadata":
         place["logPartition"] = split.partition
@@ -99,7 +102,7 @@ def _place(view: str, split: Split, position: int) -> Row:
 
 
 def _of_record(record: Record) -> Row:
-    """Return a record's offset and timestamp, as a time and in ms."""
+    """Return the columns of a record's offset and timestamp."""
     return {
         "logOffset": record.offset,
         "timestamp": timestamp_of(record.timestamp_ms),
@@ -108,12 +111,12 @@ def _of_record(record: Record) -> Row:
 
 
 def _shown(problem: Problem) -> Row:
-    """Return the columns of a row that has a problem in place of decoded fields."""
+    """Return the column `problem` of a row that shows damage."""
     return {"problem": f"{problem.code}: {problem.message}"}
 
 
 def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
-    """Return a record's row in the view, None for a record of another kind."""
+    """Return a record's row in the view, None for a record that belongs to another view."""
     try:
         if view == "metadata":
             return _metadata(batch, record)
@@ -125,7 +128,7 @@ def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | N
 
 
 def _metadata(batch: RecordBatch, record: Record) -> Row:
-    """Return the columns of a metadata record; `problem` where it cannot be decoded."""
+    """Return the columns of a metadata record; only `problem` and its batch's if undecodable."""
     columns = {"isControl": batch.is_control, "leaderEpoch": batch.leader_epoch}
     try:
         return columns | (control_row(record) if batch.is_control else metadata_row(record))
@@ -149,7 +152,7 @@ def _marker(batch: RecordBatch, record: Record) -> Row | None:
 
 
 def _transaction(record: Record) -> Row:
-    """Return the row of a record of `__transaction_state`; an unknown state is a problem."""
+    """Return the row of a record of `__transaction_state`; an unknown state sets `problem`."""
     pair = decode_pair("transaction_log", record)
     row: Row = {
         "kind": "state",
@@ -189,7 +192,7 @@ def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
 
 
 def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
-    """Return the row of an offset commit; a tombstone has the key's columns only."""
+    """Return the row of an offset commit; a tombstone has only the columns of the key."""
     key, value = pair.key, pair.value
     row: Row = {
         "groupId": readable(key.group),
@@ -212,7 +215,7 @@ def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
 
 
 def _group(pair: DecodedPair) -> Row:
-    """Return the row of a record about a group; generation and members are classic groups' only."""
+    """Return the row of a group's record; generation and members only for classic groups."""
     group_id = getattr(pair.key, "group", None) or getattr(pair.key, "group_id", None)
     row: Row = {
         "groupId": readable(group_id),

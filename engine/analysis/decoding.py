@@ -1,5 +1,7 @@
-"""Keys and values of internal topics, by the tables of 4.3.0, which have all fields of earlier
-ones; by those of 3.9.1 where they do not fit.
+"""Decode the records of internal topics by Kafka's message schemas.
+
+The schemas of 4.3.0 have all fields of earlier releases and are tried first; the schemas of 3.9.1
+are used for records that do not fit them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _CONTROL_MESSAGES = {
 
 
 class DecodedPair(NamedTuple):
-    """A record of a coordinator; `value` is None for a tombstone."""
+    """A decoded record of a coordinator's topic; `value` is None for a tombstone."""
 
     name: str
     type: int
@@ -42,18 +44,21 @@ class DecodedPair(NamedTuple):
     value: Any
 
     def key_json(self) -> str | None:
-        """Return all fields of the key."""
+        """Return all fields of the key as JSON."""
         return readable(json_text(json_node(self.key, key_version(self.type, self.release))))
 
     def value_json(self) -> str | None:
-        """Return all fields of the value, None for a tombstone."""
+        """Return all fields of the value as JSON, None for a tombstone."""
         if self.value is None:
             return None
         return readable(json_text(value_node(self.value, self.value_version)))
 
 
 def decode_pair(kind: str, record: Record) -> DecodedPair:
-    """Return a record of a coordinator's topic; raises CorruptRecord, WireError."""
+    """Decode a record of a coordinator's topic.
+
+    Raises CorruptRecord without a key, WireError if neither release's schemas fit.
+    """
     if record.key is None:
         raise CorruptRecord("a key", None)
     try:
@@ -66,14 +71,17 @@ def decode_pair(kind: str, record: Record) -> DecodedPair:
 
 
 def _decoded(kind: str, key: bytes, value: bytes | None, release: str) -> DecodedPair:
-    """Decode a record by the message tables of one Kafka release; raises WireError."""
+    """Decode a record by the message schemas of one Kafka release; raises WireError."""
     found = decode_coordinator_record(kind, key, value, release)
     name = RECORD_TYPES[kind][release][found.type]
     return DecodedPair(name, found.type, release, found.key, found.value_version, found.value)
 
 
 def metadata_row(record: Record) -> Row:
-    """Return a record of the KRaft quorum, decoded; raises CorruptRecord, WireError."""
+    """Return type, version and fields of a KRaft metadata record.
+
+    Raises CorruptRecord, WireError.
+    """
     if record.value is None:
         raise CorruptRecord("a value", None)
     try:
@@ -86,7 +94,7 @@ def metadata_row(record: Record) -> Row:
 
 
 def _framed(value: bytes, release: str) -> Row:
-    """Return type, version and fields of a metadata record, by the schemas of a release."""
+    """Return type, version and fields of a metadata record by the schemas of one release."""
     framed = decode_framed_record("cluster_metadata", value, release)
     return {
         "type": framed.message.message_name,
@@ -96,7 +104,7 @@ def _framed(value: bytes, release: str) -> Row:
 
 
 def control_row(record: Record) -> Row:
-    """Return a control record of the KRaft quorum, decoded; raises CorruptRecord."""
+    """Return type, version and fields of a KRaft control record; raises CorruptRecord."""
     kind = control_type(record)
     message = _CONTROL_MESSAGES.get(kind)
     if message is None:
@@ -109,7 +117,7 @@ def control_row(record: Record) -> Row:
 
 
 def readable(text: str | None) -> str | None:
-    """Return a text as valid UTF-8, with U+FFFD for lone surrogates: Arrow refuses these."""
+    """Return a text with lone surrogates replaced by U+FFFD, because Arrow requires valid UTF-8."""
     return (
         None if text is None else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     )

@@ -1,6 +1,6 @@
-"""A Delta table that exports add to, by the library `deltalake`.
+"""A Delta table that exports append to, through the library `deltalake`.
 
-| what | where |
+| what is stored | where |
 |---|---|
 | the form of the export | the table's configuration, `kctl.export` |
 | the end offset of a partition | the version of the transaction `kctl/<topic>/<number>` |
@@ -38,7 +38,7 @@ _ORNAMENTS = re.compile(r"\x1b\[\d*m|↳")
 
 
 class Delta:
-    """The Delta table in a folder of this machine."""
+    """The Delta table in a local folder."""
 
     mark = "_delta_log"
     data_folder = ""
@@ -47,7 +47,7 @@ class Delta:
         self._out = out
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
-        """Return the state of the table; see `Table`."""
+        """Return what earlier exports stored in the table, None without a table; see `Table`."""
         from deltalake import DeltaTable
 
         with _failures(self._out):
@@ -66,14 +66,14 @@ class Delta:
             return TableState(stored, table.transaction_version(_RUN) or 0, ends)
 
     def check(self, columns: TableColumns) -> None:
-        """Check the table's columns; see `Table`."""
+        """Raise AppendMismatch unless the table accepts the columns; see `Table`."""
         from deltalake import DeltaTable
 
         with _failures(self._out):
             _check_columns(self._out, DeltaTable(self._out), columns)
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Make the table; see `Table`."""
+        """Create the table; return the path of its first log entry; see `Table`."""
         from deltalake import DeltaTable
 
         with _failures(self._out):
@@ -87,13 +87,13 @@ class Delta:
         return [self._log_entry(0)]
 
     def _log_entry(self, version: int) -> str:
-        """Return the path of the file that makes a version of the table visible."""
+        """Return the path of the log file that makes a version of the table visible."""
         return f"{self._out}/{self.mark}/{version:020d}.json"
 
     def commit(
         self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
     ) -> list[str]:
-        """Commit the files; see `Table`."""
+        """Add the files and store the run and its end offsets in one commit; see `Table`."""
         from deltalake import CommitProperties, DeltaTable, Transaction
 
         with _failures(self._out):
@@ -117,7 +117,7 @@ class Delta:
 def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
     """Raise AppendMismatch unless a table accepts files with these columns.
 
-    A constraint that others have added is not checked against the rows, so it is refused.
+    A table with a constraint is refused, because exports do not check rows against constraints.
     """
     from deltalake import Schema
 
@@ -140,13 +140,13 @@ def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
 
 
 def _app(place: tuple[str, int]) -> str:
-    """Return the Delta application id under which a partition's end offset is kept."""
+    """Return the Delta application id that stores a partition's end offset."""
     topic, partition = place
     return f"kctl/{topic}/{partition}"
 
 
 def _added(file: TableFile, now_ms: int) -> object:
-    """Return the log action of Delta that adds a file with its partition values and row count."""
+    """Return the action of Delta's log that adds a file, with partition values and row count."""
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -161,7 +161,7 @@ def _added(file: TableFile, now_ms: int) -> object:
 
 @contextmanager
 def _failures(out: str) -> Iterator[None]:
-    """Turn errors of Delta and of the file system into TableFailed."""
+    """Convert errors of deltalake and of the file system into TableFailed."""
     from deltalake.exceptions import DeltaError
 
     try:
@@ -171,6 +171,6 @@ def _failures(out: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return an error's first line, and its last one: the cause, such as a full disk."""
+    """Return an error's first and last line; the last is the cause, such as a full disk."""
     lines = [line.strip() for line in _ORNAMENTS.sub("", str(error)).splitlines() if line.strip()]
     return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__

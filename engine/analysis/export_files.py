@@ -1,15 +1,15 @@
-"""The file that one task of an export writes: Parquet, ORC, or JSON in lines.
+"""The file that one task of an export writes: Parquet, ORC, or JSON lines.
 
-| format | bytes are | times are |
+| format, compression | bytes are | times are |
 |---|---|---|
 | parquet, zstd | bytes | timestamps in UTC |
 | orc, zstd | bytes | timestamps in UTC |
 | json, gzip | base64 | ISO 8601 |
 | delta, iceberg | as parquet, added to a table (`table_export.py`) | |
 
-Batches are gathered into row groups of a good size; the file is opened with the first. With a
-largest size row groups are an eighth of it at most, and a file is full while two more of them, as
-they are in memory, still fit.
+Batches are buffered into row groups; the file is created when the first row group is written. With
+a maximum file size a row group has at most an eighth of it, and a file is full as soon as two more
+row groups, at their uncompressed size, would not fit.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from engine.limits import EXPORT_FILE_BYTES_MIN, PARQUET_ROW_GROUP_BYTES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Formats, and how the names of their files end.
+#: Formats, and the extensions of their files.
 EXTENSIONS = {
     "parquet": ".parquet", "orc": ".orc", "json": ".json.gz",
     "delta": ".parquet", "iceberg": ".parquet",
 }  # fmt: skip
-#: Few values, many repeats: worth a dictionary. Keys and values are not.
+#: Columns with few distinct values, which Parquet stores with a dictionary.
 _REPEATING = ("topic", "partition", "timestampType", "codec", "segment", "leaderEpoch",
               "producerEpoch", "producerId", "baseOffset", "batchPosition")  # fmt: skip
-#: How many row groups, as they are in memory, a file of the largest size has.
+#: Number of row groups, at their size in memory, in a file of the maximum size.
 _GROUPS_OF_A_FILE = 8
 _UNORDERED = ("key", "value", "headers", "value_hash")
 
 
 class UnknownFileFormat(EngineError):
-    """A file format was requested that is not written."""
+    """The text of `--format` is not a supported file format."""
 
     exit_code = 2
 
@@ -52,7 +52,10 @@ class UnknownFileFormat(EngineError):
 
 
 class FilesTooSmall(EngineError):
-    """A largest size of files was requested in which little but their ends would fit."""
+    """The requested maximum file size is below EXPORT_FILE_BYTES_MIN.
+
+    File overhead would dominate.
+    """
 
     exit_code = 2
 
@@ -64,33 +67,33 @@ class FilesTooSmall(EngineError):
 
 
 def check_file_size(size_bytes: int) -> int:
-    """Return a largest size of files; raises FilesTooSmall."""
+    """Return the maximum file size unchanged; raises FilesTooSmall."""
     if size_bytes < EXPORT_FILE_BYTES_MIN:
         raise FilesTooSmall(size_bytes)
     return size_bytes
 
 
 def check_file_format(name: str) -> str:
-    """Return a format; raises UnknownFileFormat."""
+    """Return the format's name unchanged; raises UnknownFileFormat."""
     if name not in EXTENSIONS:
         raise UnknownFileFormat(name)
     return name
 
 
 class _TableWriter(Protocol):
-    """Writes Arrow tables to a file."""
+    """Writes Arrow tables to a file of one format."""
 
     def write(self, table: pa.Table) -> None:
         """Write the rows of a table."""
         ...
 
     def close(self) -> None:
-        """Write the end of the file."""
+        """Write the format's footer and close the file."""
         ...
 
 
 class ExportFile:
-    """One file of an export, at `stem` with the ending of its format."""
+    """One file of an export; its path is `stem` with the extension of its format."""
 
     def __init__(
         self,
@@ -100,11 +103,11 @@ class ExportFile:
         file_format: str,
         max_bytes: int | None = None,
     ) -> None:
-        """`max_bytes` is the size above which the file `is_full`, None for any size."""
+        """Create no file yet; `max_bytes` is the maximum size for `is_full`, None for no limit."""
         self._files = files
         self._max_bytes = max_bytes
-        #: Bytes of rows that are written together; less in files of limited size, so that they end
-        #: near the limit.
+        #: Bytes of rows in memory that make a row group; smaller in files of limited size, so that
+        #: they end near the limit.
         self._group_bytes = PARQUET_ROW_GROUP_BYTES
         if max_bytes is not None:
             self._group_bytes = max(min(self._group_bytes, max_bytes // _GROUPS_OF_A_FILE), 1)
@@ -113,13 +116,13 @@ class ExportFile:
         self._format = file_format
         #: None until the first rows are written.
         self._writer: _TableWriter | None = None
-        #: Rows that are not written yet, and their size.
+        #: Buffered rows that are not written yet, and their bytes in memory.
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._count = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows."""
+        """Buffer rows; write all buffered rows once they reach the size of a row group."""
         if not batch.num_rows:
             return
         self._held.append(batch)
@@ -129,7 +132,10 @@ class ExportFile:
             self._write()
 
     def pieces_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a batch, not more together than a row group of the file has."""
+        """Yield a batch in slices of about a row group each.
+
+        Callers check `is_full` between slices.
+        """
         if self._max_bytes is None or batch.nbytes <= self._group_bytes:
             yield batch
             return
@@ -146,7 +152,7 @@ class ExportFile:
         return size_bytes + 2 * self._group_bytes > self._max_bytes
 
     def _write(self) -> None:
-        """Write the buffered rows; create the file first if there is none."""
+        """Write the buffered rows; create the file first if it does not exist."""
         import pyarrow as pa
 
         if self._writer is None:
@@ -157,7 +163,7 @@ class ExportFile:
         self._held_bytes = 0
 
     def _new_writer(self) -> _TableWriter:
-        """Return the writer of the format, which creates the file."""
+        """Create the file; return a writer of its format."""
         if self._format == "orc":
             from pyarrow import orc
 
@@ -170,25 +176,28 @@ class ExportFile:
         return _Parquet(self.path, self._schema)
 
     def close(self) -> int:
-        """Complete the file, durably; returns its rows. There is none without rows."""
+        """Write the remaining rows and sync the file; return its row count.
+
+        Without rows no file is created.
+        """
         if self._held:
             self._write()
         if self._writer is not None:
             self._writer.close()
-            # The driver publishes only what is on the disk of the machine that wrote it.
+            # The driver publishes only files that are synced on the machine that wrote them.
             with closing(self._files.open(self.path, write=True)) as file:
                 file.sync()
         return self._count
 
     def discard(self) -> None:
-        """Remove the file."""
+        """Remove the file if it was created."""
         if self._writer is not None:
             self._writer.close()
             self._files.remove(self.path)
 
 
 def empty_content(schema: pa.Schema, file_format: str) -> bytes:
-    """Return a file without rows, which still says its columns where the format does."""
+    """Return the bytes of a file without rows; Parquet and ORC files still contain the columns."""
     import pyarrow as pa
 
     content = pa.BufferOutputStream()
@@ -227,7 +236,7 @@ class _Parquet:
 
 
 class _JsonLines:
-    """Writes one gzip member a row group: readers take several as one stream."""
+    """Writes one gzip member per row group; readers treat concatenated members as one stream."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._file = files.open(path, write=True, create=True)
@@ -241,7 +250,7 @@ class _JsonLines:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: bytes in base64, times in ISO 8601."""
+    """Return a value as JSON represents it: bytes in base64, times in ISO 8601."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

@@ -1,27 +1,27 @@
-"""The folder of an export: claimed by one process, filled beside its place, published by renames.
+"""The folder of an export: claimed by one process, written to a sibling, published by renames.
 
 ```
 out                       the export that readers see
-.out.kctl-<job>           staging: what a running export has written so far
+.out.kctl-<job>           staging: the files of a running export
 .out.kctl-replaced        the earlier export, from the first rename until it is removed
 .out.kctl-lock            held by the process that exports into `out`
 ```
 
-1. Claim: hold the lock. If a whole `replaced` is there and `out` is absent, or was made again
-   since and is empty, a crash came between the two renames: the earlier export takes its name
-   back. If `out` is something else, nothing is touched. Beside a whole `out`, `replaced` is of no
-   use any more and is removed, its manifest first, after the names in the parent are durable.
-2. Tasks fill the staging folder and sync each file; the manifest is made durable last.
-3. `out` becomes `replaced`, staging becomes `out`, the parent is synced.
+1. Claim: hold the lock. If a complete `replaced` exists and `out` is absent, or is an empty folder
+   that was created since, a crash came between the two renames: `replaced` is renamed back to
+   `out`. If `out` is a foreign folder, nothing is changed. If `out` is complete, `replaced` is
+   obsolete and is removed, its manifest first, after the parent folder was synced.
+2. Tasks write to the staging folder and sync each file; the manifest is written and synced last.
+3. `out` is renamed to `replaced`, staging to `out`, and the parent folder is synced.
 4. `replaced` and the staging folders of crashed exports are removed, then the lock.
 
 | after a crash in step | there is |
 |---|---|
 | 1 or 2 | the earlier export, if any, and a staging folder |
-| 3, between the renames | the earlier export as `replaced`, which the next claim puts back |
+| 3, between the renames | the earlier export as `replaced`, which the next claim renames back |
 | 3 or 4, after the renames | the new export |
 
-A `replaced` without its manifest is half removed and never put back.
+A `replaced` without its manifest is partly removed and is never renamed back.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from engine.host.held_file import HeldFile, HeldFiles
 from engine.host.lock_file import LockHeld
 from engine.host.ports import Files
 
-#: Lists the files of an export; a folder with it is one.
+#: Name of the manifest, which lists the files of an export; a folder with it is an export.
 MANIFEST = "_kctl_manifest.json"
-#: Between the folder's name and the use, in the names beside it.
+#: Part of the hidden names, between the folder's name and their purpose.
 _HIDDEN = ".kctl-"
 
 
 class ExportFiles(Files, HeldFiles, Protocol):
-    """A file system with files that one process at a time holds."""
+    """A file system that can also lock files for one process."""
 
 
 class ForeignFolder(EngineError):
-    """The folder to export to holds something that no export made."""
+    """The folder to export to has content that no export wrote."""
 
     hint = "choose an empty or new folder for --out"
 
@@ -67,11 +67,11 @@ class ExportRunning(EngineError):
 
 
 class ExportFolder:
-    """A claim on the folder of an export; leaving it gives the claim up.
+    """A claim on the folder of an export, released at the end of its `with` block.
 
-    Without `publish` the earlier export is still there afterwards, and the staging folder is not.
-    `mark` is a name in it that says that it is an earlier export. Raises ExportRunning,
-    ForeignFolder.
+    If the block fails before `publish`, the earlier export remains and the staging folder is
+    removed. `mark` is the file or folder name that identifies an earlier export. Raises
+    ExportRunning, ForeignFolder.
     """
 
     def __init__(self, files: ExportFiles, out: str, job_id: str, mark: str = MANIFEST) -> None:
@@ -81,14 +81,14 @@ class ExportFolder:
         self._files = files
         self._out = out
         self._parent, name = posixpath.split(out)
-        #: Start of the names of all hidden files and folders of exports to `out`.
+        #: Prefix of the names of all hidden files and folders of exports to `out`.
         self._hidden = f".{name}{_HIDDEN}"
-        #: The earlier export while the new one takes its place: a crash between leaves it there.
+        #: Path of the earlier export between the two renames; a crash there leaves it.
         self._replaced = f"{self._parent}/{self._hidden}replaced"
         self._lock_path = f"{self._parent}/{self._hidden}lock"
         #: Folder in which the files of this export are written.
         self.staging = f"{self._parent}/{self._hidden}{job_id}"
-        #: File with notes about an export under way; see `table_export.py`.
+        #: File with the state of a running table export; see `table_export.py`.
         self.pending = f"{self._parent}/{self._hidden}pending"
         make_durable_dir(files, self._parent)
         self._lock = self._hold()
@@ -111,10 +111,13 @@ class ExportFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove files that were not published, and release the lock."""
+        """After an error, restore the earlier export and remove staging.
+
+        Always release the lock.
+        """
         try:
             if error is not None:
-                # The error that ends the export is the one to report, not one of the cleaning.
+                # The error that ends the export is reported, not an error of the cleaning.
                 with suppress(StorageError):
                     self._put_back()
                 with suppress(StorageError):
@@ -125,8 +128,8 @@ class ExportFolder:
     def publish(self) -> list[str]:
         """Rename the staging folder to its final name; return the paths that could not be removed.
 
-        Its files must be durable, the manifest last. An earlier export is moved aside first, so
-        that a crash leaves one of the two whole.
+        The files in it must be synced, the manifest last. An earlier export is first renamed to
+        `replaced`, so that a crash leaves one of both complete.
         """
         files = self._files
         files.sync_dir(self.staging)
@@ -137,7 +140,7 @@ class ExportFolder:
         return self.clean_up()
 
     def _hold(self) -> HeldFile:
-        """Lock the export's folder; raises ExportRunning if another process has the lock."""
+        """Lock the export's folder; raises ExportRunning if another process holds the lock."""
         try:
             return self._files.hold(self._lock_path, create=True)
         except LockHeld as error:
@@ -145,22 +148,22 @@ class ExportFolder:
 
     def _release(self) -> None:
         """Remove the lock file and release the lock."""
-        # The name goes while the lock is held: a process that waits on the old file sees that, and
-        # makes a new one.
+        # The name is removed while the lock is held: a process that waits for the old file notices
+        # the removal and creates a new file.
         with suppress(StorageError):
             self._files.remove(self._lock_path)
         self._lock.close()
 
     def _recover(self) -> None:
-        """Leave `out` as it was before or after a crashed export, and no `replaced`."""
+        """Restore `out` after a crashed export, and remove `replaced`."""
         files = self._files
-        # What is visible now may not be durable yet, and what is removed below may be.
+        # Sync first: the renames may not be durable yet, but the removal below could be.
         files.sync_dir(self._parent)
         self._put_back()
         _remove_if_there(files, self._replaced)
 
     def _put_back(self) -> None:
-        """Restore the earlier export if it was renamed away and no new export replaced it."""
+        """Rename `replaced` to `out` if it is complete and `out` is absent or an empty folder."""
         files = self._files
         if not files.exists(f"{self._replaced}/{MANIFEST}"):
             return
@@ -172,7 +175,7 @@ class ExportFolder:
         files.sync_dir(self._parent)
 
     def _check_target(self) -> None:
-        """Raise ForeignFolder if the target is not an export's folder, and not empty."""
+        """Raise ForeignFolder if `out` is a file, or a non-empty folder that is no export."""
         if not self._files.exists(self._out):
             return
         if not self._files.is_dir(self._out):
@@ -195,21 +198,22 @@ class ExportFolder:
         return left
 
     def _is_own(self, name: str) -> bool:
-        """Return True for the hidden names that exports into this folder use next to it.
+        """Return True for the name of a hidden file or folder that exports to `out` create.
 
-        A folder may be called `out.kctl-2`: the hidden names of that one are not this folder's.
+        For a folder named `out.kctl-2` the hidden names start equally, but are not own names of
+        `out`.
         """
         return name.startswith(self._hidden) and _HIDDEN not in name[len(self._hidden) :]
 
 
 def remove_tree(files: Files, path: str) -> None:
-    """Remove a folder and its content, the manifest first; of a link, only the link."""
+    """Remove a folder and its content, the manifest first; of a symbolic link, only the link."""
     if files.is_link(path) or not files.is_dir(path):
         files.remove(path)
         return
     names = files.list_dir(path)
     if MANIFEST in names:
-        # Durably: without it nobody takes what is left for a whole export.
+        # Synced first: without the manifest the rest is never taken for a complete export.
         files.remove(f"{path}/{MANIFEST}")
         files.sync_dir(path)
     for name in names:
@@ -219,13 +223,13 @@ def remove_tree(files: Files, path: str) -> None:
 
 
 def _remove_if_there(files: Files, path: str) -> None:
-    """Remove a tree or a link; a link is there also where its target does not exist."""
+    """Remove a tree or a symbolic link if it exists, also a link whose target is missing."""
     if files.exists(path) or files.is_link(path):
         remove_tree(files, path)
 
 
 def make_durable_dir(files: Files, path: str) -> None:
-    """Create a folder and its missing parents, durably."""
+    """Create a folder and its missing parents, and sync the parent of each."""
     missing: list[str] = []
     while not files.exists(path):
         missing.append(path)

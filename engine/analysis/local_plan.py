@@ -1,9 +1,9 @@
 """Columns and conditions of the views in a query, from DuckDB's plan of the query.
 
-1. Tables with all columns and no rows take the views' names, and DuckDB plans the query.
-2. Each scan of the plan says which columns it reads and which conditions it puts to each row.
-3. A view that is scanned once is read where its conditions can hold (`pruning.py`); one that is
-   scanned several times is read whole.
+1. Empty tables with all columns get the views' names, and DuckDB plans the query.
+2. Each scan of the plan names the columns it reads and the conditions it applies to each row.
+3. Of a view that is scanned once, only splits that can meet the conditions are read
+   (`pruning.py`); a view that is scanned several times is read completely.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Views: TypeAlias = Mapping[str, tuple[ViewColumn, ...]]
 
 
 class ViewScan(NamedTuple):
-    """The columns of a view that a query reads, and conditions that all its rows have to meet."""
+    """The columns of a view that a query reads, and the conditions that every row it uses meets."""
 
     columns: frozenset[str]
     conditions: tuple[str, ...]
 
 
 def make_stand_ins(connection: DuckDBPyConnection, views: Views = VIEWS) -> None:
-    """Make a table without rows for each view."""
-    # By these DuckDB would see that there are no rows, and read nothing.
+    """Create an empty table for each view."""
+    # With these optimizers DuckDB would see that the tables are empty, and drop the scans.
     connection.execute("set disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
     for view, columns in views.items():
         fields = ", ".join(_field(column) for column in columns)
@@ -48,7 +48,7 @@ def _field(column: ViewColumn) -> str:
 
 
 def remove_stand_ins(connection: DuckDBPyConnection) -> None:
-    """Remove the tables again, and have DuckDB optimize as it does by default."""
+    """Drop the empty tables, and restore DuckDB's default optimizers."""
     for view in VIEWS:
         connection.execute(f'drop table "{view}"')
     connection.execute("reset disabled_optimizers")
@@ -57,29 +57,32 @@ def remove_stand_ins(connection: DuckDBPyConnection) -> None:
 def scans_of(
     connection: DuckDBPyConnection, sql: str, views: Views = VIEWS
 ) -> Mapping[str, ViewScan]:
-    """Return the columns and conditions that a query reads of each view, by DuckDB's plan.
+    """Return for each view that a query reads its columns and conditions, by DuckDB's plan.
 
-    Needs the stand-in tables. Raises DuckDB's errors for an invalid query.
+    Needs the tables of `make_stand_ins`. Raises DuckDB's errors for an invalid query.
     """
     scans: dict[str, list[ViewScan]] = {}
     for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
         for node in json.loads(text):
             for view, scan in _scans(node, views, sql):
                 scans.setdefault(view, []).append(scan)
-    return {view: _all_of(found) for view, found in scans.items()}
+    return {view: _merged(found) for view, found in scans.items()}
 
 
-def _all_of(scans: list[ViewScan]) -> ViewScan:
-    """Merge several scans of one view: all their columns, and no condition."""
+def _merged(scans: list[ViewScan]) -> ViewScan:
+    """Merge the scans of one view.
+
+    Several scans become one of all their columns without conditions.
+    """
     if len(scans) == 1:
         return scans[0]
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
 
 
 def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, ViewScan]]:
-    """Yield the view scans of a plan's node and of all nodes below it.
+    """Yield (view, scan) for a node of a plan and for all nodes below it.
 
-    A scan of struct fields may have no columns in the plan: then all columns whose names are in the
+    The plan lists no columns for a scan of struct fields: then all columns whose names occur in the
     query are read.
     """
     details = node["extra_info"]
@@ -89,7 +92,7 @@ def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, View
     )
     if view in views:
         conditions = tuple(_texts(details.get("Filters", "")))
-        # A scan may use the columns of conditions without handing them on.
+        # The columns of conditions may be missing in the projections.
         columns = {*_names(details.get("Projections", "")), *_named_in(views[view], *conditions)}
         if not details.get("Projections", "") and _has_fields(views[view], sql):
             columns |= set(_named_in(views[view], sql))
@@ -99,22 +102,25 @@ def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, View
 
 
 def _named_in(columns: tuple[ViewColumn, ...], *texts: str) -> Iterator[str]:
-    """Yield the columns that texts name, in letters of any case."""
+    """Yield the names of the columns that occur as words in the texts, in any case of letters."""
     words = set(re.findall(r"\w+", " ".join(texts).lower()))
     yield from (column.name for column in columns if column.name.lower() in words)
 
 
 def _has_fields(columns: tuple[ViewColumn, ...], sql: str) -> bool:
-    """Return whether a query names fields of columns."""
+    """Return True if a query uses a field of any of the columns, as in `column.field`."""
     followed = set(re.findall(r'(\w+)"?\.', sql))
     return any(column.name in followed for column in columns)
 
 
 def _names(value: str | list[str]) -> Iterator[str]:
-    """Yield the names of columns that a plan gives, without quotes; of a field, its column's."""
+    """Yield the column names of a plan's entry, without quotes.
+
+    For a field the name of its column.
+    """
     yield from (text.strip('"').partition(".")[0].strip('"') for text in _texts(value))
 
 
 def _texts(value: str | list[str]) -> list[str]:
-    """Return what a plan gives as one text or as a list of them."""
+    """Return a plan's entry, which is one text or a list of texts, as a list."""
     return value if isinstance(value, list) else [value] if value else []

@@ -1,14 +1,14 @@
-"""Run one SQL query over the views in this process, by DuckDB.
+"""Run one SQL query over the views in this process, with DuckDB.
 
-1. The statement is translated (`local_sql.py`); those about the views are answered from their table
-   of columns.
-2. DuckDB plans it over tables without rows, which says what has to be read (`local_plan.py`).
-3. Views of those columns take the names, and DuckDB reads them as Arrow streams
+1. The statement is translated (`local_sql.py`); statements about the views, such as `describe`, are
+   answered from their column definitions.
+2. DuckDB plans the query over empty tables; the plan names what has to be read (`local_plan.py`).
+3. Views with these columns replace the tables, and DuckDB reads them as Arrow streams
    (`local_views.py`) while it runs the query.
 
-DuckDB works on a thread of its own (`query_thread.py`), so that signals end it.
+DuckDB works on a separate thread (`query_thread.py`), so that signals can end a query.
 
-DuckDB has access to the given views alone: no files, no network, no extensions, no settings. Data
+DuckDB has access to the given views only: no files, no network, no extensions, no settings. Data
 beyond its memory limit is written to a folder of temporary files, which no other user may read and
 which is removed after the query.
 
@@ -76,7 +76,7 @@ class LocalEngineMissing(EngineError):
 
 
 def missing_package() -> str | None:
-    """Return the first package of the embedded engine that is not installed, None if all are."""
+    """Return the first package of the embedded engine that is not installed, None without one."""
     from importlib.util import find_spec
 
     return next((p for p in ("duckdb", "sqlglot", "pyarrow") if find_spec(p) is None), None)
@@ -99,10 +99,10 @@ def run_local_query(
     saved: SavedViews = NO_VIEWS,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a query, at most `max_rows` unless that is 0.
+    """Return the rows of a query, at most `max_rows`; 0 means all.
 
-    `damage` gets what the logs that it reads have. Errors: LocalEngineMissing, StatementRefused,
-    QueryFailed.
+    `damage` collects the damage of the logs that are read. Raises LocalEngineMissing,
+    StatementRefused, QueryFailed.
     """
     require_local_engine()
     views = views_of(decoding)
@@ -124,7 +124,7 @@ def run_local_query(
 
 
 def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
-    """Return all rows of a query as an Arrow table; errors as `run_local_query`."""
+    """Return all rows of a query as an Arrow table; raises the errors of `run_local_query`."""
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
@@ -132,7 +132,10 @@ def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
 
 
 def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
-    """Return the result with the names that Spark gives its columns; raises QueryFailed."""
+    """Return the result with Spark's column names.
+
+    Raises QueryFailed if DuckDB merged two columns.
+    """
     if table.num_columns != len(query.columns):
         raise QueryFailed("a subquery has two columns of one name; * needs a name for each")
     return table.rename_columns(query.columns)
@@ -140,9 +143,9 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a folder for temporary files, an empty path if no folder can be created.
+    """Yield a folder for DuckDB's temporary files; an empty path if no folder can be created.
 
-    Those that killed processes left are removed: they may hold gigabytes.
+    Folders that killed processes left are removed first: they may contain gigabytes.
     """
     remove_abandoned(_SPILL_PREFIX)
     with ExitStack() as stack:
@@ -154,23 +157,23 @@ def spill_folder() -> Iterator[str]:
 
 
 def connect(temporary_folder: str = "") -> DuckDBPyConnection:
-    """Return a new engine with the functions of Spark that it lacks.
+    """Return a new DuckDB connection with Spark's functions that DuckDB lacks.
 
-    A query whose data do not fit into its memory writes some to `temporary_folder`, and fails
-    without one. DuckDB's own default is the working directory.
+    A query that exceeds the memory limit writes to `temporary_folder`, and fails if that is empty.
+    DuckDB's own default is the working directory.
     """
     import duckdb
 
     settings = {**_SETTINGS, "temp_directory": temporary_folder}
     connection = duckdb.connect(":memory:", config=settings)
-    # In it are times without a zone, as in Spark's session.
+    # Times without a zone are UTC, as in Spark's session.
     connection.execute("set TimeZone = 'UTC'")
     add_functions(connection)
     return connection
 
 
 class _How(NamedTuple):
-    """How a query reads the logs; as in ViewReading."""
+    """How a query reads the logs: the fields of ViewReading without `files`."""
 
     control: bool
     decoding: ValueDecoding | None
@@ -178,10 +181,10 @@ class _How(NamedTuple):
 
 
 def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
-    """Return the result of a query as a table whose times are UTC. Raises QueryFailed."""
+    """Return the result of a query as a table with times in UTC. Raises QueryFailed."""
 
     def work(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
-        """Have DuckDB run the query, over views of the files."""
+        """Create the views that the query reads, and run it."""
         import duckdb
 
         views: list[LocalView] = []
@@ -202,10 +205,10 @@ def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
 
 
 def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:
-    """Return the columns and conditions to read of each view that a query names.
+    """Return (view, columns and conditions to read) for each view that a query names.
 
-    The plan omits a view whose rows it does not need, as with `where false`; the query still refers
-    to it, so it gets all columns.
+    DuckDB's plan omits a view whose rows are not needed, as with `where false`. The query still
+    refers to such a view, so it gets all columns.
     """
     make_stand_ins(connection, views)
     scans = dict(scans_of(connection, sql, views))
@@ -217,14 +220,14 @@ def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tu
 
 
 def _as_spark_types(table: pa.Table) -> pa.Table:
-    """Return the table with the types that Spark gives: times in UTC, sums of numbers as int64."""
+    """Return the table with Spark's types: times in UTC, sums of integers as int64."""
     import pyarrow as pa
 
     def of(kind: pa.DataType) -> pa.DataType:
-        """Return the type that Spark gives: UTC times in µs, 64-bit whole numbers."""
+        """Return Spark's type: UTC times in µs, int64 for DuckDB's 128-bit integers."""
         if pa.types.is_timestamp(kind):
             return pa.timestamp("us", tz="UTC")
-        # DuckDB adds whole numbers up in 128 bits.
+        # DuckDB computes sums of integers in 128 bits.
         return pa.int64() if pa.types.is_decimal(kind) and kind.scale == 0 else kind
 
     try:
@@ -234,7 +237,7 @@ def _as_spark_types(table: pa.Table) -> pa.Table:
 
 
 def _explain(query: LocalQuery, views: Views) -> QueryResult:
-    """Return DuckDB's plan as rows, over empty views. Raises QueryFailed."""
+    """Return DuckDB's plan of a query as rows. Raises QueryFailed."""
 
     def work(connection: DuckDBPyConnection) -> QueryResult:
         """Return the texts of the plan."""
@@ -245,10 +248,10 @@ def _explain(query: LocalQuery, views: Views) -> QueryResult:
 
 
 def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryResult:
-    """Return the columns of a query by its result over views without rows."""
+    """Return the names and types of a query's columns, from its result over empty views."""
 
     def work(connection: DuckDBPyConnection) -> pa.Table:
-        """Return the result."""
+        """Return the query's empty result."""
         return _as_spark_types(connection.sql(query.sql).to_arrow_table())
 
     table = _over_stand_ins(views, work)
@@ -257,10 +260,10 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
 
 
 def _over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) -> Result:
-    """Return what `work` makes of views without rows. Raises QueryFailed."""
+    """Run `work` on a connection with an empty table for each view. Raises QueryFailed."""
 
     def prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
-        """Make the views first."""
+        """Create the empty tables, then run `work`."""
         import duckdb
 
         make_stand_ins(connection, views)
@@ -273,7 +276,7 @@ def _over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) 
 
 
 def failure_of(error: Exception) -> str:
-    """Return DuckDB's error message as one line: no class name, no query text."""
+    """Return DuckDB's error message as one line, without class name and query text."""
     import duckdb
 
     is_full = isinstance(error, duckdb.IOException) and "No space left" in str(error)

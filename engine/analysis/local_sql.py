@@ -1,26 +1,26 @@
-"""Spark's SQL as the embedded engine's: one query text gives the same rows on both engines.
+"""Translate Spark's SQL for the embedded engine: a query returns the same rows on both engines.
 
 1. sqlglot parses Spark's SQL. A statement that is no query is refused. Saved views become
    subqueries (`view_expansion.py`).
-2. The names of result columns are noted: as written, the text of an expression without a name.
+2. The names of result columns are recorded: as written, or the text of an unnamed expression.
 3. All names are resolved by the views' columns, stars are expanded, and types are derived.
 4. Functions and words with another meaning in DuckDB are replaced:
 
 | Spark | DuckDB |
 |---|---|
-| bytes where a function or a cast wants text | decoded as UTF-8, with U+FFFD for what is none |
+| bytes as an argument or in a cast that needs text | decoded as UTF-8, U+FFFD for errors |
 | text compared with bytes | the text's bytes |
 | a doubled quote in a text | the quote |
 | timestamps of the session's zone, UTC | timestamps without a zone, which are UTC |
 | text of a time with a zone, cast or compared | the time in UTC |
 | `percentile` interpolates | `quantile_cont` |
-| `current_timestamp()` | the time at which the query was read |
+| `current_timestamp()` | the time at which the query was translated |
 
    and numbers and times by the table of `sql_differences.py`.
 5. sqlglot writes DuckDB's SQL.
 
-Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and those that give tables, are
-refused; dividing by 0 gives null.
+Source: facts/spark.md §5. Differs: functions that DuckDB lacks, and table functions, are refused;
+dividing by 0 gives null.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ from engine.host.real import RealClock
 if TYPE_CHECKING:
     from sqlglot import exp
 
-#: Functions that the engine is given: bytes to text, and bytes to their CRC-32.
+#: Names of the functions that are added to DuckDB: bytes to text, and bytes to their CRC-32.
 TEXT_OF_BYTES = "kctl_text"
 CRC_OF_BYTES = "kctl_crc32"
 
-#: Forms of a query that are read as a select.
+#: Starts of `TABLE t` and `VALUES …`, which are replaced with `select * from`.
 _TABLE_QUERY = re.compile(r"\s*table\s+(?=[\w`])", re.I)
 _VALUES_QUERY = re.compile(r"\s*(?=values\b)", re.I)
 
 
 class LocalQuery(NamedTuple):
-    """A query in DuckDB's SQL, and the names of its result columns as Spark gives them."""
+    """A query in DuckDB's SQL, and the names that Spark gives its result columns."""
 
     sql: str
     columns: list[str]
 
 
 class _Names(NamedTuple):
-    """The views with their columns, and suggestions for names that do not exist.
+    """The views with their columns, and the names from which error messages suggest similar ones.
 
-    `tables` are all views, saved ones too; `of_saved` are columns of those that are used.
+    `tables` are all views including saved ones; `of_saved` are the columns of the saved views in
+    use.
     """
 
     views: Views
@@ -73,9 +74,9 @@ class _Names(NamedTuple):
 def translate(
     query: str, max_rows: int = 0, views: Views = VIEWS, saved: SavedViews = NO_VIEWS
 ) -> LocalQuery:
-    """Translate a query of Spark's SQL into DuckDB's, for at most `max_rows` rows (0: all).
+    """Translate a query from Spark's SQL to DuckDB's, for at most `max_rows` rows (0: all).
 
-    Raises StatementRefused for a statement that is no query, QueryFailed for an invalid one.
+    Raises StatementRefused for a statement that is no query, QueryFailed for an invalid query.
     """
     from sqlglot.errors import SqlglotError
 
@@ -103,7 +104,7 @@ def translate(
 def _parsed(query: str) -> exp.Query:
     """Parse one query of Spark's SQL; `TABLE t` and `VALUES …` become a `SELECT *`.
 
-    Raises QueryFailed if it does not parse, StatementRefused if it is not a query.
+    Raises QueryFailed for a syntax error, StatementRefused for a statement that is no query.
     """
     import logging
 
@@ -128,7 +129,11 @@ def _parsed(query: str) -> exp.Query:
 
 
 def _with_quoted_offsets(query: str) -> str:
-    """Return a query whose columns named `offset` are quoted: sqlglot takes some for the clause."""
+    """Return a query with the column name `offset` in backquotes.
+
+    Unquoted, sqlglot takes some for the clause OFFSET; an `offset` before a number is left as
+    clause.
+    """
     from sqlglot.dialects import Spark
     from sqlglot.tokens import TokenType
 
@@ -144,7 +149,7 @@ def _with_quoted_offsets(query: str) -> str:
 
 
 def _parsing_failure(error: Exception) -> str:
-    """Return the syntax error in words, with line and position where sqlglot has them."""
+    """Return the message of a syntax error, with line and position if sqlglot has them."""
     (first, *_) = getattr(error, "errors", None) or [{}]
     near = first.get("highlight") or ""
     place = f" (line {first.get('line')}, pos {first.get('col')})" if first.get("line") else ""
@@ -153,9 +158,9 @@ def _parsing_failure(error: Exception) -> str:
 
 
 def _resolving_failure(text: str, names: _Names) -> str:
-    """Return the text of an error of name resolution, with similar names for an unknown column.
+    """Return the message of a name resolution error, with similar names for an unknown column.
 
-    Of any other error the first line is shown.
+    For any other error it is the first line.
     """
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
@@ -164,7 +169,7 @@ def _resolving_failure(text: str, names: _Names) -> str:
 
 
 def _resolved(tree: exp.Query, views: Views) -> exp.Query:
-    """Return the tree with full names, without stars, and with types."""
+    """Return the tree with qualified names, expanded stars and derived types."""
     from sqlglot.optimizer.annotate_types import annotate_types
     from sqlglot.optimizer.qualify import qualify
     from sqlglot.schema import MappingSchema
@@ -179,13 +184,13 @@ def _resolved(tree: exp.Query, views: Views) -> exp.Query:
 
 
 def _checked(tree: exp.Query, names: _Names) -> exp.Query:
-    """Return the tree as `_resolved` does; raises QueryFailed for an unknown view or column."""
+    """Return the tree resolved by `_resolved`; raises QueryFailed for an unknown view or column."""
     from sqlglot.errors import OptimizeError
 
     try:
         tree = _resolved(tree, names.views)
     except OptimizeError as error:
-        # Columns of a view that there is not are unknown, too.
+        # Columns of an unknown view are unknown too: report the view first.
         _check_tables(tree, names)
         raise QueryFailed(_resolving_failure(str(error), names)) from error
     _check_tables(tree, names)
@@ -193,7 +198,7 @@ def _checked(tree: exp.Query, names: _Names) -> exp.Query:
 
 
 def _check_saved(expansion: ViewExpansion, names: _Names) -> None:
-    """Raise QueryFailed for the first saved view whose own query is wrong."""
+    """Raise QueryFailed for the first used saved view whose own query is invalid."""
     for name, query in expansion.used.items():
         try:
             _checked(query.copy(), names)
@@ -202,7 +207,7 @@ def _check_saved(expansion: ViewExpansion, names: _Names) -> None:
 
 
 def _check_tables(tree: exp.Query, names: _Names) -> None:
-    """Raise QueryFailed for a table that is no view and no part of the query."""
+    """Raise QueryFailed for a table that is neither a view nor a `with` query."""
     from sqlglot import exp
 
     known = {*VIEWS, *(cte.alias.lower() for cte in tree.find_all(exp.CTE))}
@@ -214,7 +219,7 @@ def _check_tables(tree: exp.Query, names: _Names) -> None:
 
 
 def _written_names(tree: exp.Query) -> list[str | None]:
-    """Return the names of result columns as they are written; None for a star."""
+    """Return the names of the result columns as written; None for a star."""
     from sqlglot import exp
 
     names: list[str | None] = []
@@ -245,22 +250,22 @@ def _spark_text(projection: exp.Expression) -> str:
 def _result_names(
     written: list[str | None], tree: exp.Query, views: Views, of_views: list[str | None]
 ) -> list[str]:
-    """Return the names of the result columns: as written, or a view's names for `*`.
+    """Return the names of the result columns: as written; for `*` the names of the view's columns.
 
-    `of_views` are the names that saved views give their columns.
+    `of_views` are the column names that the queries of saved views write.
     """
     expanded = tree.named_selects
     if None not in written:
         return [name or "" for name in written]
     names = {c.name.lower(): c.name for columns in views.values() for c in columns}
     names |= {name.lower(): name for name in (*of_views, *written) if name is not None}
-    # Rows of constants have no names; Spark gives them some.
+    # Columns of `values` have no names; Spark names them col1, col2, …
     names |= {f"_col_{number}": f"col{number + 1}" for number in range(len(expanded))}
     return [names.get(name.lower(), name) for name in expanded]
 
 
 def _replace_differences(tree: exp.Query) -> None:
-    """Replace expressions that mean something else in DuckDB; see the module's head."""
+    """Replace expressions that DuckDB evaluates differently; see the module's docstring."""
     from sqlglot import exp
 
     nodes = list(tree.walk())
@@ -270,7 +275,7 @@ def _replace_differences(tree: exp.Query) -> None:
             put_into(node, TEXT_OF_BYTES)
         if not replace_difference(node):
             _replace_time_or_bytes(node)
-    # From the innermost on, and at the end: what is in a copy has been replaced.
+    # The innermost first, and last of all: the copies made here contain replaced nodes only.
     for node in reversed(nodes):
         if isinstance(node, exp.JSONExtractScalar):
             node.replace(_where_json(node))
@@ -279,15 +284,15 @@ def _replace_differences(tree: exp.Query) -> None:
 
 
 def _replace_time_or_bytes(node: exp.Expression) -> None:
-    """Replace a node that DuckDB reads otherwise than Spark: times, bytes, quantiles."""
+    """Replace a node of times, bytes or quantiles that DuckDB evaluates differently."""
     from sqlglot import exp
 
     if isinstance(node, exp.DataType) and node.this in time_types():
         node.set("this", exp.DataType.Type.TIMESTAMP)
     elif isinstance(node, exp.Cast) and node.to.this in time_types() and _is_text(node.this):
-        # A cast to a time without a zone drops the one that the text has.
+        # In DuckDB a cast to a time without a zone ignores the zone in the text.
         node.set("this", type(node)(this=node.this, to=_zoned_type()))
-    elif _is_text(node) and _beside(node, is_time):
+    elif _is_text(node) and _is_compared_with(node, is_time):
         compared = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.TIMESTAMP))
         node.replace(compared)
         compared.set("this", exp.Cast(this=node, to=_zoned_type()))
@@ -302,12 +307,12 @@ def _replace_time_or_bytes(node: exp.Expression) -> None:
         node.replace(exp.Anonymous(this="quantile_cont", expressions=[value, share]))
     elif isinstance(node, exp.Length) and _is_bytes(node.this):
         node.replace(exp.Anonymous(this="octet_length", expressions=[node.this]))
-    elif isinstance(node, exp.Literal) and node.is_string and _beside(node, _is_bytes):
+    elif isinstance(node, exp.Literal) and node.is_string and _is_compared_with(node, _is_bytes):
         put_into(node, "encode")
 
 
 def _where_json(extract: exp.JSONExtractScalar) -> exp.Expression:
-    """Return an expression that is null for invalid JSON, where DuckDB would fail and Spark not."""
+    """Return an expression that is null for invalid JSON, as in Spark; DuckDB would fail."""
     from sqlglot import exp
 
     is_json = exp.Anonymous(this="json_valid", expressions=[extract.this.copy()])
@@ -315,7 +320,7 @@ def _where_json(extract: exp.JSONExtractScalar) -> exp.Expression:
 
 
 def _is_untyped_text(node: exp.Expression) -> bool:
-    """Return whether this is a cast to text of something that may be bytes."""
+    """Return True for a cast to text of a value of unknown type, which may be bytes."""
     from sqlglot import exp
 
     if not isinstance(node, exp.Cast) or not node.to.is_type(*exp.DataType.TEXT_TYPES):
@@ -326,7 +331,7 @@ def _is_untyped_text(node: exp.Expression) -> bool:
 
 
 def _text_of_either(cast: exp.Expression) -> exp.Expression:
-    """Return text of bytes or of anything else, by the type that DuckDB finds."""
+    """Return a cast to text that decodes the value as UTF-8 if DuckDB finds it to be bytes."""
     from sqlglot import exp
 
     value = cast.this
@@ -340,7 +345,7 @@ def _text_of_either(cast: exp.Expression) -> exp.Expression:
 
 
 def _timestamp_now() -> exp.Expression:
-    """Return the time of this call as a literal: the same for all rows of a query."""
+    """Return the current time as a literal, so that all rows of a query get the same."""
     from sqlglot import exp
 
     now = time_text(RealClock().wall_ms() * 1000).removesuffix("+00:00")
@@ -348,7 +353,7 @@ def _timestamp_now() -> exp.Expression:
 
 
 def _is_bytes(node: exp.Expression) -> bool:
-    """Return whether an expression is of bytes; sqlglot does not know it of `max_by`."""
+    """Return True if an expression's type is bytes; derive it for `max_by` and `min_by`."""
     from sqlglot import exp
 
     if isinstance(node, exp.ArgMax | exp.ArgMin):
@@ -363,7 +368,7 @@ def _is_bytes(node: exp.Expression) -> bool:
 
 
 def _wants_text(node: exp.Expression) -> bool:
-    """Return whether the parent of an expression takes text."""
+    """Return True if the parent of an expression is a cast to text or takes text arguments."""
     from sqlglot import exp
 
     parent = node.parent
@@ -380,8 +385,8 @@ def _wants_text(node: exp.Expression) -> bool:
     return isinstance(parent, takers)
 
 
-def _beside(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> bool:
-    """Return True if an expression is compared with an expression of a certain kind."""
+def _is_compared_with(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> bool:
+    """Return True if an expression is compared with an expression for which `is_kind` is True."""
     from sqlglot import exp
 
     parent = node.parent
@@ -401,14 +406,17 @@ def _is_text(node: exp.Expression) -> bool:
 
 
 def _zoned_type() -> exp.DataType:
-    """Return DuckDB's TIMESTAMPTZ; a cast to it honours the zone in a text, as Spark does."""
+    """Return DuckDB's TIMESTAMPTZ: a cast to it applies the zone in a text, as Spark does."""
     from sqlglot import exp
 
     return exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ)
 
 
 def _limited(tree: exp.Query, max_rows: int) -> exp.Query:
-    """Return the query with a limit that shows whether there are more rows than wanted."""
+    """Return the query limited to `max_rows` + 1 rows.
+
+    The additional row shows that rows are cut.
+    """
     from sqlglot import exp
 
     limit = tree.args.get("limit")

@@ -1,7 +1,7 @@
 """The views as DuckDB reads them: Arrow streams of the columns that a query uses.
 
-Each scan of a view opens a stream of its own, and files are read while DuckDB asks for rows, so
-that no more than a few Arrow batches are in memory at once.
+Each scan of a view opens its own stream. Files are read while DuckDB requests rows, so that only a
+few Arrow batches are in memory at once.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-#: The value of a column that is not used, for columns without null.
+#: The constants of unused columns that are not nullable, by type.
 _CONSTANTS = {"string": "''", "int": "0", "long": "0", "boolean": "false"}
 
 
 class ViewReading(NamedTuple):
     """How the views of a query are read; with `control`, records include control records.
 
-    `decoding` decodes keys and values; `damage` gets what is found.
+    `decoding` decodes keys and values; `damage` collects the damage found.
     """
 
     files: Files
@@ -45,7 +45,7 @@ class ViewReading(NamedTuple):
 
 
 class LocalView:
-    """One view of some splits; every Arrow stream of it reads them from the beginning."""
+    """One view of some splits; each Arrow stream of it reads them from the beginning."""
 
     def __init__(
         self,
@@ -72,14 +72,17 @@ class LocalView:
         self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a new stream, by Arrow's protocol of capsules."""
+        """Return a new stream, by Arrow's PyCapsule protocol."""
         import pyarrow as pa
 
         reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
         return reader.__arrow_c_stream__(requested_schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of all splits as Arrow batches; keep an error in `failure`."""
+        """Yield the rows of all splits as Arrow batches.
+
+        Store an error in `failure` and raise it.
+        """
         try:
             reader = ViewReader(
                 self._reading.files,
@@ -112,7 +115,7 @@ def add_view(
     splits: list[Split],
     reading: ViewReading,
 ) -> LocalView:
-    """Register a view for DuckDB with its used columns; unused columns are constants."""
+    """Register a view with DuckDB that reads the used columns; unused columns are constants."""
     names = scan.columns or {CHEAPEST[view]}
     columns = views_of(reading.decoding)[view]
     used = tuple(column for column in columns if column.name in names)
@@ -129,7 +132,7 @@ def add_view(
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
-    """Return the SQL of a view's column: itself, or a constant that no operator refers to."""
+    """Return the SQL that selects a column of a view; for an unused column a constant."""
     if column in used:
         return f'"{column.name}"'
     value = "null" if column.nullable else _CONSTANTS[str(column.type)]
@@ -137,7 +140,7 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
 
 
 def add_functions(connection: DuckDBPyConnection) -> None:
-    """Register functions of bytes that Spark's SQL has and DuckDB lacks."""
+    """Register functions on bytes that Spark's SQL has and DuckDB lacks."""
     connection.create_function(
         TEXT_OF_BYTES, _unannotated(text_of_bytes), ["BLOB"], "VARCHAR", type="arrow"
     )
@@ -147,7 +150,10 @@ def add_functions(connection: DuckDBPyConnection) -> None:
 
 
 def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., object]:
-    """Return a function without annotations: DuckDB evaluates them, and Arrow is not imported."""
+    """Wrap a function without its annotations.
+
+    DuckDB would evaluate them without Arrow imported.
+    """
 
     def call(values: Any) -> Any:
         return function(values)
@@ -157,7 +163,7 @@ def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., obje
 
 
 def text_of_bytes(values: pa.Array) -> pa.Array:
-    """Return bytes as text, with U+FFFD for bytes that are no UTF-8."""
+    """Return bytes decoded as UTF-8, with U+FFFD for invalid sequences."""
     import pyarrow as pa
 
     try:
@@ -168,7 +174,7 @@ def text_of_bytes(values: pa.Array) -> pa.Array:
 
 
 def crc_of_bytes(values: pa.Array) -> pa.Array:
-    """Return the CRC-32 of each value."""
+    """Return the CRC-32 of each value; null stays null."""
     import pyarrow as pa
 
     sums = [None if value is None else zlib.crc32(value) for value in values.to_pylist()]

@@ -1,8 +1,8 @@
-"""Log directories from Python: SQL, Arrow tables and streams of them, Spark frames.
+"""Read log directories from Python: SQL, Arrow tables and streams, Spark data frames.
 
 ```
 logs = open_logs("/var/lib/kafka/data", topics="orders.*")
-logs.problems                                      in what replicas differ
+logs.problems                                      differences between replicas
 logs.sql("select topic, count(*) n from records group by topic")      a pyarrow.Table
 logs.read("records", ["topic", "offset", "key"])   a pyarrow.RecordBatchReader, batch by batch
 
@@ -11,8 +11,9 @@ spark.read.format("kafka-log").load("/var/lib/kafka/data")
 spark.readStream.format("kafka-log").load("/var/lib/kafka/data")
 ```
 
-SQL is Spark's and runs in this process, on DuckDB. Damage is passed over, as in all views: the view
-`batches` and `kctl logs verify` show it. The options of `kafka-log` are in `spark_source.py`.
+The SQL is Spark's; it runs in this process, on DuckDB. Damaged batches are skipped, as in all
+views: the view `batches` and `kctl logs verify` show them. The options of `kafka-log` are described
+in `spark_source.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class NoSuchView(EngineError):
 
 
 class Logs:
-    """Log directories as they were when they were opened."""
+    """Log directories with the segments they had when they were opened."""
 
     def __init__(self, plan: ReadingPlan, *, include_control: bool) -> None:
         self._plan = plan
@@ -54,16 +55,16 @@ class Logs:
 
     @property
     def problems(self) -> list[Problem]:
-        """Return in what replicas of the directories differ."""
+        """Return the differences between replicas of the directories."""
         return list(self._plan.problems)
 
     def sql(self, query: str) -> pa.Table:
-        """Return the rows of a query; raises StatementRefused, QueryFailed."""
+        """Return the rows of a query as an Arrow table; raises StatementRefused, QueryFailed."""
         splits = [*self._plan.splits, *self._plan.spares]
         return local_table(query, splits, control=self._control)
 
     def read(self, view: str = "records", columns: list[str] | None = None) -> pa.RecordBatchReader:
-        """Return a view's rows as a stream; raises NoSuchView, UnknownColumn."""
+        """Return a view's rows as a stream of Arrow batches; raises NoSuchView, UnknownColumn."""
         import pyarrow as pa
 
         if view not in VIEWS:
@@ -87,8 +88,8 @@ def open_logs(
 ) -> Logs:
     """Open log directories, archives, object store addresses, and patterns of these.
 
-    `topics` is a regular expression for whole names, `partitions` numbers like 0,2,5-9. Raises the
-    planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
+    `topics` is a regular expression for complete names, `partitions` are numbers such as 0,2,5-9.
+    Raises the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
     """
     files = SourceFiles()
     found = log_dirs_in(files, paths)

@@ -1,4 +1,4 @@
-"""The part of a split that can have records of some offsets and times, found by the indexes.
+"""Restrict a split to the part that can have records of some offsets and times, by the indexes.
 
 ```
 .index       … (offset, position) …      a batch starts at position; all before it are older
@@ -8,21 +8,21 @@
 | wanted | read |
 |---|---|
 | offsets from X on | from the last entry of `.index` at or below X |
-| offsets up to Y | up to the entry behind the first one at or above Y |
-| times from T on | from the batch behind the last entry of `.timeindex` below T, as offsets |
-| times up to U | all: a later segment, batch or record may have an earlier time |
+| offsets up to Y | up to the entry after the first entry at or above Y |
+| times from T on | from the batch after the last entry of `.timeindex` below T, as offsets |
+| times up to U | everything: a later segment, batch or record may have an earlier time |
 
-An index is a hint. A cut is made where a whole batch starts that fits between the offsets of its
-entry and the one before; an entry of a time index counts if the batch with its offset has that time
-as its largest. Otherwise nothing is left out. So a wrong index entry costs reading and no rows; a
-truncated index leaves more to read.
+Index entries are verified. A segment is cut only where a whole batch starts whose offsets fit
+between its entry and the entry before; an entry of a time index is used only if its time is the
+largest of the batch with its offset. Otherwise nothing is left out. So a wrong index entry makes a
+query slower, but never loses rows, and a truncated index leaves more to read.
 
-A batch that is read is decoded only if its header lets it have such records (`can_have`), and only
-such records of it become rows.
+A batch is decoded only if its header allows wanted records (`can_have`), and only the wanted
+records of it become rows.
 
-Source: Kafka's LogSegment.translateOffset and findOffsetByTimestamp. Differs: the log is held to
-the entries. As there, the largest time of a batch is believed, whose CRC is right; and where a log
-goes back in offsets, those of one place are found.
+Source: Kafka's LogSegment.translateOffset and findOffsetByTimestamp. Differs: the entries are
+compared with the log. As in Kafka, the largest time in a batch's header is trusted if the CRC is
+valid; and if a log repeats offsets, the records of one place are found.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ from engine.records.view import RecordBatch
 def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
     """Return True if a batch's header allows records of the wanted offsets and times.
 
-    The header has the largest timestamp but not the least: its base timestamp is that of the first
-    record. A single record, or LogAppendTime, means one timestamp for all. A leader writes -1 as
-    the largest of timestamps that are all negative.
+    The header has the largest timestamp but not the smallest: its base timestamp is that of the
+    first record. A single record, or LogAppendTime, means one timestamp for all. Of timestamps that
+    are all negative, a leader writes -1 as the largest.
     """
     if batch.last_offset < wanted.first_offset:
         return False
@@ -74,7 +74,10 @@ def can_have(batch: RecordBatch, wanted: RecordRange) -> bool:
 
 
 class Narrowing:
-    """Narrows splits to the wanted records; bounds of a segment are shared by all its splits."""
+    """Restricts splits to wanted records.
+
+    The byte range of a segment is computed once for its splits.
+    """
 
     def __init__(
         self,
@@ -82,12 +85,15 @@ class Narrowing:
         wanted: RecordRange,
         segment_bytes_min: int = NARROWED_SEGMENT_BYTES_MIN,
     ) -> None:
-        """Splits of segments with less than `segment_bytes_min` stay as they are."""
+        """Prepare for the records `wanted`.
+
+        Segments below `segment_bytes_min` are read completely.
+        """
         self._files = files
         self._bytes_min = segment_bytes_min
         self._wanted = wanted
-        #: The segment that was read last, and the range of its bytes that is wanted: its other
-        #: splits use the same.
+        #: The segment of the last split, and its byte range with wanted records, which is reused
+        #: for the segment's other splits.
         self._path: str | None = None
         self._ends = (0, 0)
 
@@ -105,7 +111,7 @@ class Narrowing:
         return split._replace(start=start, end=end, is_last=is_last)
 
     def _range_of(self, split: Split) -> tuple[int, int]:
-        """Return from where to where in a segment the wanted records are."""
+        """Return the positions [start, end) in a segment between which the wanted records are."""
         everything = (0, 1 << 63)
         try:
             with closing(self._files.open(split.path)) as file:
@@ -130,7 +136,10 @@ class Narrowing:
             return everything
 
     def _first_by_time(self, segment: _Segment, path: str, base_offset: int) -> int:
-        """Return the first offset that can have a wanted time, by the time index; 0 without one."""
+        """Return the first offset that can have a wanted time, by the time index.
+
+        0 without an index.
+        """
         try:
             times = read_time_index(self._files, f"{path}{FileKind.TIMEINDEX.value}", base_offset)
         except StorageError:
@@ -138,12 +147,12 @@ class Narrowing:
         return segment.offset_after(times, self._wanted.first_ms - 1)
 
 
-#: Above all offsets.
+#: Larger than every offset.
 _NO_OFFSET = 1 << 62
 
 
 class _Segment:
-    """A segment's log and its offset index."""
+    """A segment's log file and its offset index."""
 
     def __init__(self, file: File, index: OffsetIndex) -> None:
         self._file = file
@@ -151,10 +160,10 @@ class _Segment:
         self._size_bytes = file.size_bytes()
 
     def ends_without_gap(self) -> bool:
-        """Return True if the last batch follows the one before without a gap.
+        """Return True if the last batch follows the batch before it without a gap.
 
-        A last batch after a gap may have a damaged offset: only a read of the whole segment shows
-        it.
+        The offset of a last batch after a gap may be damaged, which only a read of the segment
+        shows.
         """
         for start in islice(self._cuts_before(_NO_OFFSET), 2):
             if self._size_bytes - start > SCAN_CHUNK_BYTES:
@@ -169,12 +178,15 @@ class _Segment:
         return False
 
     def start_of(self, offset: int) -> int:
-        """Return the last position before an offset at which a cut can be made, or 0."""
+        """Return the last position from which reading includes all records from `offset` on.
+
+        0 at least.
+        """
         return next(self._cuts_before(offset), 0)
 
     def _cuts_before(self, offset: int) -> Iterator[int]:
-        """Yield positions of batches before which no record has this offset, from the last on."""
-        # The batch at a cut is read without what comes before it: one that is not wanted.
+        """Yield verified positions of batches below which all offsets are lower, the last first."""
+        # The batch at a cut may contain only records that are not wanted.
         for number in islice(
             reversed(range(self._count_up_to(offset - 1))), WRONG_INDEX_ENTRIES_MAX
         ):
@@ -183,15 +195,15 @@ class _Segment:
                 yield from () if position is None else (position,)
 
     def _count_up_to(self, offset: int) -> int:
-        """Return how many index entries have at most this offset, by binary search."""
+        """Return the number of index entries with offsets up to `offset`, by binary search."""
         return bisect_right(self._index.relative_offsets, offset - self._index.base_offset)
 
     def end_of(self, offset: int) -> int | None:
-        """Return the first position after an offset at which the read can stop.
+        """Return the first verified position before which all records up to `offset` are.
 
         None if the index has no such position: then the segment is read to its end.
         """
-        # The entry behind one with at least this offset starts above it.
+        # The entry after an entry at or above this offset starts above it.
         first = self._count_up_to(offset - 1) + 1
         for number in islice(range(first, len(self._index)), WRONG_INDEX_ENTRIES_MAX):
             if self._index.entry(number - 1).offset >= offset:
@@ -201,9 +213,9 @@ class _Segment:
         return None
 
     def _cut_at(self, number: int) -> int | None:
-        """Return the position of an index entry if a batch with its offset starts there, else None.
+        """Return the position of an index entry if a batch that fits it starts there, else None.
 
-        A damaged index must not hide records: the entry is compared with the log before it is used.
+        Without this comparison with the log a damaged index would hide records.
         """
         entry = self._index.entry(number)
         before = self._index.base_offset - 1
@@ -217,8 +229,8 @@ class _Segment:
     def offset_after(self, times: TimeIndex, time_ms: int) -> int:
         """Return the offset after the last batch up to which no timestamp exceeds `time_ms`.
 
-        Reading for later times can begin there. Returns 0, the whole segment, if the time index has
-        no such entry, is damaged, or contradicts the batch it names.
+        Reading for later times can start there. Returns 0, which means the complete segment, if the
+        time index has no such entry, is damaged, or contradicts the batch of its entry.
         """
         stamps, offsets = times.timestamps, times.relative_offsets
         rises = all(map(operator.lt, stamps, stamps[1:])) and all(
@@ -233,7 +245,7 @@ class _Segment:
         return batch.next_offset
 
     def _batch_with(self, offset: int) -> RecordBatch | None:
-        """Return the whole batch that contains an offset, None if no valid one does."""
+        """Return the batch that contains an offset; None if there is none with a valid CRC."""
         start = self.start_of(offset)
         end = min(start + SCAN_CHUNK_BYTES, self._size_bytes)
         with suppress(CorruptRecord):

@@ -1,9 +1,9 @@
 """Export records to a folder of Parquet files, which appear all at once or not at all.
 
 1. `export_folder.py` claims the folder, which is absent, empty, or an earlier export.
-2. Tasks write into a hidden staging folder beside it, and make each file durable.
-3. The driver removes what no finished task reported, and adds the table of problems,
-   `_SUCCESS` and the manifest; the manifest is made durable last.
+2. Tasks write to a hidden staging folder next to it, and sync each file.
+3. The driver removes files that no finished task reported, and adds the table of problems,
+   `_SUCCESS` and the manifest; the manifest is written and synced last.
 4. `export_folder.py` publishes the staging folder by renames.
 """
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 PROBLEMS_FILE = "_problems/part-00000.parquet"
 _SUCCESS = "_SUCCESS"
-#: Too few to try keys by, enough to see that another one is used.
+#: Hex digits of a key's check value: too few to guess the key, enough to notice another key.
 _KEY_CHECK_DIGITS = 8
 
 
@@ -77,15 +77,15 @@ class ExportPlan(NamedTuple):
     columns: tuple[str, ...]
     include_control: bool = False
     strict: bool = False
-    #: What was found before the export: they are listed with its own.
+    #: Problems that were found before the export, which are listed with those of the tasks.
     problems: tuple[Problem, ...] = ()
     shape: ExportShape = ExportShape()
     isolation: str = "read_uncommitted"
-    #: The export to add to; the splits are then what it lacks.
+    #: The export to append to; `splits` then has only records that it lacks. None for a new one.
     earlier: Earlier | None = None
 
     def after(self, earlier: Earlier) -> ExportPlan:
-        """Return the plan of the records that an earlier export lacks."""
+        """Return the plan restricted to the records that an earlier export lacks."""
         splits = not_exported(self.splits, earlier)
         problems = (*self.problems, *deleted_offsets(splits, earlier))
         return self._replace(splits=splits, problems=problems, earlier=earlier)
@@ -97,7 +97,7 @@ class ExportPlan(NamedTuple):
 
     @property
     def form(self) -> dict[str, Any]:
-        """Return the options in which this export and an earlier one have to agree to append."""
+        """Return the options that must be equal in an earlier export to append to it."""
         return {
             "format": self.shape.file_format,
             "columns": [column.name for column in self.written_columns],
@@ -112,7 +112,7 @@ class ExportPlan(NamedTuple):
 
 
 def _hash_name(key: bytes | None) -> str:
-    """Return the name of the hash for the manifest; of a key only a check value is shown."""
+    """Return the hash's name for the manifest; a key is represented by a short check value."""
     if key is None:
         return "sha-256"
     check = hmac.new(key, b"kctl export", hashlib.sha256).hexdigest()[:_KEY_CHECK_DIGITS]
@@ -120,10 +120,10 @@ def _hash_name(key: bytes | None) -> str:
 
 
 def plan_to_append(files: Files, plan: ExportPlan) -> ExportPlan:
-    """Return the plan of the records that the export in its folder lacks.
+    """Return the plan restricted to records that the earlier export in its folder lacks.
 
-    The same plan if there is no earlier export. Raises AppendMismatch for an export of another
-    form.
+    Without an earlier export the plan is returned unchanged. Raises AppendMismatch for an export of
+    another form.
     """
     earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
     if earlier is None:
@@ -138,10 +138,10 @@ def export(
     job_id: str,
     on_progress: Callable[..., None],
 ) -> ExportSummary:
-    """Run an export on Spark; `on_progress(done, all)` gets the finished tasks.
+    """Run an export on Spark; `on_progress(done, all)` is called with counts of tasks.
 
-    Raises ExportRunning, ForeignFolder, DamagedData (strict), SparkFailed. `job_id` names the
-    staging folder.
+    `job_id` is part of the staging folder's name. Raises ExportRunning, ForeignFolder, DamagedData
+    (strict), SparkFailed.
     """
 
     def run(job: ExportJob) -> list[TaskReport]:
@@ -153,12 +153,12 @@ def export(
 def export_with(
     run: Callable[[ExportJob], list[TaskReport]], files: ExportFiles, plan: ExportPlan, job_id: str
 ) -> ExportSummary:
-    """Publish the files that `run` writes into a job's staging folder.
+    """Publish the files that `run` writes to the staging folder of the job.
 
-    Raises the errors of `export` and of `run`. The files that `run` reports are durable when it
-    returns.
+    The files that `run` reports must be synced when it returns. Raises the errors of `export` and
+    of `run`.
     """
-    # Two names of one folder must have one lock.
+    # Resolved, so that two paths of one folder use one lock.
     out = os.path.realpath(plan.out)
     with ExportFolder(files, out, job_id) as folder:
         prefix = f"run{plan.earlier.run_count + 1}-" if plan.earlier else ""
@@ -172,7 +172,7 @@ def export_with(
 def run_tasks(
     session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
-    """Run the export's tasks in Spark, each with a share of the splits; return their reports."""
+    """Run the export's tasks in Spark, each with some of the splits; return their reports."""
     groups = pack_splits(splits, parallelism(session))
     rows = [(number, encode_splits(group)) for number, group in enumerate(groups)]
     frame = frame_of_tasks(session, rows, "number int, splits string")
@@ -188,10 +188,10 @@ def run_tasks(
 def _complete(
     files: Files, plan: ExportPlan, staging: str, reports: list[TaskReport]
 ) -> ExportSummary:
-    """Write the problems, the manifest and `_SUCCESS` into the staging folder.
+    """Write the problems, the manifest and `_SUCCESS` to the staging folder; return the summary.
 
-    Files that no report names are removed. An incremental export carries over the files and
-    problems of the runs before. Strict exports raise on any problem.
+    Files that no report names are removed. An appending export copies the files and problems of the
+    earlier runs. A strict export raises DamagedData for a problem that is not harmless.
     """
     problems = found_problems(plan, reports)
     bad = sum(report.bad_batch_count for report in reports)
@@ -225,7 +225,10 @@ def _complete(
 
 
 def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]:
-    """Return the problems of a plan and of its tasks; raises DamagedData for a strict export."""
+    """Return the problems of a plan, of its tasks and between splits.
+
+    Raises DamagedData for a strict export.
+    """
     spans = [span for report in reports for span in report.spans]
     of_tasks = with_gaps([problem for report in reports for problem in report.problems], spans)
     problems = [*plan.problems, *of_tasks, *shortened(spans, plan.earlier)]
@@ -235,7 +238,7 @@ def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]
 
 
 def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:
-    """Remove the files that no finished task reported; make the names of the others durable.
+    """Remove all files below `folder` that `listed` does not name, and sync the folders.
 
     A killed task may have left a partial file.
     """
@@ -251,7 +254,7 @@ def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -
 
 
 def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
-    """Write a file without rows, so that the folder still says its columns."""
+    """Write a file without rows, so that readers of the folder find the columns."""
     file_format = plan.shape.file_format
     path = f"{staging}/part-00000-empty{EXTENSIONS[file_format]}"
     content = empty_content(arrow_schema(plan.written_columns), file_format)
@@ -267,14 +270,14 @@ def problems_table(problems: list[Problem]) -> pa.Table:
 
 
 def _write_problems(files: Files, staging: str, problems: list[Problem]) -> None:
-    """Write the file of problems, also without any: later appends read it."""
+    """Write the table of problems, also if it is empty: later appends read it."""
     table = problems_table(problems)
     files.make_dir(f"{staging}/{posixpath.dirname(PROBLEMS_FILE)}")
     write_table(files, f"{staging}/{PROBLEMS_FILE}", table)
 
 
 def write_table(files: Files, path: str, table: pa.Table) -> None:
-    """Write a Parquet file durably."""
+    """Write a table to a Parquet file, atomically and synced."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -289,7 +292,10 @@ def _manifest(
     partitions: list[dict[str, Any]],
     summary: ExportSummary,
 ) -> bytes:
-    """Return the manifest as JSON: sources, files and end offsets of all runs so far."""
+    """Return the manifest as JSON.
+
+    Sources, files and end offsets of all runs including this one.
+    """
     earlier = plan.earlier
     sources = {split.path for split in plan.splits}
     content = {

@@ -1,4 +1,4 @@
-"""Partition numbers as people write them: `0,2,5-9`."""
+"""Parse partition numbers of command lines, such as `0,2,5-9`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _RANGE_MAX = 1_000_000
 
 
 def numbers_in(text: str) -> frozenset[int]:
-    """Return the numbers of a list; raises ValueError."""
+    """Return the numbers of a list such as `0,2,5-9`; raises ValueError."""
     numbers: set[int] = set()
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)

@@ -1,12 +1,12 @@
-"""The files that one task of an export writes: one, or one a folder of `--partition-by`.
+"""The files that one task of an export writes: one, or one for each folder of `--partition-by`.
 
 ```
 topic=orders/partition=3/date=2026-11-27/part-00000-000004.parquet
 ```
 
-Columns in the folders' names are not in the files, as in Hive. `date` is the UTC day of a record's
-timestamp, and Hive's word for null where it has none that can be shown. A file is closed early
-where too many are open, and where it is full; the folder's next one has a number.
+As in Hive, columns in the folders' names are not in the files. `date` is the UTC day of a record's
+timestamp; a record without a displayable timestamp is in the folder of Hive's name for null. A file
+is closed early if too many are open or if it is full; the next file of its folder gets a number.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARTITIONINGS = ("topic", "partition", "date")
-#: The column of records that a day is of.
+#: The column of `records` whose UTC day is `date`.
 _DATE_OF = "timestamp"
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class WrongPartitioning(EngineError):
-    """Files were to be laid into folders of something that cannot be one."""
+    """The columns of `--partition-by` cannot be folders of an export."""
 
     exit_code = 2
 
@@ -41,7 +41,7 @@ class WrongPartitioning(EngineError):
 
 
 class FileEntry(NamedTuple):
-    """One file of an export: its path in the export's folder."""
+    """One file of an export: its path relative to the export's folder, its records and bytes."""
 
     name: str
     record_count: int
@@ -51,7 +51,7 @@ class FileEntry(NamedTuple):
 def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the columns that `--partition-by` names; raises WrongPartitioning.
 
-    Refuses an anonymised column too: the folder names would reveal its values.
+    An anonymised column is refused too, because the folder names would reveal its values.
     """
     text = ",".join(names)
     for name in names:
@@ -67,7 +67,7 @@ def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[
 def columns_in_files(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns that are in the files; raises WrongPartitioning if none is left."""
+    """Return the columns that the files contain; raises WrongPartitioning if there is none."""
     left = tuple(column for column in columns if column.name not in partition_by)
     if not left:
         raise WrongPartitioning(",".join(partition_by), "no column is left for the files")
@@ -86,18 +86,18 @@ def with_columns_of_folders(
 
 
 def values_of_folder(folder: str) -> dict[str, str | None]:
-    """Return what the folders of a file say, by name: `topic=a/partition=0`; null is None."""
+    """Parse a file's folders such as `topic=a/partition=0` into values by name; null is None."""
     parts = (part.partition("=") for part in folder.split("/") if part)
     return {name: None if value == _NULL else value for name, _, value in parts}
 
 
 def columns_of_folders(partition_by: Sequence[str]) -> list[str]:
-    """Return the columns of records that names of folders are made of."""
+    """Return the columns of `records` from which the folders' names are made."""
     return [_DATE_OF if name == "date" else name for name in partition_by]
 
 
 class PartitionedFiles:
-    """Writes rows to the files of their folders, `name` in each."""
+    """Writes rows to a file in each folder of the partitioning."""
 
     def __init__(
         self,
@@ -109,7 +109,10 @@ class PartitionedFiles:
         partition_by: Sequence[str],
         max_bytes: int | None = None,
     ) -> None:
-        """`max_bytes` is the largest size of a file, None for any."""
+        """Create no file yet; `name` starts each file's name, `max_bytes` limits a file (None.
+
+        No limit).
+        """
         self._files = files
         self._max_bytes = max_bytes
         self._staging_dir = staging_dir
@@ -117,14 +120,14 @@ class PartitionedFiles:
         self._schema = schema
         self._format = file_format
         self._partition_by = partition_by
-        #: Files that are being written, by folder; the first is closed when there are too many.
+        #: Open files by folder, the oldest first.
         self._open: dict[str, ExportFile] = {}
-        #: How many files each folder has, for their names.
+        #: Number of files created in each folder, for the next file's name.
         self._counts: dict[str, int] = {}
         self._done: list[FileEntry] = []
 
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
-        """Add rows: `read` decides their folders, `written` goes into the files."""
+        """Add rows: the values in `read` choose the folders, `written` has the columns to write."""
         for folder, rows in self._by_folder(read, written):
             for piece in self._file_of(folder).pieces_of(rows):
                 file = self._file_of(folder)
@@ -133,7 +136,7 @@ class PartitionedFiles:
                     self._close(folder)
 
     def _file_of(self, folder: str) -> ExportFile:
-        """Return the open file of a folder; if too many are open, close the oldest first."""
+        """Return the open file of a folder, or open one; close the oldest if too many are open."""
         if folder not in self._open:
             if len(self._open) >= EXPORT_FILES_OPEN_MAX:
                 self._close(next(iter(self._open)))
@@ -143,10 +146,9 @@ class PartitionedFiles:
     def _by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield (folder, its rows) by the values of the `--partition-by` columns.
+        """Yield (folder, its rows of `written`) by the partitioning columns in `read`.
 
-        `read` has these columns, `written` those of the file. A null's folder has Hive's name for
-        null.
+        A null's folder has Hive's name for null. Without partitioning the folder is empty.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -164,7 +166,7 @@ class PartitionedFiles:
             yield folder, written.filter(pc.equal(folders, folder))
 
     def _new(self, folder: str) -> ExportFile:
-        """Return a new file in a folder; its number is in its name unless it is the first."""
+        """Return a new file in a folder; from the second file on, names have a number."""
         number = self._counts.get(folder, 0)
         self._counts[folder] = number + 1
         name = f"{self._name}.{number}" if number else self._name
@@ -174,20 +176,20 @@ class PartitionedFiles:
         return ExportFile(self._files, stem, self._schema, self._format, self._max_bytes)
 
     def _close(self, folder: str) -> None:
-        """Close the open file of a folder; list it with its size unless it has no rows."""
+        """Close the open file of a folder; add it to the finished files if it has rows."""
         file = self._open.pop(folder)
         if count := file.close():
             name = posixpath.relpath(file.path, self._staging_dir)
             self._done.append(FileEntry(name, count, self._files.size_bytes(file.path)))
 
     def close(self) -> list[FileEntry]:
-        """Complete the files, durably; return those with rows."""
+        """Complete and sync the open files; return all finished files with rows."""
         while self._open:
             self._close(next(iter(self._open)))
         return self._done
 
     def discard(self) -> None:
-        """Remove the files."""
+        """Remove all files, open and finished."""
         for file in self._open.values():
             file.discard()
         for entry in self._done:

@@ -1,7 +1,7 @@
-"""Records counted by the headers of their batches in plain Python; see `header_counts.py`.
+"""Count records by batch headers in plain Python; see `header_counts.py`.
 
-The tier for machines without compiled code, and for the first command on the others, which has it
-compiled.
+Used on machines without compiled code, and by the first command on other machines, while the code
+is not compiled yet.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _OFFSET_MAX: Final = 1 << 62
 def count_by_headers(
     within: HeaderRange, read_at: Callable[[int, int], bytes], *, passes_control: bool
 ) -> CountedRecords:
-    """Count the records of a range as `HeaderCounter.count` does.
+    """Count the records of a range with the result of `HeaderCounter.count`.
 
     `read_at(position, size)` returns fewer bytes at the end of the file.
     """
     position, next_offset, epoch = within.start, within.first_offset, within.first_epoch
     length_max = within.file_end - LENGTH_OVERHEAD_BYTES
-    # Where the last two batches are that were counted, and how many records they have.
+    # Position and record count of the last two counted batches.
     before = last = (position, 0)
     total = 0
     while position < within.limit:

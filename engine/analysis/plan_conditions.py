@@ -5,22 +5,22 @@ Filter ((topic#4 = orders) AND (offset#6L >= cast(100 as bigint)))
 +- MapInArrow _refuse_to_read(id#0L)#1, [key#2, value#3, topic#4, …], false
 ```
 
-Texts stand there without quotes, so that one such as `x) AND (topic#4 = y` would read as a part of
-the condition. The conditions are right if no text of the query contains a parenthesis:
+The plan has string constants without quotes: a constant such as `x) AND (topic#4 = y` would read as
+a part of the condition. Conditions are read correctly under three rules:
 
-1. Only views that are known are in the plan, and no text that is quoted in the query, or in the
-   saved views that it uses, contains one, or a `#`, a backslash, the end of a line, `AND` or `OR`.
-2. No text is computed in the plan: it is made without the rule CONSTANT_FOLDING.
-3. Each operator of two sides is in parentheses of its own. One within these, at whose depth there
-   is `AND` and no `OR`, has what meets all conditions.
+1. The plan has only known views, and no string constant of the query, or of the saved views that it
+   uses, contains a parenthesis, a `#`, a backslash, a line end, `AND` or `OR`.
+2. No string is computed in the plan: it is made without the rule CONSTANT_FOLDING.
+3. Each binary operator is in its own parentheses. Parentheses with `AND` and without `OR` at their
+   level contain conditions that must all be met.
 
-A condition of any other form than those below narrows nothing.
+A condition of a form that is not below is ignored.
 
 | form | columns |
 |---|---|
 | `(column#1 = constant)`, `<=>`, `<`, `<=`, `>`, `>=` | all of these; `topic` with the first two |
 | `column#1 IN (constant,…)`, `column#1 INSET constant, …` | topic, partition, offset, timestampMs |
-| `(one OR other)` of these | the same |
+| `(a OR b)` of these | the same |
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from engine.analysis.sql_text import quoted_texts
 
-#: A rule of Spark's optimizer that computes texts.
+#: The rule of Spark's optimizer that evaluates constant expressions.
 CONSTANT_FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
 _TOPIC = r"[\w.-]+"
 _NUMBER = r"-?\d+|cast\(-?\d+ as (?:big)?int\)"
@@ -45,32 +45,32 @@ _CONSTANTS = {
 _COMPARISON = re.compile(r"\((\w+)#(\d+)L? (=|<=>|<|<=|>|>=) (.+)\)")
 _LIST = re.compile(r"(\w+)#(\d+)L? (?:IN \((.+)\)|INSET (.+))")
 _CAST = re.compile(r"cast\((.+) as (\w+)\)")
-#: How many bits the numbers of a type have: others become another number, or none.
+#: Bits of integer types: a cast of a number outside of the type's range changes it.
 _BITS = {"int": 32, "bigint": 64}
 _VIEW = re.compile(r"^[\s:+|-]*View \(`([^`]*)`", re.M)
 _MISLEADING = re.compile(r"[()#\\\r\n]|\b(?:AND|OR)\b")
 
 
 def are_readable(texts: Iterable[str]) -> bool:
-    """Return whether conditions of these queries can be distinguished from the texts in them."""
+    """Return True if no string constant in these queries could read as part of a condition."""
     return not any(_MISLEADING.search(text[1:-1]) for of in texts for text in quoted_texts(of))
 
 
 def has_views_alone(analyzed: Iterable[str], known: Collection[str]) -> bool:
-    """Return whether an analyzed plan, as lines, has no view but the known ones."""
+    """Return True if an analyzed plan, given as lines, contains only views named in `known`."""
     return {name.lower() for name in _VIEW.findall("\n".join(analyzed))} <= {
         name.lower() for name in known
     }
 
 
 def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the conditions of the filter right above a scan in Spark's plan, as SQL.
+    """Return as SQL the conditions of the filter in the plan line above the scan in line `number`.
 
-    `columns` maps the numbers of the plan's attributes to column names.
+    `columns` maps the attribute numbers of the plan to column names.
     """
     above, line = lines[number - 1] if number else "", lines[number]
     indent, is_filter, condition = above.partition("Filter ")
-    # A plan of a subquery in the filter is at the same place, after a colon.
+    # The plan of a subquery in the filter is on the same line after a colon.
     if not is_filter or indent.strip(" :+-") or line[len(indent) :][:3] != "+- ":
         return ()
     read = (_sql_of(part, columns) for part in _conjuncts(condition.strip()))
@@ -78,7 +78,7 @@ def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) 
 
 
 def _conjuncts(text: str) -> Iterator[str]:
-    """Yield the conditions that `AND` joins."""
+    """Yield the conditions that `AND` joins, recursively; the text itself if there is no `AND`."""
     parts = _parts(text, " AND ")
     if len(parts) == 1 or len(_parts(text, " OR ")) > 1:
         yield text
@@ -88,7 +88,7 @@ def _conjuncts(text: str) -> Iterator[str]:
 
 
 def _parts(text: str, keyword: str) -> list[str]:
-    """Split a text at a keyword outside of parentheses; the whole text if it has none."""
+    """Split a text at a keyword outside of parentheses; return [text] if the keyword is absent."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     parts, depth, start = [], 0, 0
     for place, sign in enumerate(inner):
@@ -122,7 +122,7 @@ def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
 
 
 def _constant(name: str, text: str) -> str | None:
-    """Return a column's constant as SQL, None for a text that is no constant of its type."""
+    """Return a constant as SQL, None for a text that is no constant of the column's type."""
     if name not in _CONSTANTS or not re.fullmatch(_CONSTANTS[name], text, re.A):
         return None
     cast = _CAST.fullmatch(text)

@@ -1,8 +1,8 @@
-"""Conditions in Spark's optimized plan as SQL, read from its own objects.
+"""Conditions in Spark's optimized plan as SQL, read from its Java objects.
 
-Spark writes `r.decoded_value.offset` for a field of a column and `r.offset` for a column, whose
-view can have any name. So a column is written here by its name alone, and a condition that has
-more in it than columns and constants is left out: it narrows nothing.
+Spark writes `r.decoded_value.offset` for a field of a column and `r.offset` for a column of a view
+with alias `r`. Therefore a column is written here without its alias, and a condition with anything
+other than columns and constants is left out: it does not reduce what is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OPERATORS = {
 
 
 def plain_conditions(condition: JavaObject) -> Iterator[str]:
-    """Yield the parts of an `AND` that compare columns with constants, as SQL.
+    """Yield as SQL the parts of an `AND` that compare columns with constants.
 
     `column <=> constant` is written with `=`: neither selects a row for a null constant.
     """
@@ -34,7 +34,7 @@ def plain_conditions(condition: JavaObject) -> Iterator[str]:
 
 
 def _sql_of(node: JavaObject) -> str | None:
-    """Return an expression as SQL, None if it has more than columns and constants."""
+    """Return an expression as SQL, None if it contains anything but columns and constants."""
     kind = _kind_of(node)
     if kind == "AttributeReference":
         return f"`{node.name()}`"
@@ -49,13 +49,13 @@ def _sql_of(node: JavaObject) -> str | None:
 
 
 def _sql_of_list(node: JavaObject) -> str | None:
-    """Return `column IN (constant, …)` in SQL, None for a list of anything else."""
+    """Return `column IN (constant, …)` as SQL, None if the left side is no column."""
     children = node.children()
     texts = [_sql_of(children.apply(number)) for number in range(children.size())]
     column = children.apply(0)
     if None in texts or _kind_of(column) != "AttributeReference":
         return None
-    # The constants of a set are no children: only Spark writes them.
+    # The constants of InSet are no children of the node: take them from Spark's SQL text.
     return f"({texts[0]} {str(node.sql()).removeprefix(f'({column.sql()} ')}"
 
 

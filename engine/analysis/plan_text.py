@@ -1,4 +1,4 @@
-"""Columns and conditions of a query from the text of Spark's plans, where Spark has no objects.
+"""Columns and conditions of a query from the text of Spark's plans, without access to its objects.
 
 ```
 == Parsed Logical Plan ==
@@ -10,8 +10,8 @@ Project [topic#3]
 +- MapInArrow _refuse_to_read(id#0L)#42, [key#1, value#2, topic#3, …], false
 ```
 
-An attribute has a number that no other has. Those of a view that no other operator names are not
-used, unless they are columns of the result.
+Each attribute has a unique number. Attributes of a view that no operator above refers to are
+unused, unless they are columns of the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.analysis.view_column import ViewColumn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Plans are asked for with so many fields a line, so that none is left out.
+#: Fields a line in the text of plans, so many that Spark leaves none out.
 FIELDS_SETTING, FIELDS_MAX = "spark.sql.debug.maxToStringFields", "10000"
 _RULES_SETTING = "spark.sql.optimizer.excludedRules"
 _ATTRIBUTE = re.compile(r"(\w+)#(\d+)L?")
@@ -36,19 +36,19 @@ _WRITING = ("InsertInto", "Create", "Delete", "Merge", "Replace", "Update", "App
 
 
 class PlanText(NamedTuple):
-    """The parts of an extended explanation that say which columns are used, as lines."""
+    """The analyzed and the optimized plan of an extended explanation, as lines."""
 
     analyzed: list[str]
     optimized: list[str]
 
 
 def explained(session: SparkSession, query: str) -> str:
-    """Return the plans of a query as text; a statement that does something is not run."""
+    """Return the plans of a query as text; `explain` does not run a statement that writes."""
     return str(session.sql(f"explain extended {query}").collect()[0][0])
 
 
 def explained_unfolded(session: SparkSession, query: str) -> str:
-    """Return the plans of a query as text, in which nothing is computed beforehand."""
+    """Return the plans of a query as text, made without Spark's constant folding."""
     before = session.conf.get(_RULES_SETTING, None)
     session.conf.set(_RULES_SETTING, ",".join(filter(None, (before, CONSTANT_FOLDING))))
     try:
@@ -61,7 +61,7 @@ def explained_unfolded(session: SparkSession, query: str) -> str:
 
 
 def plan_text(explained: str) -> PlanText | None:
-    """Return the parts of an explanation, None for a text of another form."""
+    """Return the plans in the text of an explanation, None if one of them is missing."""
     parts = {
         title: body.strip("\n").split("\n")
         for title, body in re.findall(r"^== (.+?) ==\n(.*?)(?=^== |\Z)", explained, re.M | re.S)
@@ -76,8 +76,9 @@ def plan_text(explained: str) -> PlanText | None:
 
 
 def writing_operator(explained_query: str) -> str | None:
-    """Return the operator of a parsed plan that writes, None if the plan only reads."""
-    # A text in the query may look like a title: to read too much hides no operator.
+    """Return the first operator of the parsed plan that writes, None if the query only reads."""
+    # A string in the query may look like a title, so split at the last one: reading too many lines
+    # hides no operator.
     parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
     for line in parsed.split("\n")[1:]:
         operator = _OPERATOR.match(line)
@@ -89,7 +90,7 @@ def writing_operator(explained_query: str) -> str | None:
 def used_columns(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, set[str]] | None:
-    """Return the columns that a query uses by view, None for a plan of unknown form."""
+    """Return the columns that a query uses, by view; None for a plan of unknown form."""
     of_result = set(re.findall(r"(?:^|, )(\w+): ", plan.analyzed[0]))
     referred: set[str] = set()
     sources: list[list[tuple[str, str]]] = []
@@ -111,9 +112,9 @@ def used_columns(
 def conditions_of_all(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the conditions that all rows of each view must meet, in Spark's SQL.
+    """Return for each view that is scanned once the conditions that all its rows must meet, as SQL.
 
-    A view that is scanned several times has no condition: it is read whole.
+    A view that is scanned several times is left out: it is read completely.
     """
     found: dict[str, list[tuple[str, ...]]] = {}
     for number, line in enumerate(plan.optimized):
@@ -124,12 +125,15 @@ def conditions_of_all(
         view = next((v for v, columns in views.items() if names == [c.name for c in columns]), "")
         columns = {attribute: name for name, attribute in attributes}
         found.setdefault(view, []).append(conditions_above(plan.optimized, number, columns))
-    # One that is scanned several times is read whole.
+    # A view that is scanned several times is read completely.
     return {view: texts[0] for view, texts in found.items() if len(texts) == 1}
 
 
 def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield each line of a plan with its references, or the output columns of a view's scan."""
+    """Yield `(line, None)` for each line of a plan.
+
+    For a view's scan `("", its output columns)`.
+    """
     for line in lines:
         source = _SOURCE.search(line)
         yield (line, None) if source is None else ("", source[1])

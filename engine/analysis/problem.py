@@ -1,4 +1,4 @@
-"""Problem: damage at a place of a log, or a difference between replicas."""
+"""Problem: damage at a position of a log, or a difference between replicas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Problem(NamedTuple):
-    """One damaged place; the fields are the columns of the problems table."""
+    """One problem of a log; the fields are the columns of the problems table."""
 
     topic: str
     partition: int

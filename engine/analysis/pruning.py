@@ -1,16 +1,16 @@
 """Select the splits that can have rows which meet a query's conditions.
 
-Conditions are those that the engine's plan puts to every row, one text each. Each one that is
-understood narrows the splits; any other narrows nothing, and the engine puts all conditions again.
+Conditions are those that the engine's plan applies to every row, one text each. A condition of a
+known form restricts the splits, any other is ignored: the engine checks all conditions again.
 
-| condition | narrows |
+| condition | restricts |
 |---|---|
 | `topic = 'a'`, `topic in (…)`, an `or` of these | topics |
 | `partition` compared with numbers: `=`, `in`, `<`, `<=`, `>`, `>=` | partitions |
-| `offset` of a record, compared with numbers | segments, by the offsets that are their names |
-| the same, and `timestamp`, `timestampMs` of a record compared with times | what is read of them |
+| `offset` of a record, compared with numbers | segments, by the base offsets in their names |
+| the same, and `timestamp`, `timestampMs` of a record compared with times | the part of a segment |
 
-`narrowing.py` has the last line.
+The last line is implemented in `narrowing.py`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _INT64_MIN = -_INT64_MAX - 1
 _OPTIONAL = "optional: "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-#: What a column is compared with: a text, a whole number, or a time (without a zone: in UTC).
+#: The constant of a comparison: a text, an integer, or a time (UTC if it has no zone).
 Constant: TypeAlias = str | int | datetime
 
 
 class RecordRange(NamedTuple):
-    """A range of offsets and times in ms, the first and the last one included."""
+    """A range of offsets and of times in ms; all four bounds are inclusive."""
 
     first_offset: int = 0
     last_offset: int = _INT64_MAX
@@ -44,23 +44,23 @@ class RecordRange(NamedTuple):
 
     @property
     def has_times(self) -> bool:
-        """Return whether not all times are among those."""
+        """Return True if the range excludes any time."""
         return self.first_ms > _INT64_MIN or self.last_ms < _INT64_MAX
 
     def has(self, offset: int, time_ms: int) -> bool:
-        """Return whether a record with this offset and time is among those."""
+        """Return True if a record with this offset and time is in the range."""
         return (
             self.first_offset <= offset <= self.last_offset
             and self.first_ms <= time_ms <= self.last_ms
         )
 
 
-#: Of all records.
+#: The range that contains every record.
 ALL_RECORDS = RecordRange()
 
 
 class Bounds(NamedTuple):
-    """Limits on rows: topics and partitions (None means any), and offsets and times."""
+    """Limits on rows: topics and partitions (None: no limit), and offsets and times."""
 
     topics: frozenset[str] | None = None
     partitions: Callable[[int], bool] | None = None
@@ -68,9 +68,9 @@ class Bounds(NamedTuple):
 
 
 class ValueRange(NamedTuple):
-    """The values that a condition lets a column have: one of `among`, or from least to most.
+    """The values that a condition allows for a column: one of `among`, or from `least` to `most`.
 
-    Times are numbers of microseconds.
+    Times are in microseconds since the epoch.
     """
 
     among: frozenset[object] | None = None
@@ -78,17 +78,17 @@ class ValueRange(NamedTuple):
     most: int = _INT64_MAX
 
     def has(self, value: int) -> bool:
-        """Return whether a value is among those."""
+        """Return True if the condition allows a value."""
         return self.least <= value <= self.most and (self.among is None or value in self.among)
 
     @property
     def is_of_numbers(self) -> bool:
-        """Return whether no text is among the values."""
+        """Return True if `among` contains only numbers, or is None."""
         return all(isinstance(value, int) for value in self.among or ())
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Return the least and the most that a number can be."""
+        """Return the smallest and the largest allowed number, both inclusive."""
         numbers = [value for value in self.among or () if isinstance(value, int)]
         return min(numbers, default=self.least), max(numbers, default=self.most)
 
@@ -96,13 +96,13 @@ class ValueRange(NamedTuple):
 def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
     """Return the bounds of topics, partitions, offsets and times that the conditions imply.
 
-    Conditions are SQL of a dialect. A name before a point is a column, and after it the field.
+    Conditions are SQL of `dialect`. In `a.b`, `a` is a column and `b` its field.
     """
     return bounds_of_ranges(_ranges(conditions, dialect))
 
 
 def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
-    """Return the bounds of rows whose columns all lie within their ranges."""
+    """Return the bounds of rows whose columns are all in their ranges."""
     bounds = Bounds()
     partitions: list[ValueRange] = []
     for column, values in ranges:
@@ -123,7 +123,7 @@ def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
 
 
 def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
-    """Return the range narrowed by a condition on offset or time; all ends are inclusive."""
+    """Return the range restricted by a condition on offset or time; bounds are inclusive."""
     least, most = values.ends
     if column == "offset":
         return records._replace(
@@ -131,7 +131,7 @@ def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRa
             last_offset=min(records.last_offset, most),
         )
     if column == "timestamp":
-        # A record's time is of whole milliseconds.
+        # Record timestamps are in milliseconds.
         least = _INT64_MIN if least == _INT64_MIN else -(-least // 1000)
         most = _INT64_MAX if most == _INT64_MAX else most // 1000
     return records._replace(
@@ -140,9 +140,9 @@ def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRa
 
 
 def compared(operator: str, value: Constant) -> ValueRange | None:
-    """Return the values on the left of a comparison with a constant; None for another operator."""
+    """Return the values that `column operator value` allows; None for an unsupported comparison."""
     if isinstance(value, datetime):
-        # In whole microseconds; text of more digits was cut by the engine.
+        # In microseconds; the engine has cut further digits.
         zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
         passed = zoned - _EPOCH
         value = (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
@@ -156,14 +156,14 @@ def compared(operator: str, value: Constant) -> ValueRange | None:
 
 
 def listed(values: Iterable[Constant]) -> ValueRange | None:
-    """Return the values of `in (…)`, None without any."""
+    """Return the values that `column in (…)` allows, None for an empty list."""
     found = [compared("=", value) for value in values]
     among = [one for values in found if values and values.among for one in values.among]
     return ValueRange(frozenset(among)) if among else None
 
 
 def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, ValueRange]]:
-    """Yield each column that conditions compare with constants, and the values it can have."""
+    """Yield (column, values it can have) for each condition on a column and constants."""
     if find_spec("sqlglot") is None:
         return
     import sqlglot
@@ -175,7 +175,7 @@ def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, Valu
         try:
             tree = sqlglot.parse_one(f"select 1 where {text}", read=dialect).find(exp.Where)
         except SqlglotError:
-            # Such as the name of a field with a quote, which DuckDB writes as it is.
+            # For example a field name with a quote, which DuckDB does not escape.
             continue
         waiting = [tree.this] if tree is not None else []
         while waiting:
@@ -187,7 +187,7 @@ def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, Valu
 
 
 def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
-    """Return the column of one condition and its values; None for an unknown form."""
+    """Return the column of one condition and its allowed values; None for an unknown form."""
     from sqlglot import exp
 
     if isinstance(node, exp.Or):
@@ -206,7 +206,7 @@ def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
 
 
 def _is_column(node: exp.Expression) -> bool:
-    """Return whether this is a column of the view, not a field of one: `decoded_value.offset`."""
+    """Return True for a column of the view; False for a field such as `decoded_value.offset`."""
     from sqlglot import exp
 
     return isinstance(node, exp.Column) and len(node.parts) == 1
@@ -215,7 +215,7 @@ def _is_column(node: exp.Expression) -> bool:
 def _either(
     one: tuple[str, ValueRange] | None, other: tuple[str, ValueRange] | None
 ) -> tuple[str, ValueRange] | None:
-    """Return the values of `a OR b` if both list values of the same column, else None."""
+    """Return the values that `a OR b` allows if both list values of the same column, else None."""
     if one is None or other is None or one[0] != other[0]:
         return None
     if one[1].among is None or other[1].among is None:
@@ -224,7 +224,7 @@ def _either(
 
 
 def _constant(node: exp.Expression) -> Constant | None:
-    """Return the text, the whole number or the time of a literal, None for anything else."""
+    """Return the text, integer or time of a literal, None for any other expression."""
     from sqlglot import exp
 
     node = node.unnest()
@@ -240,7 +240,7 @@ def _constant(node: exp.Expression) -> Constant | None:
 
 
 def _cast(value: Constant | None, kind: exp.DataType) -> Constant | None:
-    """Return a constant as a plan casts it: texts of times in UTC, and numbers with their type."""
+    """Return a constant after a cast to an integer or timestamp type, None for other casts."""
     from sqlglot import exp
 
     of = exp.DataType.Type
@@ -257,7 +257,7 @@ def _cast(value: Constant | None, kind: exp.DataType) -> Constant | None:
 
 
 def within(splits: Iterable[Split], bounds: Bounds) -> list[Split]:
-    """Return the splits that can have rows of these bounds."""
+    """Return the splits that can have rows within the bounds."""
     return [split for split in splits if _can_have(split, bounds)]
 
 

@@ -1,8 +1,8 @@
 """Sizes of batches when compressed with other codecs: expensive columns of the view `batches`.
 
-Of a split above COMPRESSED_SPLIT_BYTES_MAX one batch in COMPRESSED_ONE_OF is compressed, chosen by
-its checksum, so that the same ones are in every run; the columns of the others are null. So are
-those of batches with a wrong checksum, of old formats and of records that cannot be opened.
+In a split above COMPRESSED_SPLIT_BYTES_MAX one batch in COMPRESSED_ONE_OF is compressed, chosen by
+its checksum, so that every run chooses the same batches; other batches have null in these columns.
+So do batches with a wrong checksum, of old formats and with records that cannot be decompressed.
 
 Levels are Kafka's defaults (compression.gzip.level and so on).
 """
@@ -29,18 +29,18 @@ _CODECS: Final = {
     "zstdSize": Codec.ZSTD,
 }
 RAW_SIZE: Final = "rawSize"
-#: The columns, with the batch's header in each size.
+#: Names of the size columns; each size includes the batch header.
 SIZES: Final = (RAW_SIZE, *_CODECS)
 
 
 def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
-    """Return a function from a batch (and whether its CRC is right) to the named size columns."""
+    """Return a function (batch, True if its CRC is valid) -> the size columns in `names`."""
     wanted = names & set(SIZES)
     nothing: Row = dict.fromkeys(wanted)
     is_sampled = split.end - split.start > COMPRESSED_SPLIT_BYTES_MAX
 
     def sizes(batch: RecordBatch, valid: bool) -> Row:
-        """Return the sizes in bytes; null where the batch is not sampled or cannot be opened."""
+        """Return the sizes in bytes; null if the batch is not sampled or cannot be decompressed."""
         if not (wanted and valid and isinstance(batch, BatchView)):
             return nothing
         if is_sampled and batch.crc % COMPRESSED_ONE_OF:
@@ -55,5 +55,8 @@ def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool
 
 
 def _size(name: str, opened: bytes) -> int:
-    """Return the bytes of a batch's records without its header; RAW_SIZE is uncompressed."""
+    """Return the size of decompressed records after compression by the column's codec.
+
+    RAW_SIZE is their size without compression. The batch header is not counted.
+    """
     return len(opened) if name == RAW_SIZE else len(compress(_CODECS[name], opened))

@@ -1,4 +1,4 @@
-"""Splits to Arrow record batches: the one way from files to tables, in any process."""
+"""Read splits as Arrow record batches: the only path from files to tables, in every process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
-from engine.analysis.damage import Seen, SplitDamage, kept, key_of
+from engine.analysis.damage import Seen, SplitDamage, kept, split_key
 from engine.analysis.decoded_rows import decoded_rows
 from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
 from engine.analysis.isolation import HiddenRecords
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-#: What this process has read: compiled code is taken up once that is much.
+#: Counts the records that this process has read; above a limit compiled code is loaded.
 _READING = BulkReading(take_up_runs)
 
 
 class SplitRecords:
-    """The records of splits as Arrow batches; `problems` grows while they are read."""
+    """Reads the records of splits as Arrow batches, and collects the problems found."""
 
     def __init__(
         self,
@@ -53,37 +53,40 @@ class SplitRecords:
         decoding: ValueDecoding | None = None,
         wanted: RecordRange = ALL_RECORDS,
     ) -> None:
-        """Of `wanted` records alone, if those are not all; batches without one are not decoded."""
+        """Prepare to read the columns of the records in the range `wanted`.
+
+        Batches that cannot have such a record are not decoded.
+        """
         self._files = files
         self._wanted = wanted
-        #: Whether not all records are wanted, so that each batch is checked.
+        #: Whether `wanted` excludes records, so that each batch header is checked.
         self._wants_some = wanted != ALL_RECORDS
         self._decoder = ValueDecoder(decoding, columns) if decoding is not None else None
-        #: Columns that are read: with a decoder also those that it needs.
+        #: Columns to read, including those that only the decoder needs.
         self._columns = columns if self._decoder is None else self._decoder.read
         self._schema = arrow_schema(self._columns)
         self._include_control = include_control
         self._memory = RowMemory({column.name for column in self._columns})
         #: Compiled code that finds runs of batches. None until it is loaded.
         self._run_finder: RunFinder | None = None
-        #: Problems, offset ranges and bad batches of the splits so far; reset by each read.
+        #: Problems, offset ranges and bad batches of all splits read since `forget_problems`.
         self.problems: list[Problem] = []
         self.spans: list[OffsetSpan] = []
         self.bad_batch_count = 0
 
     def forget_problems(self) -> None:
-        """Forget what was found so far, where nobody asks for it."""
+        """Clear the collected problems, for callers that do not use them."""
         self.problems, self.spans, self.bad_batch_count = [], [], 0
 
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one split; of one split after the other."""
+        """Yield the records of one split; finish the iterator before the next call."""
         for batch in self._read(split):
             yield batch if self._decoder is None else self._decoder.decoded(batch)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield a split's records, without aborted ones and those below the log start offset.
 
-        A batch whose records cannot be read becomes a problem; reading continues after it.
+        Records that cannot be decoded become a problem, and reading continues after their batch.
         """
         with closing(self._files.open(split.path)) as file:
             reader = SplitReader(file, split)
@@ -99,7 +102,10 @@ class SplitRecords:
     def _rows_of(
         self, reader: SplitReader, hidden: HiddenRecords, columns: RecordColumns
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of what a reader reads; damaged records become its problems."""
+        """Yield the wanted rows of a reader's batches.
+
+        Damaged records become problems of the reader.
+        """
         for piece in reader.runs(self._finder):
             if isinstance(piece, BatchRun):
                 _READING.count(piece.record_count)
@@ -126,14 +132,17 @@ class SplitRecords:
         yield from columns.take()
 
     def _finder(self) -> RunFinder | None:
-        """Return the compiled code that finds runs of batches, None if it is not loaded."""
+        """Return the compiled code that finds runs of batches, None while it is not loaded."""
         if self._run_finder is None and RunTier.code is not None:
             self._run_finder = RunFinder(RunTier.code, passes_control=not self._include_control)
         return self._run_finder
 
 
 class ViewReader:
-    """Reads the rows of one view; shared parts of several splits are read once."""
+    """Reads the rows of one view.
+
+    Files that several splits need, such as checkpoints, are read once.
+    """
 
     def __init__(
         self,
@@ -146,9 +155,9 @@ class ViewReader:
         wanted: RecordRange = ALL_RECORDS,
         encodes_texts: bool = False,
     ) -> None:
-        """`wanted` limits `records` to offsets and times, by the indexes.
+        """Prepare to read columns of a view; `wanted` limits `records` to offsets and times.
 
-        With `encodes_texts`, rows made from headers have dictionary-encoded texts.
+        With `encodes_texts`, rows made from headers have dictionary-encoded strings.
         """
         self._files = files
         self._wanted = wanted
@@ -161,24 +170,24 @@ class ViewReader:
         self._encodes_texts = encodes_texts
         #: Makes rows from batch headers. None if the columns need the records.
         self._headers: HeaderRows | None = None
-        #: What the splits so far had.
+        #: Damage of the splits that were read.
         self.seen: Seen = {}
         if view == "records" and are_of_split(columns, decoding, wanted):
             self._headers = HeaderRows(files, include_control=control)
 
     def compute_checksums(self) -> None:
-        """Read all batches, also where their headers are enough for the columns."""
+        """Read the records of all batches, also if headers would be enough for the columns."""
         self._headers = None
 
     @cached_property
     def _row_schema(self) -> pa.Schema:
-        """Return the schema of rows by headers."""
+        """Return the schema of rows that are made from batch headers."""
         schema = arrow_schema(self._columns)
         return encoded_schema(schema) if self._encodes_texts else schema
 
     @cached_property
     def _records(self) -> SplitRecords:
-        """Return the reader of the view `records`, with this reader's columns and filters."""
+        """Create a reader of the view `records` with this reader's columns and filters."""
         return SplitRecords(
             self._files,
             self._columns,
@@ -200,7 +209,7 @@ class ViewReader:
             yield pa.RecordBatch.from_pylist(some, schema=schema)
 
     def _record_batches(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one split of the view `records`: by headers, as far as these do."""
+        """Yield the rows of one split of `records`: from headers if possible, then from records."""
         left: Split | None = split
         counted: OffsetSpan | None = None
         if self._headers is not None:
@@ -225,9 +234,12 @@ class ViewReader:
     def _note(
         self, split: Split, problems: list[Problem], spans: list[OffsetSpan], *, is_whole: bool
     ) -> None:
-        """Note what a split had."""
+        """Store a split's damage in `seen`.
+
+        A complete read replaces the result of an incomplete one.
+        """
         found = SplitDamage(kept(problems), tuple(spans), is_whole)
-        key = key_of(self._view, split)
+        key = split_key(self._view, split)
         if is_whole or key not in self.seen:
             self.seen[key] = found
 
@@ -236,7 +248,7 @@ class ViewReader:
         files, view = self._files, self._view
 
         def note(reader: SplitReader) -> None:
-            # Replicas of a partition have the same offsets.
+            # Spans of several replicas of a partition would read as repeated offsets.
             spans = [] if view == "replicas" else [reader.span]
             self._note(split, reader.problems, spans, is_whole=reader.is_whole)
 
@@ -246,7 +258,7 @@ class ViewReader:
         if view == "replicas":
             return replica_rows(files, split, note)
         if view == "segments":
-            # A segment is described by the task that has its beginning.
+            # A segment is described by the split that starts at its beginning.
             has_rule = any(column.name == "rolledBy" for column in self._columns)
             of_split = split.start == 0
             return [segment_row(files, split, note, has_rule=has_rule)] if of_split else []

@@ -1,5 +1,7 @@
-"""Batches to the columns of the view `records`: records are turned into columns batch by batch, and
-columns derived from keys and values are computed by Arrow for all rows at once.
+"""Convert batches to the columns of the view `records`.
+
+Records are converted batch by batch; columns derived from keys and values are computed by Arrow for
+all rows at once.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from engine.host.ports import Buffer
 
-#: Columns that are the same throughout a batch.
+#: Columns that are equal for all records of a batch.
 _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
     "leaderEpoch": lambda b: b.leader_epoch,
     "producerId": lambda b: b.producer_id,
@@ -38,7 +40,7 @@ _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
     "codec": lambda b: b.codec.label,
     "timestampType": lambda b: int(b.timestamp_type),
 }
-#: Columns that Arrow computes, and the one each is computed from.
+#: Columns that Arrow computes, with the column that each is computed from.
 _DERIVED = {
     "key_size": "key",
     "value_size": "value",
@@ -51,7 +53,7 @@ _ENVELOPE_BYTES = 5
 
 
 def schema_id_of(value: bytes | None) -> int | None:
-    """Return the id in a schema-registry envelope (a zero byte, then an int32), else None."""
+    """Return the schema id of a schema registry value (a zero byte, then an int32), else None."""
     if value is None or len(value) < _ENVELOPE_BYTES or value[0]:
         return None
     return int.from_bytes(value[1:_ENVELOPE_BYTES], "big", signed=True)
@@ -61,7 +63,7 @@ def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
     """Return the headers as rows of key and value, None if there are none."""
     if not headers:
         return None
-    # A name that is no UTF-8 keeps its bytes visible: Arrow strings must be valid.
+    # Arrow strings must be valid UTF-8: invalid bytes of a name become U+FFFD.
     return [
         {"key": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), "value": value}
         for name, value in headers
@@ -69,9 +71,9 @@ def _header_list(headers: tuple[Header, ...]) -> list[Row] | None:
 
 
 class RecordColumns:
-    """Collects records of one split until they make an Arrow batch.
+    """Collects the records of one split into Arrow batches.
 
-    Batches on the fast path of compiled code are collected elsewhere (`run_rows.py`).
+    Batches that compiled code decodes are collected by `run_rows.py`.
     """
 
     def __init__(
@@ -82,12 +84,12 @@ class RecordColumns:
         wanted: RecordRange = ALL_RECORDS,
         memory: RowMemory | None = None,
     ) -> None:
-        """`memory` holds the columns, and is reused for one split after the other."""
-        # A consumer is given no record below the log's start.
+        """Start without rows; later splits reuse `memory`, the buffers of compiled code."""
+        # Records below the log start offset are not returned, as for consumers.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
-        #: Whether each record is checked for what is wanted; below, whether compiled code may leave
-        #: out all checks.
+        #: Whether the query restricts offsets or times; and whether no record has to be checked,
+        #: not even for the log start offset.
         self._wants_some = wanted != ALL_RECORDS
         self._wants_all = self._wanted == ALL_RECORDS
         self._schema = schema
@@ -96,8 +98,8 @@ class RecordColumns:
         needed = {_DERIVED.get(name, name) for name in self._names}
         if "is_tombstone" in self._names:
             needed.add("key")
-        #: Values of each needed column, for records that were read in Python; with their number and
-        #: size.
+        #: Values of each needed column of records that were decoded in Python; below, the number
+        #: and bytes of these records.
         self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
         self._list_count = 0
         self._size_bytes = 0
@@ -110,7 +112,7 @@ class RecordColumns:
     @property
     def is_full(self) -> bool:
         """Return True if the collected rows should be taken before more are added."""
-        # Rows of compiled code are taken when there is no room for more.
+        # Rows of compiled code are taken when their buffers are full.
         return (
             bool(self._parts)
             or self._size_bytes >= ARROW_BATCH_BYTES
@@ -118,16 +120,16 @@ class RecordColumns:
         )
 
     def add_run(self, run: BatchRun, note: Note) -> Iterator[pa.RecordBatch]:
-        """Add the wanted records of a run of batches; yield Arrow batches whenever one is full.
+        """Add the wanted records of a run of batches; yield an Arrow batch each time one is full.
 
-        A batch whose records are damaged is reported by `note`, and skipped.
+        A batch whose records are damaged is reported through `note` and skipped.
         """
         number = 0
         while number < run.frame_count:
             if self._list_count:
                 self._parts.append(self._batch_of_lists())
             is_full = False
-            # Of a batch that is compressed and wanted there is nothing to be asked.
+            # A compressed batch is decompressed by `add` if all records are wanted.
             if not (self._wants_all and run.is_to_open(number)):
                 number, is_full = self._rows.add_run(run, number)
             if not is_full and number < run.frame_count:
@@ -142,13 +144,13 @@ class RecordColumns:
                 yield from self.take()
 
     def add(self, position: int, batch: RecordBatch, frame: array[int] | None = None) -> None:
-        """Add the wanted records of a batch; `frame` is its entry if it is part of a run.
+        """Add the wanted records of a batch; `frame` is the batch's entry if it is part of a run.
 
-        Raises CorruptRecord for damaged records, with none of them added.
+        Raises CorruptRecord for damaged records; then no record of the batch was added.
         """
         if isinstance(batch, BatchView) and batch.record_count:
             opened = batch.opened() if batch.is_compressed else batch.payload
-            if self._is_added(frame or frame_of(position, batch), opened):
+            if self._add_natively(frame or frame_of(position, batch), opened):
                 return
             records = batch.records_in(bytes(opened))
         else:
@@ -181,8 +183,8 @@ class RecordColumns:
             records
         )
 
-    def _is_added(self, frame: array[int], opened: Buffer) -> bool:
-        """Take a batch on the fast path of compiled code; returns whether it is."""
+    def _add_natively(self, frame: array[int], opened: Buffer) -> bool:
+        """Try to add a batch by compiled code; return True if it was added."""
         if self._list_count and RunTier.code is not None:
             self._parts.append(self._batch_of_lists())
         is_added = self._rows.add(frame, opened)
@@ -192,7 +194,7 @@ class RecordColumns:
         return is_added is True
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
-        """Return the value of a column that is the same for all records of a batch."""
+        """Return the value of a column that is equal for all records of a batch."""
         if name == "topic":
             return self._split.topic
         if name == "partition":
@@ -202,12 +204,12 @@ class RecordColumns:
         if name == "batchPosition":
             return position
         if name == "baseOffset":
-            # An old wrapper says its last offset only; its first record says the first.
+            # In old formats a wrapper has its last offset, and the first record the base offset.
             return batch.base_offset if batch.magic >= 2 else records[0].offset
         return _OF_BATCH[name](batch)
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """Yield the collected rows as pyarrow record batches, and start again."""
+        """Yield the collected rows as Arrow batches, and start again without rows."""
         parts, self._parts = self._parts, []
         yield from parts
         if self._rows.row_count:
@@ -216,7 +218,7 @@ class RecordColumns:
             yield self._batch_of_lists()
 
     def _batch_of_lists(self) -> pa.RecordBatch:
-        """Turn the collected lists into one Arrow batch, and empty them."""
+        """Convert the collected lists to one Arrow batch, and clear them."""
         import pyarrow as pa
 
         types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}
@@ -229,7 +231,7 @@ class RecordColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _array(self, field: pa.Field, plain: Row) -> pa.Array:
-        """Return one column, computed from another column where it follows from that."""
+        """Return one column's array, derived from another column if `_DERIVED` names one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -245,7 +247,7 @@ class RecordColumns:
             hashes = [None if v is None else crc32c(v) for v in self._lists["value"]]
             return pa.array(hashes, field.type)
         if name == "schema_id":
-            # Most values are text; only those that start with a zero byte are looked into.
+            # Most values are text; only those that start with a zero byte are examined.
             return pa.array(
                 [schema_id_of(v) if v and not v[0] else None for v in self._lists["value"]],
                 field.type,

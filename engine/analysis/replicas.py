@@ -1,15 +1,15 @@
-"""One replica of each partition where the directories of several brokers are given.
+"""Choose one replica of each partition if directories of several brokers are given.
 
-1. The replica is read whose last batch has the highest leader epoch, of these the one with the most
-   records, of these the one with the highest high watermark; then the first that was given.
-2. Every other one is compared with it: by leader epochs as a follower does before it truncates
-   (KIP-101), by where it ends, and by its checkpoints.
+1. The replica whose last batch has the highest leader epoch is read; among equals the one with the
+   highest log end offset, then with the highest high watermark, then the first that was given.
+2. Every other replica is compared with it: by leader epochs, as a follower does before it truncates
+   (KIP-101), by its log end and start offsets, and by its checkpoints.
 
 | difference | code |
 |---|---|
-| records that the replica which is read has not | `diverged` |
-| the replica ends or starts elsewhere, which followers and retention do | `replica` |
-| damage at the end of a replica | found when it is read, not here |
+| records that are missing in the replica to read | `diverged` |
+| another log end or start offset, as replication and retention cause | `replica` |
+| damage at the end of a replica | not noted here, but when the replica is read |
 
 The batches themselves are compared by the view `replicas`, which has those of all replicas.
 """
@@ -39,7 +39,7 @@ from engine.naming import FileKind
 
 
 class PartitionTwice(EngineError):
-    """The same partition lies in two directories of one broker: its records would count twice."""
+    """The same partition is in two directories of one broker: its records would count twice."""
 
     hint = (
         "give one directory of each broker, with its meta.properties, which tells brokers apart,"
@@ -53,7 +53,7 @@ class PartitionTwice(EngineError):
 
 
 class ReplicaLog(NamedTuple):
-    """A partition of one broker: its last leader epoch and log end offset, by its batches."""
+    """A partition of one broker, with the leader epoch and end offset of its last good batch."""
 
     log_dir: LogDir
     folder: PartitionFolder
@@ -62,7 +62,7 @@ class ReplicaLog(NamedTuple):
 
     @property
     def broker_id(self) -> int | None:
-        """Return the broker's id, None where its meta.properties do not say."""
+        """Return the broker's id, None if meta.properties is missing or lacks it."""
         return broker_of(self.log_dir)
 
     @property
@@ -88,19 +88,19 @@ class Chosen(NamedTuple):
 
 
 def broker_of(log_dir: LogDir) -> int | None:
-    """Return the id of the broker that a log directory is of, None where nothing says it."""
+    """Return the id of a log directory's broker, None if meta.properties is missing or lacks it."""
     return log_dir.state.meta.node_id if log_dir.state.meta else None
 
 
 def check_replicas(partition: TopicPartition, copies: list[tuple[LogDir, PartitionFolder]]) -> None:
-    """Raise PartitionTwice unless each copy is known to be another broker's."""
+    """Raise PartitionTwice unless the copies belong to different, known brokers."""
     brokers = [broker_of(log_dir) for log_dir, _ in copies]
     if None in brokers or len({*brokers}) < len(brokers):
         raise PartitionTwice(str(partition), [folder.files.path for _, folder in copies])
 
 
 def choose(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -> Chosen:
-    """Return which of several replicas of a partition is read."""
+    """Return the replica of a partition to read, with the differences of the other replicas."""
     replicas = [ReplicaLog(log_dir, folder, *_end_of(files, folder)) for log_dir, folder in copies]
     best = max(replicas, key=lambda r: (r.leader_epoch, r.log_end_offset, r.high_watermark))
     others = [replica for replica in replicas if replica is not best]
@@ -108,7 +108,7 @@ def choose(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -> Chosen
 
 
 def _end_of(files: Files, folder: PartitionFolder) -> tuple[int, int]:
-    """Return the leader epoch of the last batch and the log end offset."""
+    """Return leader epoch and next offset of the log's last good batch; epoch -1 without one."""
     for segment in reversed(folder.files.segments):
         epoch, end_offset = _end_of_segment(files, folder, segment)
         if end_offset is not None:
@@ -122,8 +122,8 @@ def _end_of_segment(
 ) -> tuple[int, int | None]:
     """Return leader epoch and next offset of a segment's last good batch.
 
-    Scans from the last entry of the offset index, or from the start if no batch is there. (-1,
-    None) if the segment has no good batch.
+    Scans from the last entry of the offset index, and if no batch starts there from the beginning.
+    Returns (-1, None) if the segment has no good batch.
     """
     start = 0
     with suppress(StorageError):
@@ -144,7 +144,7 @@ def _end_of_segment(
 
 
 def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[Problem]:
-    """Yield how a replica differs from the one that is read: diverged, too short, other start."""
+    """Yield the differences of a replica from the one to read: diverged, shorter, other start."""
     kept = _common_end(_leader_epochs(files, best), best, _leader_epochs(files, other), other)
     if kept < other.log_end_offset:
         message = (
@@ -175,7 +175,7 @@ def _common_end(
     of_other: tuple[EpochStart, ...],
     other: ReplicaLog,
 ) -> int:
-    """Return the offset up to which a replica's log equals the best one, exclusive.
+    """Return the exclusive offset up to which a replica's log equals the log to read.
 
     Source: ReplicaFetcherThread's truncation; KIP-101, KIP-279.
     """
@@ -197,7 +197,7 @@ def _common_end(
 
 
 def _problem(replica: ReplicaLog, code: str, message: str) -> Problem:
-    """Return a problem that concerns a replica as a whole, not a place in a segment."""
+    """Return a problem that concerns a complete replica, at position 0 of its folder."""
     partition = replica.folder.topic_partition
     assert partition is not None
     path = replica.folder.files.path

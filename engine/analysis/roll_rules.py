@@ -1,15 +1,15 @@
-"""Infer the rule by which a closed segment of a copied log was rolled, from its files.
+"""Infer from the files of a copied log the rule by which a closed segment was rolled.
 
-The settings of the topic are not in the directory. Of Kafka's rules, in this order:
+The settings of the topic are not in the directory. Kafka's rules are tried in this order:
 
-| rule | what shows it |
+| rule | condition |
 |---|---|
-| `offsets` | the next batch ends more than 2^31 − 1 behind the segment's base offset |
+| `offsets` | the next batch's last offset is more than 2^31 − 1 above the segment's base offset |
 | `segment.index.bytes` | an index is full by Kafka's default of 10 MiB |
-| `segment.ms` | the next batch is later than its first by Kafka's default of 7 days |
-| `segment.bytes` | with the next batch it would have been larger than any segment of the log is |
-| `segment.ms` | nothing else, and the next batch is later |
-| `other` | nothing of these: DeleteRecords up to the end, compaction, or settings that changed |
+| `segment.ms` | the next batch is later than its first by more than Kafka's default of 7 days |
+| `segment.bytes` | with the next batch it would have been larger than the log's largest segment |
+| `segment.ms` | no rule above, and the next batch is later |
+| `other` | no rule: DeleteRecords up to the end, compaction, or settings that changed |
 
 Source: LogSegment.shouldRoll (LOG-6).
 """
@@ -34,7 +34,7 @@ _DEFAULTS: Final = LogConfig()
 
 
 class ClosedSegment(NamedTuple):
-    """Facts about a closed segment; entries are None without an index."""
+    """Facts about a closed segment; an entry count is None without that index."""
 
     base_offset: int
     size_bytes: int
@@ -44,7 +44,7 @@ class ClosedSegment(NamedTuple):
 
 
 class NextBatch(NamedTuple):
-    """The first batch of the segment after it."""
+    """The first batch of the segment after the closed one."""
 
     last_offset: int
     size_bytes: int
@@ -52,13 +52,13 @@ class NextBatch(NamedTuple):
 
 
 def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: int) -> str:
-    """Return the rule; `largest_bytes` is the size of the log's largest segment."""
+    """Return the rule's name; `largest_bytes` is the size of the log's largest segment."""
     if following.last_offset - segment.base_offset > _INT32_MAX:
         return "offsets"
     if _has_full_index(segment):
         return "segment.index.bytes"
     first_ms = segment.first_timestamp_ms
-    # Without times Kafka counts from when it made the file, which does not show.
+    # Without timestamps Kafka counts from the creation of the file, which is unknown here.
     waited_ms = 0
     if first_ms is not None and first_ms >= 0:
         waited_ms = following.max_timestamp_ms - first_ms
@@ -72,7 +72,7 @@ def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: in
 def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | None:
     """Return the rule that rolled a split's segment, None for the active segment.
 
-    None also if the files that would show the rule cannot be read.
+    Also None if the next segment is empty or unreadable.
     """
     if split.next_base is None:
         return None
@@ -88,7 +88,7 @@ def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | N
 
 
 def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | None:
-    """Return the first batch of the segment with a base offset, None if it is empty."""
+    """Return the first batch of the segment with this base offset, None if the segment is empty."""
     path = f"{folder}/{SegmentFileName(base_offset, FileKind.LOG).name}"
     with closing(files.open(path)) as file:
         for _, batch in scan_batches(file, chunk_bytes=HEADER_WALK_BYTES):
@@ -97,7 +97,7 @@ def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | Non
 
 
 def _has_full_index(segment: ClosedSegment) -> bool:
-    """Return True if an index reached the default segment.index.bytes."""
+    """Return True if an index has as many entries as Kafka's default segment.index.bytes allows."""
     limit = _DEFAULTS.segment_index_bytes
     return (segment.index_entries or 0) >= limit // offset_index.ENTRY_BYTES or (
         segment.time_index_entries or 0

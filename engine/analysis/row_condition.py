@@ -1,8 +1,8 @@
-"""Conditions of `spark-export --where`: Spark's SQL over one record, decided by DuckDB in tasks.
+"""Conditions of `spark-export --where`: Spark's SQL over one record, evaluated by DuckDB in tasks.
 
-The condition is translated as a query is (`local_sql.py`). It may look at one record alone: no
-subquery, no aggregate, no window. Tasks read the columns that it names, whether they are exported
-or not. A record for which it is null is left out, as SQL does.
+The condition is translated as a query is (`local_sql.py`). It may use one record only: no subquery,
+no aggregate, no window. Tasks read the columns that it uses even if they are not exported. A record
+for which it is null is left out, as in SQL.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class RowCondition(NamedTuple):
-    """A condition as DuckDB's SQL over a table `records`, and the columns that it names."""
+    """A condition as DuckDB's SQL over a table `records`, and the columns that it uses."""
 
     text: str
     sql: str
@@ -33,7 +33,7 @@ class RowCondition(NamedTuple):
 
 
 def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
-    """Return a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
+    """Translate a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
     require_local_engine()
     query = f"select cast(({text}) as boolean) as kept from records"
     check_statement(query)
@@ -45,10 +45,7 @@ def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
 
 
 def _check_form(text: str) -> None:
-    """Check that a condition parses and depends on one record alone.
-
-    Raises QueryFailed or StatementRefused.
-    """
+    """Raise QueryFailed for a syntax error, StatementRefused if more than one record is used."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -76,9 +73,11 @@ def _scan(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[s
 def splits_to_read(
     splits: list[Split], condition: RowCondition, views: Views = VIEWS
 ) -> list[Split]:
-    """Return the splits whose topic and partition a condition does not rule out.
+    """Return the splits that a condition on topic or partition does not exclude.
 
-    Of a partition that stays all segments stay: gaps between them are reported. Raises QueryFailed.
+    Raises QueryFailed.
+
+    All segments of a remaining partition are returned, so that gaps between them are reported.
     """
     import duckdb
 
@@ -96,7 +95,7 @@ def splits_to_read(
 
 
 class RowFilter:
-    """Applies a condition to Arrow batches, in one process."""
+    """Applies a condition to Arrow batches, with one DuckDB connection."""
 
     def __init__(self, condition: RowCondition, columns: tuple[ViewColumn, ...]) -> None:
         self._condition = condition
@@ -121,5 +120,5 @@ class RowFilter:
         return batch.filter(kept.combine_chunks())
 
     def close(self) -> None:
-        """Release what the engine holds."""
+        """Close the DuckDB connection."""
         self._connection.close()

@@ -1,14 +1,14 @@
-"""The memory of Arrow columns that compiled code fills: made once, given away with the rows.
+"""The memory of Arrow columns that compiled code fills: allocated once, passed on with the rows.
 
 | columns | memory |
 |---|---|
 | offsets, times, sizes | one number a row |
-| keys, values, headers' names and contents | their bytes, and where each of them ends (int32) |
-| headers | where those of each row end |
+| keys, values, headers' names and contents | their bytes, and the end of each value (int32) |
+| headers | for each row the end of its headers |
 
-Only the columns that are wanted have memory. A column of which little is used is copied as it is
-given away, so that small results do not hold large memory; the memory of others is used again once
-their rows are gone.
+Only wanted columns have memory. A column that is filled to a small part is copied when its rows are
+returned, so that small results do not hold large memory. The memory of other columns is reused when
+nothing refers to their rows any more.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 _SLOTS = {name: slot for slot, name in enumerate(FILL)}
 _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
-#: Columns of numbers: of each row, of each header, and those with one more in front.
+#: Numeric columns that are always filled, with their types: one number a row.
 _OF_ROWS = {"offsets": "int64", "times": "int64", "key_sizes": "int32", "value_sizes": "int32"}
-#: What else is filled for what is taken: types of columns, by how many elements they need.
+#: Columns that are filled for each bit of `takes`, with the number of elements they need.
 _TAKEN = {
     KEYS: {"keys": "bytes", "key_ends": "rows"},
     VALUES: {"values": "bytes", "value_ends": "rows"},
@@ -46,11 +46,11 @@ _TAKEN = {
         "content_ends": "headers", "content_sizes": "headers",
     },
 }  # fmt: skip
-#: Which columns of the view need what.
+#: The bits of `takes` that each column of the view needs.
 _NEEDS = {
     "key": KEYS, "value": VALUES, "value_hash": VALUES, "schema_id": SCHEMA_IDS, "headers": HEADERS,
 }  # fmt: skip
-#: What a column's part in use is counted by.
+#: The counter of the used elements of each column; "rows" for columns that are not listed.
 _USED_BY = {
     "keys": "key_bytes", "values": "value_bytes", "names": "name_bytes",
     "contents": "content_bytes", "name_ends": "headers", "content_ends": "headers",
@@ -60,67 +60,76 @@ _COUNTS = (
     "rows", "key_bytes", "value_bytes", "headers", "name_bytes", "content_bytes", "key_nulls",
     "value_nulls", "content_nulls",
 )  # fmt: skip
-#: A column less than a quarter of which is used is copied; of a small one, a sixteenth.
+#: A column is copied if less than a quarter of it is used, a small one below a sixteenth.
 _SPARSE_FACTOR, _SMALL_SPARSE_FACTOR, _SMALL_BYTES = 4, 16, 1 << 20
-#: An engine has one batch, and is given the next.
+#: Buffers kept for each column: a query engine holds one batch while it gets the next.
 _GIVEN_MAX = 2
-#: The list of what was given away, and the argument of the question.
+#: References to a free buffer: the list `_given`, and the argument of `sys.getrefcount`.
 _OWN_REFERENCES = 2
 
 
 class RowMemory:
-    """Columns for the rows of one Arrow batch after the other."""
+    """Buffers for the rows of consecutive Arrow batches."""
 
     def __init__(self, names: set[str]) -> None:
-        """Allocate columns later, for these `names` of the view `records`."""
+        """Note the columns `names` of the view `records`.
+
+        Their buffers are allocated at the first fill.
+        """
         #: Bits of the columns that compiled code fills.
         self._takes = 0
         for name in names:
             self._takes |= _NEEDS.get(name, 0)
-        #: None until it is loaded.
+        #: Compiled code that fills the columns; None before the first call of `fill`.
         self._filler: RowFiller | None = None
-        #: Range of the present split; None before the first.
+        #: Wanted range of the current split; None before the first split.
         self._wanted: RecordRange | None = None
         #: Columns for the next rows, by name.
         self._columns: dict[str, Column] = {}
-        #: Columns whose rows were returned, by name: reused once nobody references them.
+        #: Columns whose rows were returned, by name: reused when nothing refers to the rows.
         self._given: dict[str, list[Column]] = {}
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 
     def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
-        """Set the sizes of the columns that the next call allocates."""
+        """Set the sizes of the buffers that the next call of `fill` allocates."""
         self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
         self._columns.clear()
         self._lacks_columns = True
         self._has_more_room = False
 
     def begin(self, wanted: RecordRange) -> None:
-        """Take these records alone from now on, and have no rows: a reader may have given up."""
+        """Accept only records in the range `wanted`; drop rows that an earlier reader left."""
         self._wanted = wanted
         if self._filler is not None:
-            self._say_wanted(self._filler.numbers, wanted)
+            self._set_wanted(self._filler.numbers, wanted)
             self._forget_rows(self._filler.numbers)
 
     @property
     def row_count(self) -> int:
-        """Return how many rows are there."""
+        """Return the number of rows filled in."""
         return self._count("rows")
 
     @property
     def time_range(self) -> tuple[int, int]:
-        """Return the least and the largest time of the rows, in ms."""
+        """Return the smallest and largest timestamp of the rows, in ms."""
         return self._count("least_ms"), self._count("most_ms")
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
-        """Fill columns from batches; return why the compiled code stopped, and at which batch."""
-        filler = self._filler or self._made_filler()
+        """Fill in `count` batches from `first` on.
+
+        Return why compiled code stopped, and at which batch.
+        """
+        filler = self._filler or self._make_filler()
         if self._lacks_columns:
             self._make_columns()
         verdict = filler.fill(data, frames, first, count)
         return verdict, filler.numbers[_SLOTS["frame"]]
 
     def make_room(self, records: int, size_bytes: int) -> None:
-        """Have room for a batch with so many records and bytes; there are no rows."""
+        """Plan buffers large enough for a batch of this many records and bytes.
+
+        There must be no rows.
+        """
         # A header has two bytes at least.
         self._set_room(
             max(ARROW_BATCH_RECORDS_MAX, records),
@@ -130,12 +139,15 @@ class RowMemory:
         self._has_more_room = True
 
     def column(self, name: str) -> Column:
-        """Return what is in use of a column, which is the caller's; places of ends start with 0."""
+        """Return the used part of a column's buffer; a copy if the buffer is sparsely used.
+
+        A column of ends has a 0 in front.
+        """
         used = self._columns[name][: self._used(name)]
         return used.copy() if self._is_sparse(name) else used
 
     def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
-        """Return a binary column, made of the memory with these names."""
+        """Return a binary Arrow column around the named buffers of data, ends and sizes."""
         import numpy as np
         import pyarrow as pa
 
@@ -147,7 +159,7 @@ class RowMemory:
         return pa.Array.from_buffers(pa.binary(), self._used(sizes), buffers, null_count)
 
     def headers(self, kind: pa.ListType) -> pa.Array:
-        """Return the column of headers; names that are no UTF-8 keep their bytes visible."""
+        """Return the column of headers; bytes of names that are not UTF-8 become U+FFFD."""
         import numpy as np
         import pyarrow as pa
 
@@ -169,7 +181,10 @@ class RowMemory:
         return pa.Array.from_buffers(kind, row_count, buffers, children=[pairs])
 
     def give_away(self) -> None:
-        """Start again without rows; memory that arrays were made around is theirs."""
+        """Start again without rows.
+
+        Buffers around which arrays were made now belong to the arrays.
+        """
         if self._has_more_room:
             self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
         for name in [name for name in self._columns if not self._is_sparse(name)]:
@@ -187,21 +202,24 @@ class RowMemory:
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
-        """Return True if so little of a column is used that a copy should be handed out instead.
+        """Return True if so little of a column is used that its rows are copied.
 
-        The large memory is then kept for the next rows.
+        The large buffer is then kept for the next rows.
         """
         column = self._columns[name]
         factor = _SPARSE_FACTOR if column.nbytes > _SMALL_BYTES else _SMALL_SPARSE_FACTOR
         return self._used(name) * factor < len(column)
 
     def _used(self, name: str) -> int:
-        """Return how many elements of a column are in use; a column of ends has a 0 in front."""
+        """Return how many elements of a column are used.
+
+        A column of ends includes the 0 in front.
+        """
         used = self._count(_USED_BY.get(name, "rows"))
         return used + 1 if name.endswith("_ends") else used
 
     def _count(self, name: str) -> int:
-        """Return a number that the compiled code keeps, 0 before its first call."""
+        """Return a counter of the compiled code, 0 before its first call."""
         return 0 if self._filler is None else self._filler.numbers[_SLOTS[name]]
 
     def _sizes(self) -> dict[str, tuple[str, int]]:
@@ -217,29 +235,29 @@ class RowMemory:
                 sizes |= {name: kinds[of] for name, of in columns.items()}
         return sizes
 
-    def _made_filler(self) -> RowFiller:
-        """Make the filler of compiled code, with the wanted range of records, and keep it."""
+    def _make_filler(self) -> RowFiller:
+        """Create the filler of compiled code with the wanted columns and records, and keep it."""
         assert RunTier.code is not None
         filler = RowFiller(RunTier.code)
         filler.numbers[_SLOTS["takes"]] = self._takes
         self._forget_rows(filler.numbers)
         if self._wanted is not None:
-            self._say_wanted(filler.numbers, self._wanted)
+            self._set_wanted(filler.numbers, self._wanted)
         self._filler = filler
         return filler
 
-    def _say_wanted(self, numbers: array[int], wanted: RecordRange) -> None:
-        """Set the wanted offsets and times (ms), ends inclusive, in the filler's numbers."""
+    def _set_wanted(self, numbers: array[int], wanted: RecordRange) -> None:
+        """Set the wanted offsets and times (ms), bounds inclusive, in the filler's numbers."""
         numbers[_SLOTS["first_offset"]] = wanted.first_offset
         numbers[_SLOTS["last_offset"]] = wanted.last_offset
         numbers[_SLOTS["first_ms"]] = wanted.first_ms
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
     def _free(self, name: str, size: int) -> Column | None:
-        """Return memory of earlier rows that nothing refers to any more, None if there is none.
+        """Return a buffer of earlier rows that nothing refers to any more, None if there is none.
 
-        An Arrow array and all its slices refer to the memory they were made from. Reused memory is
-        in the processor's cache, while fresh memory costs page faults.
+        An Arrow array and all its slices refer to the buffer they were made from. A reused buffer
+        is in the processor's cache, while fresh memory costs page faults.
         """
         given = self._given.get(name, [])
         for number in range(len(given)):
@@ -248,7 +266,7 @@ class RowMemory:
         return None
 
     def _make_columns(self) -> None:
-        """Allocate the columns that were given away with earlier rows; there must be no rows."""
+        """Allocate or reuse the missing buffers; there must be no rows."""
         import numpy as np
 
         assert self._filler is not None

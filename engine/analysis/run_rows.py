@@ -1,18 +1,18 @@
-"""Runs of batches to Arrow columns by compiled code, all records of many batches at once.
+"""Convert runs of batches to Arrow columns by compiled code, all records of many batches at once.
 
 ```
-chunk of a log ─► where its batches lie (`native/batch_runs.py`) ─► CRC of each (`batch_reader.py`)
+chunk of a log ─► positions of its batches (`native/batch_runs.py`) ─► CRCs (`batch_reader.py`)
       ─► their records to the ends of the columns, each key and value copied once
       ─► 4 MiB of keys or of values, or 100,000 rows ─► one Arrow array a column, around that memory
 ```
 
-1. Values that vary from record to record are put into their columns by compiled code: of the
-   columns that are wanted, and of the records that are.
-2. Values of a whole batch are repeated for its records.
-3. The rest (times in µs, hashes, what is null) is computed by NumPy for all rows.
+1. Compiled code writes values that differ from record to record to their columns, for the wanted
+   columns and records only.
+2. Values of a batch are repeated for its records.
+3. The remaining columns (times in µs, hashes, tombstones) are computed by NumPy for all rows.
 
-A compressed batch is opened first; the bytes of its records go the same way. Records off the fast
-path are for `record_columns.py`.
+A compressed batch is decompressed first; then its records are handled alike. Records that compiled
+code does not handle are converted by `record_columns.py`.
 
 Source: facts/spark.md §3.
 """
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = np.ndarray[Any, Any]
 
 _CODEC_BITS = 7
-#: Columns that are the same throughout a batch: the slot that each is read from.
+#: Columns that are equal for all records of a batch, with the slot of `FRAME` they are read from.
 _OF_BATCH = {
     "baseOffset": "base_offset",
     "leaderEpoch": "epoch",
@@ -54,48 +54,51 @@ _OF_BATCH = {
     "producerEpoch": "producer_epoch",
     "batchPosition": "position",
 }
-#: The same of single bits of the attributes.
+#: Columns that are one bit of the batch attributes, with the bit's number.
 _BITS = {"timestampType": 3, "isTransactional": 4, "isControl": 5}
 _NEED_BATCHES = frozenset({*_OF_BATCH, *_BITS, "codec", "sequence"})
 
 
 class RunRows:
-    """Collects rows of one split until they make an Arrow batch."""
+    """Collects rows of one split into an Arrow batch, by compiled code."""
 
     def __init__(
         self, schema: pa.Schema, split: Split, wanted: RecordRange, memory: RowMemory
     ) -> None:
-        """`memory` is used by one RunRows at a time."""
+        """Start without rows; only one RunRows may use `memory` at a time."""
         self._schema = schema
         self._split = split
         self._wanted = wanted
         self._memory = memory
-        #: Whether a column has values of batches, which are then kept for the rows.
+        #: Whether a column has values of batch headers, which are then kept until `take`.
         self._needs_batches = not _NEED_BATCHES.isdisjoint(schema.names)
         self._has_times_in_ms = "timestampMs" in schema.names
         #: Numbers of the batches that gave rows, one part per call.
         self._frames: list[bytes] = []
-        #: The same as one array; None before the rows are taken.
+        #: The same as one array; None before the first call of `take`.
         self._batches: Numbers | None = None
         memory.begin(wanted)
 
     @property
     def row_count(self) -> int:
-        """Return how many rows are collected."""
+        """Return the number of collected rows."""
         return self._memory.row_count
 
     def add_run(self, run: BatchRun, first: int) -> tuple[int, bool]:
-        """Take the batches of a run from the `first` one on.
+        """Add the batches of a run from number `first` on.
 
-        Returns where that ended, and whether for want of room: the rows must be taken then. A batch
-        at which it ends otherwise is compressed or off the fast path.
+        Return the batch it stopped at, and `is_full`.
+
+        If full, the rows must be taken first. Otherwise a batch at which it stops is compressed or
+        not supported by compiled code.
         """
         return self._fill(run.buffer, run.frames, first, run.frame_count)
 
     def add(self, frame: array[int], opened: Buffer) -> bool | None:
-        """Take a batch whose records are `opened`; False off the fast path, None without room.
+        """Add a batch with the decompressed records `opened`; return True if it was added.
 
-        Nothing is taken then. `frame` are its numbers (`frame_of`).
+        False: compiled code does not support the batch. None: there is no room. `frame` are the
+        batch's numbers (`frame_of`).
         """
         bases = abs(frame[_BASE_OFFSET]), abs(frame[_BASE_MS])
         if RunTier.code is None or max(bases) >= PLAIN_BASE_MAX:
@@ -104,7 +107,7 @@ class RunRows:
             return False
         if isinstance(opened, memoryview) and opened.readonly:
             opened = bytes(opened)
-        # The code looks for records behind a header.
+        # Compiled code expects the records after a batch header.
         frame[_START], frame[_SIZE] = -HEADER_BYTES, len(opened) + HEADER_BYTES
         codec = frame[_ATTRIBUTES] & _CODEC_BITS
         frame[_ATTRIBUTES] ^= codec
@@ -115,7 +118,10 @@ class RunRows:
     def _fill(
         self, data: Buffer, frames: array[int], first: int, count: int, codec: int = 0
     ) -> tuple[int, bool]:
-        """Fill in batches from the `first` one on; as `add_run`."""
+        """Add batches from number `first` on, with the result of `add_run`.
+
+        `codec` is the compression codec that the batch had.
+        """
         memory = self._memory
         verdict, ended = memory.fill(data, frames, first, count)
         if verdict == FULL and not memory.row_count:
@@ -130,7 +136,7 @@ class RunRows:
         return ended, verdict == FULL
 
     def take(self) -> pa.RecordBatch:
-        """Return the collected rows as a pyarrow record batch, and start again."""
+        """Return the collected rows as an Arrow batch, and start again without rows."""
         import pyarrow as pa
 
         if self._needs_batches:
@@ -202,7 +208,10 @@ class RunRows:
         return numbers
 
     def _sequences(self) -> Numbers:
-        """Return each record's sequence, wrapped at 2^31; NO_SEQUENCE without a producer's."""
+        """Return each record's sequence, wrapped at 2^31.
+
+        NO_SEQUENCE without an idempotent producer.
+        """
         bases = self._of_batches("base_sequence")
         deltas = self._memory.column("offsets") - self._of_batches("base_offset")
         sequences: Numbers = (bases + deltas) & SEQUENCE_MAX
@@ -210,7 +219,10 @@ class RunRows:
         return sequences
 
     def _timestamps(self, kind: pa.DataType) -> pa.Array:
-        """Return the timestamps as a column in µs; slower for times beyond the shown range."""
+        """Return the timestamps in µs.
+
+        If any is outside of the displayable range, by a slower path.
+        """
         import pyarrow as pa
 
         times = self._memory.column("times")
@@ -223,7 +235,7 @@ class RunRows:
         return pa.array(times).view(kind)
 
     def _hashes(self, kind: pa.DataType) -> pa.Array:
-        """Return the CRC-32C of each value."""
+        """Return the CRC-32C of each value; null for a null value."""
         import pyarrow as pa
 
         sizes = self._memory.column("value_sizes")
@@ -240,7 +252,7 @@ _START, _SIZE, _ATTRIBUTES, _BASE_OFFSET, _BASE_MS, _COUNT = (
 
 
 def frame_of(position: int, batch: BatchView) -> array[int]:
-    """Return the numbers of a batch, as compiled code finds them in a run."""
+    """Return a batch's header fields and position in the order that compiled code expects."""
     return array(
         "q",
         (

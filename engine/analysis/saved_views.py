@@ -1,16 +1,16 @@
-"""Views that a user defines by a query, and the text in which they are kept.
+"""Views that a user defines by a query, and the text that stores them.
 
 ```
 create view big as
 select topic, partition, offset from records where value_size > 1000000;
 ```
 
-The text is a list of such statements, in any order; people may write it by hand. A view may use
-other saved views. Its query runs where a query uses it, as if it were written there; a name of a
-`with` in that query goes before a saved view of this name.
+The text is a list of such statements in any order, and can be edited by hand. A view may use other
+saved views. Where a query uses a view, the view's query is inserted; a `with` query of the same
+name takes precedence over a saved view.
 
-Source: Spark's CREATE VIEW and DROP VIEW. Differs: comments and column lists are not taken, and a
-view outlives the session.
+Source: Spark's CREATE VIEW and DROP VIEW. Differs: comments and column lists are not supported, and
+a view outlives the session.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.analysis.sql_text import one_statement, statement_end, text_start
 from engine.analysis.statements import QueryFailed
 from engine.errors import EngineError
 
-#: The query of each saved view, by its name in small letters.
+#: The query of each saved view, by its name in lower case.
 SavedViews: TypeAlias = Mapping[str, str]
 NO_VIEWS: Final[SavedViews] = MappingProxyType({})
 
@@ -35,7 +35,7 @@ _DROP = re.compile(r"drop\s+view\s+(if\s+exists\s+)?`?(\w+)`?", re.I)
 
 
 class WrongViewName(EngineError):
-    """A view cannot have a name."""
+    """A name is not allowed for a view."""
 
     exit_code = 2
     hint = "a name is letters, digits and _, such as big_values"
@@ -46,7 +46,7 @@ class WrongViewName(EngineError):
 
 
 class ViewExists(EngineError):
-    """A view is to be saved under a name that another one has."""
+    """A view cannot be saved because its name is in use."""
 
     exit_code = 2
 
@@ -57,7 +57,7 @@ class ViewExists(EngineError):
 
 
 class NoSavedView(EngineError):
-    """A view is to be removed that is not saved."""
+    """The view to be dropped does not exist."""
 
     exit_code = 2
 
@@ -67,11 +67,11 @@ class NoSavedView(EngineError):
 
 
 class WrongViewText(ValueError):
-    """A text has something else than statements that create views."""
+    """A text of saved views contains other things than statements that create views."""
 
 
 class CreateView(NamedTuple):
-    """A view to save."""
+    """The statement `create view`; `replaces` is True for `create or replace`."""
 
     name: str
     query: str
@@ -79,14 +79,14 @@ class CreateView(NamedTuple):
 
 
 class DropView(NamedTuple):
-    """A view to remove; `if_exists` accepts that there is none."""
+    """The statement `drop view`; with `if_exists` a missing view is no error."""
 
     name: str
     if_exists: bool = False
 
 
 def view_change(statement: str) -> CreateView | DropView | None:
-    """Return the change of saved views that a statement is, None for any other statement.
+    """Parse a statement that creates or drops a saved view; return None for any other statement.
 
     Raises WrongViewName.
     """
@@ -99,7 +99,7 @@ def view_change(statement: str) -> CreateView | DropView | None:
 
 
 def checked_name(name: str) -> str:
-    """Return the name of a view in small letters; raises WrongViewName."""
+    """Return a view's name in lower case; raises WrongViewName."""
     if not _NAME.fullmatch(name):
         raise WrongViewName(name, "not a name")
     if name.lower() in VIEWS:
@@ -108,7 +108,7 @@ def checked_name(name: str) -> str:
 
 
 def changed(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
-    """Return the views after a change; raises ViewExists, NoSavedView."""
+    """Return the saved views after a change; raises ViewExists, NoSavedView."""
     if isinstance(change, CreateView):
         if change.name in saved and not change.replaces:
             raise ViewExists(change.name)
@@ -119,7 +119,7 @@ def changed(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
 
 
 def views_in(text: str) -> SavedViews:
-    """Return the views that a text creates; of two with one name, the last.
+    """Return the views that a text creates; of two views with one name, the last.
 
     Raises WrongViewText, WrongViewName.
     """
@@ -144,10 +144,11 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def changed_text(text: str, change: CreateView | DropView) -> str:
-    """Return a text of views after a change, which `changed` allows; other parts stay as they are.
+    """Return a text of saved views after a change that `changed` has accepted.
 
-    A view keeps its place and the comments above it. A dropped view takes the comments between it
-    and the blank line before with it.
+    Other statements and their comments are unchanged. A replaced view keeps its place and the
+    comments above it. A dropped view is removed with the comments between it and the blank line
+    before.
     """
     wanted = text_of({change.name: change.query}).rstrip() if isinstance(change, CreateView) else ""
     parts: list[str] = []
@@ -169,21 +170,21 @@ def changed_text(text: str, change: CreateView | DropView) -> str:
 
 
 def text_of(saved: SavedViews) -> str:
-    """Return the text that creates views, by name."""
-    # A comment at the end of a query would take the semicolon.
+    """Return the text that creates the views, sorted by name."""
+    # The semicolon is on its own line: a comment at the end of the query would swallow it.
     return "".join(f"create view {name} as\n{saved[name]}\n;\n\n" for name in sorted(saved))
 
 
 def views_for(query: str, saved: SavedViews) -> list[str]:
     """Return the saved views that a query may use, each after the views that it uses itself.
 
-    Found by words: a view may be listed although its name means something else in the query.
+    Views are found as words: a view may be listed although the word means something else.
     """
     found: list[str] = []
     in_progress: set[str] = set()
 
     def add(text: str) -> None:
-        """List the views that `text` names, after those that they use; cycles end the descent."""
+        """Append the views that `text` names, after the views that these use; stop at cycles."""
         for name in _named(text, saved):
             if name not in found and name not in in_progress:
                 in_progress.add(name)
@@ -195,11 +196,11 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
 
 
 def _named(text: str, saved: SavedViews) -> Iterator[str]:
-    """Yield the saved views whose names are words of a text, also where no view is meant."""
+    """Yield the saved views whose names occur as words of a text."""
     words = {word.lower() for word in re.findall(r"\w+", text)}
     yield from (name for name in saved if name in words)
 
 
 def failed_view(name: str, error: QueryFailed) -> QueryFailed:
-    """Return the error of a query that uses a saved view whose own query is wrong."""
+    """Return the error for a query that uses a saved view with an invalid query."""
     return QueryFailed(f"the view {name}: {error.reason}")

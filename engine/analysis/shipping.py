@@ -1,15 +1,16 @@
 """Send kctl to the executors of Spark's tasks, so that it need not be installed there.
 
 ```
-engine.zip#engine      unpacked by Spark into the folder of files that tasks import from
-fastcrc.zip#fastcrc    and so on: packages with compiled code cannot be imported from an archive
-duckdb-2.0.dist-info   what a distribution says of itself: some packages read it
-_duckdb.….so           a module of one file lies there as it is
+engine.zip#engine      unpacked by Spark into the folder that tasks import from
+fastcrc.zip#fastcrc    likewise: packages with compiled code cannot be imported from an archive
+duckdb-2.0.dist-info   metadata of a distribution, which some packages read
+_duckdb.….so           a module of a single file is sent as it is
 ```
 
-Shipped packages come before installed ones of the same name, so that both ends have one version.
-Compiled code is that of this machine: tasks need its system, processor and minor version of Python.
-PySpark, pyarrow, pandas and numpy are not shipped: Spark cannot pass Arrow data without them.
+Sent packages take precedence over installed ones, so that driver and executors have one version.
+Compiled code is that of this machine: executors need the same system, processor and minor version
+of Python. PySpark, pyarrow, pandas and numpy are not sent: Spark needs them installed to pass Arrow
+data.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from engine.host.temporary import new_temporary_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: What every task imports.
+#: Packages that every task imports.
 TASK_PACKAGES = ("engine", "fastcrc", "cramjam", "xxhash")
-#: What tasks import besides, for `--where` and for values by schemas.
+#: Packages that tasks import additionally for `--where` and for decoding by schemas.
 CONDITION_PACKAGES = ("duckdb", "_duckdb")
 SCHEMA_PACKAGES = ("fastavro", "google.protobuf", "google._upb")
 
-# What each session was sent: a package is sent once.
+# Names of the packages that each session was sent.
 _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
-    """Send installed packages of this environment to the executors of a session."""
+    """Send installed packages to the executors of a session, each once a session."""
     sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
-    # Executors that start later fetch the archives, too: they stay as long as this process.
+    # Executors that start later fetch the archives too, so they are kept until this process ends.
     folder = new_temporary_folder("kctl-shipped-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     archives, files = archive_packages(wanted, folder)
@@ -63,12 +64,15 @@ def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
 
 
 def runs_elsewhere(session: SparkSession) -> bool:
-    """Return whether tasks of a session may run on other machines than this one."""
+    """Return True if tasks of a session may run on other machines."""
     return is_remote(session) or not session.sparkContext.master.startswith("local")
 
 
 def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str]]:
-    """Write packages as archives; returns these as Spark takes them, and modules of one file."""
+    """Write packages as archives.
+
+    Return the archives as `path#name`, and paths of single-file modules.
+    """
     archives: dict[str, list[tuple[str, str]]] = {}
     files: list[str] = []
     for name in names:
@@ -76,7 +80,7 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
         if spec is None:
             continue
         if spec.submodule_search_locations:
-            # Two parts of one namespace go into one archive: a name is unpacked once.
+            # Packages of one namespace share an archive: Spark unpacks each name once.
             top, _, rest = name.partition(".")
             root = next(iter(spec.submodule_search_locations))
             archives.setdefault(top, []).extend(_members(root, rest.replace(".", "/")))
@@ -93,7 +97,10 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
 
 
 def _archived_metadata(name: str, folder: str) -> str | None:
-    """Write the metadata of a package's distribution, which some packages read at their start."""
+    """Write the metadata of a package's distribution as an archive; return it as `path#name`.
+
+    None for a package that no distribution has installed.
+    """
     try:
         found = distribution(name)
     except PackageNotFoundError:
@@ -105,7 +112,7 @@ def _archived_metadata(name: str, folder: str) -> str | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Return a module's spec, None if it or a package above it is not installed."""
+    """Return a module's spec, None if the module or its parent package is not installed."""
     try:
         return find_spec(name)
     except ModuleNotFoundError:
@@ -113,7 +120,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _members(root: str, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a package with their names in its archive; no bytecode."""
+    """Yield (file, name in the archive) for the files of a package, without bytecode."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

@@ -1,7 +1,7 @@
-"""The columns of the views of the files beside the logs: indexes, checkpoints, snapshots.
+"""The columns of the views of files next to the logs: indexes, checkpoints, snapshots.
 
-A row with a `problem` says that a file, or this entry of it, is not what it should be. Its other
-columns are what the file has, null where nothing can be read.
+A row with a `problem` shows that a file, or this entry of it, is wrong. Its other columns have the
+values in the file, null if they cannot be read.
 """
 
 from __future__ import annotations

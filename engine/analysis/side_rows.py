@@ -1,8 +1,8 @@
-"""Splits to the rows of the views of the files beside the logs.
+"""Make the rows of the views of files next to the logs: indexes, checkpoints, snapshots.
 
-| view | a split stands for | a damaged file is |
+| view | a split stands for | a damaged file gives |
 |---|---|---|
-| indexes | a whole segment | a row without entry; entries that the log contradicts say so |
+| indexes | a complete segment | a row without entry; wrong entries have a `problem` |
 | checkpoints | a partition | a row without offset for each of its partitions |
 | epochs, producers | a partition | a row without values |
 
@@ -30,7 +30,7 @@ from engine.log.time_index import TimeIndex, read_time_index
 from engine.model import TopicPartition
 from engine.naming import FileKind, SegmentFileName
 
-#: The word of the view for each checkpoint file.
+#: The value of the column `kind` for each checkpoint file.
 CHECKPOINT_KINDS = {
     offset_checkpoint.HIGH_WATERMARKS: "highWatermark",
     offset_checkpoint.RECOVERY_POINTS: "recoveryPoint",
@@ -48,7 +48,7 @@ class _Checkpoint(NamedTuple):
 
 
 class CheckpointFiles:
-    """The checkpoint files of log directories, each read once."""
+    """The checkpoint files of log directories; each file is read once."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -73,7 +73,7 @@ class CheckpointFiles:
                 }
 
     def _read(self, log_dir: str) -> Iterator[_Checkpoint]:
-        """Yield each checkpoint file of a log directory; a corrupt one with its error."""
+        """Yield the checkpoint files of a log directory, an unreadable one with its problem."""
         for name, kind in CHECKPOINT_KINDS.items():
             try:
                 yield _Checkpoint(kind, read_offsets(self._files, f"{log_dir}/{name}"), None)
@@ -84,7 +84,7 @@ class CheckpointFiles:
 
 
 def _below_zero(offset: int | None) -> str | None:
-    """Return the problem of a checkpointed offset below 0, None for a good or missing one."""
+    """Return the problem of a negative offset, None for a valid or missing offset."""
     return "an offset below 0" if offset is not None and offset < 0 else None
 
 
@@ -149,9 +149,9 @@ def producer_rows(files: Files, split: Split) -> Iterator[Row]:
 
 
 def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
-    """Yield the rows of the view `indexes` for a whole segment.
+    """Yield the rows of the view `indexes` for a segment.
 
-    With `checked` entries are compared with the batches, which reads the whole segment.
+    With `checked` the entries are compared with the batches, for which the segment is read.
     """
     check = IndexCheck(files, split) if checked else None
     stem, base = split.path.removesuffix(FileKind.LOG.value), split.base_offset
@@ -180,7 +180,7 @@ def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
 
 
 def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterator[Row]:
-    """Yield a row for each index entry; `check` adds the contradictions with the log."""
+    """Yield a row for each index entry, with the problem that `check` finds in it."""
     if isinstance(index, OffsetIndex):
         problems = check.offset_problems(index) if check else [None] * len(index)
         for number, (entry, problem) in enumerate(zip(index, problems, strict=True)):
@@ -205,7 +205,7 @@ def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterat
 
 
 def _file_problem(index: OffsetIndex | TimeIndex) -> str | None:
-    """Return the fault at the end of an index file, None for a sound one."""
+    """Return the problem at the end of an index file, None without one."""
     if index.leftover_bytes:
         return f"{index.leftover_bytes} bytes behind the last whole entry"
     if index.hides_entries:

@@ -1,13 +1,13 @@
-"""Find the log directories that the paths in a command's arguments refer to.
+"""Find the log directories that the path arguments of a command refer to.
 
-| given | stands for |
+| argument | stands for |
 |---|---|
 | a directory, one partition's directory, an address of an object store | itself |
-| a tar archive | all log directories in it, which may be those of several brokers |
-| `/disks/*/kafka`, `s3://bucket/broker-?/data` | each directory and archive that it matches |
-| `/disk1/kafka,/disk2/kafka`, as `log.dirs` has it | each of them |
+| a tar archive | all log directories in it, possibly of several brokers |
+| `/disks/*/kafka`, `s3://bucket/broker-?/data` | each directory and archive that matches |
+| `/disk1/kafka,/disk2/kafka`, the form of `log.dirs` | each of them |
 
-A path that exists stands for itself, also one with such signs in its name.
+A path that exists stands for itself, even with wildcard characters or commas in its name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WILDCARDS: Final = re.compile(r"[*?\[]")
 
 
 class NoPathMatches(StorageError):
-    """A pattern of paths has no match."""
+    """No directory or archive matches a pattern."""
 
     hint = "wildcards are *, ? and [a-z], each within one name between slashes"
 
@@ -37,10 +37,10 @@ class NoPathMatches(StorageError):
 
 
 def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
-    """Return the log directories that paths, patterns and lists stand for, each once.
+    """Return the distinct log directories that paths, patterns and lists stand for.
 
-    Raises NoPathMatches for a pattern without a match, and NoLogDirectory for an archive without
-    a log directory.
+    Raises NoPathMatches for a pattern without a match, and NoLogDirectory for an archive without a
+    log directory.
     """
     found: dict[str, None] = {}
     for text in given:
@@ -50,7 +50,7 @@ def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
 
 
 def _paths(files: Files, text: str) -> Iterator[str]:
-    """Yield the paths of a list or wildcard; raises NoPathMatches if a wildcard has none."""
+    """Yield the paths of a list or pattern; raises NoPathMatches for a pattern without a match."""
     path = _absolute(files, text)
     has_wildcards = _WILDCARDS.search(text) is not None
     if not (has_wildcards or "," in text) or files.exists(path):
@@ -66,7 +66,7 @@ def _paths(files: Files, text: str) -> Iterator[str]:
 
 
 def _matches(files: Files, pattern: str) -> Iterator[str]:
-    """Yield the directories and archives of a pattern, in the order of their names."""
+    """Yield the directories and archives that match a pattern, sorted by name."""
     names = pattern.split("/")
     first = next(at for at, name in enumerate(names) if _WILDCARDS.search(name))
     folder, after = "/".join(names[:first]), names[first + 1 :]
@@ -83,12 +83,12 @@ def _matches(files: Files, pattern: str) -> Iterator[str]:
 
 
 def _absolute(files: Files, path: str) -> str:
-    """Return a path from the root; an address of an object store as it is."""
+    """Return an absolute path; an address of an object store unchanged."""
     return path if is_object_path(path) else files.absolute_path(path)
 
 
 def log_dirs_of(files: Files, path: str) -> list[str]:
-    """Return the log directories that a path stands for; raises NoLogDirectory without any."""
+    """Return the log directories in an archive; any other path itself. Raises NoLogDirectory."""
     if is_object_path(path) or archive_in(path) is None:
         return [path]
     found = list(_log_dirs_in(files, path))
@@ -98,7 +98,7 @@ def log_dirs_of(files: Files, path: str) -> list[str]:
 
 
 def _log_dirs_in(files: Files, path: str) -> Iterator[str]:
-    """Yield the log directories at or below a path; their own folders are not searched."""
+    """Yield the log directories at or below a path; do not search inside a log directory."""
     try:
         find_log_dir(files, path)
     except NoLogDirectory:

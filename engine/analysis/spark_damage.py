@@ -1,12 +1,12 @@
-"""Damage that the tasks of a query on Spark met, on its way to the driver.
+"""Transfer the damage that tasks of a Spark query met to the driver.
 
-| session | way |
+| session | method |
 |---|---|
-| of this process | an accumulator by split, so that a task that runs twice adds nothing |
-| of a Connect server | none: it has no accumulators |
+| in this process | an accumulator by split, so that a task that runs twice adds nothing |
+| on a Connect server | none: it has no accumulators |
 
-Spark reports nothing of a task that it breaks off, as for a limit. So what a strict query has not
-heard of is read again, for its damage alone.
+Spark reports nothing of a task that it cancels, for example at a limit. So a strict query reads
+the splits without a report again, only to find damage.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-#: Takes what tasks have seen; None on a Connect server.
+#: Accumulator of the damage found by tasks; None on a Connect server.
 SeenByTasks: TypeAlias = "Accumulator[Seen] | None"
 
 
 class _SeenParam(AccumulatorParam[Seen]):  # type: ignore[misc]
-    """Adds up what tasks have seen."""
+    """Merges the damage found by tasks, for Spark's accumulator."""
 
     def zero(self, value: Seen) -> Seen:
-        """Return that nothing was seen."""
+        """Return the value for no splits."""
         return {}
 
     def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802
-        """Add what another task has seen, which may be read less far."""
+        """Add the damage found by another task.
+
+        A complete read of a split replaces a partial one.
+        """
         for key, seen in value2.items():
             if seen.is_whole or key not in value1:
                 value1[key] = seen
@@ -49,14 +52,17 @@ class _SeenParam(AccumulatorParam[Seen]):  # type: ignore[misc]
 
 
 def seen_by_tasks(session: SparkSession) -> SeenByTasks:
-    """Return a new accumulator of what tasks have seen, None on a Connect server."""
+    """Return a new accumulator of the damage found by tasks, None on a Connect server."""
     if is_remote(session):
         return None
     return session.sparkContext.accumulator({}, _SeenParam())
 
 
 def complete(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> None:
-    """Give a query's damage what its tasks have seen; if it is strict, also what they have not."""
+    """Add the damage found by tasks to the query's.
+
+    If strict, read splits without a report again.
+    """
     damage.seen.update({} if seen is None else seen.value)
     if damage.is_strict:
         for view, splits in damage.unread():
@@ -67,7 +73,7 @@ def complete(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> No
 
 
 def _map_seen(view: str, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run as a Spark task: Arrow batches of splits in, what a view finds in them out."""
+    """Read splits in a Spark task (`mapInArrow`); return the damage found, pickled."""
     import pyarrow as pa
 
     reader = ViewReader(SourceFiles(), view, chosen(VIEWS[view], [CHEAPEST[view]]), control=False)

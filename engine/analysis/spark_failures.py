@@ -1,12 +1,12 @@
-"""Turn an error of Spark into one line without plans and stacks.
+"""Convert an error of Spark to one line without plans and stack traces.
 
 | error | the line |
 |---|---|
-| of a query's text | Spark's own first sentence, without its class and SQLSTATE |
-| a column that is not there | which, and what is most like it |
-| a view that is not there | which, and what is most like it or all |
+| in a query's text | Spark's own first sentence, without its class and SQLSTATE |
+| an unknown column | its name, and similar names |
+| an unknown view | its name, and similar names or all names |
 | in a worker | the Python error that ended the task |
-| of the JVM | its exception, which py4j puts on the line after its own |
+| in the JVM | its exception, which py4j puts on the line after its own |
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NAME = re.compile(r"with name `([^`]+(?:`\.`[^`]+)*)`")
 def failure_of(
     error: BaseException, tables: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> str:
-    """Return why something failed on Spark.
+    """Return the reason of a failure on Spark as one line.
 
-    `tables` and `columns` are names besides the logs' own that a wrong one may be meant for.
+    `tables` and `columns` are further names to suggest for an unknown one, such as saved views.
     """
     text = str(error).strip()
     if _CLASS.match(text):
@@ -40,7 +40,7 @@ def failure_of(
 
 
 def _of_query(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the first sentence of Spark's error about a query."""
+    """Return the first sentence of Spark's error about a query's text."""
     match = _CLASS.match(text)
     assert match is not None
     line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])

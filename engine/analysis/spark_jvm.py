@@ -1,7 +1,7 @@
-"""The driver's JVM, started quickly and on any Java from 17 on.
+"""Start the driver's JVM quickly, on any Java from 17 on.
 
-It is started here and not by Spark's script: the script asks for a module that small Java run times
-lack, and cannot be told to start quickly.
+Spark's own start script is not used: it requires a module that small Java runtimes lack, and
+cannot be given the options for a quick start.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _OPENED = (
 )  # fmt: skip
 _START_TIMEOUT_S = 120
 _END_TIMEOUT_S = 20
-# The classes take 3 s of a processor that has nothing else to do.
+# Writing the class archive takes 3 s on an idle processor.
 _ARCHIVE_TIMEOUT_S = 120
 _PORT = struct.Struct(">i")
-# Where PySpark looks for a JVM that runs already.
+# The environment variable by which PySpark finds a running JVM.
 PORT_VARIABLE, SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _DRIVER_MEMORY = "1g"
 
 
 class SparkFailed(EngineError):
-    """Spark did not start, or a job of it failed."""
+    """Spark did not start, or one of its jobs failed."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -48,16 +48,16 @@ class SparkFailed(EngineError):
 
 
 class _JvmCrashed(SparkFailed):
-    """The JVM ended itself by a signal, which Spark never does."""
+    """The JVM ended by SIGABRT, which Spark never causes."""
 
 
 def start_jvm(settings: dict[str, str]) -> None:
-    """Start the driver's JVM and set the environment by which PySpark finds it.
+    """Start the driver's JVM, and set the environment variables by which PySpark finds it.
 
-    1. SparkSubmit writes port and secret to a file that the environment names.
-    2. It ends when its standard input does, so it never outlives this process by more than that.
+    1. SparkSubmit writes port and secret to a file that an environment variable names.
+    2. The JVM ends when its standard input is closed, at the latest with this process.
 
-    Errors: NoJava, NoTemporaryFolder, SparkFailed.
+    Raises NoJava, NoTemporaryFolder, SparkFailed.
     """
     java, archive = find_java(), None
     if "spark.driver.extraClassPath" not in settings:
@@ -65,14 +65,14 @@ def start_jvm(settings: dict[str, str]) -> None:
     try:
         _start(java, settings, archive)
     except _JvmCrashed:
-        # A JVM looks at the head of an archive alone: one that is cut off crashes each that reads.
+        # A JVM checks only the archive's header: a truncated archive crashes each JVM that uses it.
         if archive is None or not archive.discard():
             raise
         _start(java, settings, None)
 
 
 def _start(java: str, settings: dict[str, str], archive: ClassArchive | None) -> None:
-    """Start a JVM, with an archive to read or to make; raises SparkFailed."""
+    """Start a JVM that uses or writes a class archive (None: neither); raises SparkFailed."""
     with temporary_folder("kctl-spark-") as folder:
         address = f"{folder}/address"
         process = subprocess.Popen(
@@ -99,20 +99,20 @@ def _start(java: str, settings: dict[str, str], archive: ClassArchive | None) ->
     os.environ[SECRET_VARIABLE] = secret
 
 
-# The pipe to a JVM's standard input stays open as long as this list has it.
+# The JVMs of this process; each entry keeps the pipe to the JVM's standard input open.
 _jvms: list[tuple[subprocess.Popen[bytes], ClassArchive | None]] = []
 
 
 def keeps_classes() -> bool:
-    """Return whether a JVM of this process makes an archive of its classes as it ends."""
+    """Return True if a JVM of this process writes a class archive when it ends."""
     return any(archive is not None and archive.is_made for _, archive in _jvms)
 
 
 def end_jvms(end_s: float | None = None) -> None:
-    """End the JVMs of this process and wait for their end; their sessions are over.
+    """End the JVMs of this process, and wait until they have ended; their sessions must be stopped.
 
-    A JVM that takes longer than `end_s` is killed; None leaves it the time that it may need. A
-    process that ends without an interrupt needs no such call: its end closes the pipes.
+    A JVM that takes longer than `end_s` is killed; None waits without a limit. A process that exits
+    without an interrupt needs no such call: its exit closes the pipes.
     """
     while _jvms:
         process, archive = _jvms.pop()
@@ -140,7 +140,7 @@ def _spark_home() -> str:
 
 
 def _command(java: str, settings: dict[str, str], options: Sequence[str] = ()) -> list[str]:
-    """Return the command line that starts Spark's driver JVM; `options` are the archive's."""
+    """Return the command line of Spark's driver JVM; `options` are those of the class archive."""
     opened = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     newer = ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
     conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
@@ -151,7 +151,7 @@ def _command(java: str, settings: dict[str, str], options: Sequence[str] = ()) -
         f"{_spark_home()}/jars/*" + (f":{more}" if more else ""),
         f"-Xmx{settings.get('spark.driver.memory', _DRIVER_MEMORY)}",
         "-XX:+IgnoreUnrecognizedVMOptions",
-        # Most of the work is done in Python: the quick compiler starts sooner.
+        # Most of the work is done in Python: the quick JIT compiler is enough.
         "-XX:TieredStopAtLevel=1",
         "-Xshare:auto",
         *options,
@@ -168,7 +168,7 @@ def _command(java: str, settings: dict[str, str], options: Sequence[str] = ()) -
 
 
 def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, str]:
-    """Wait for the JVM's port and secret; raises SparkFailed."""
+    """Wait until the JVM has written its port and secret, and return them; raises SparkFailed."""
     deadline = time.perf_counter() + _START_TIMEOUT_S
     while not os.path.exists(path):
         try:
@@ -180,7 +180,7 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
             continue
         failure = _JvmCrashed if code == -signal.SIGABRT else SparkFailed
         raise failure("Spark's JVM did not start", f"it ended with exit code {code}")
-    # The file is renamed into place, so it is whole once it is there.
+    # The file is renamed into place, so it is complete as soon as it exists.
     raw = RealFiles().read_bytes(path)
     (port,) = _PORT.unpack_from(raw)
     (length,) = _PORT.unpack_from(raw, 4)

@@ -1,7 +1,7 @@
 """Run one SQL query over the views on Spark.
 
-Spark runs a command as soon as it is analysed, so its own parser is asked first whether a statement
-that begins like a question is one (`statements.py` has the table).
+Spark runs a command as soon as it is analysed. Therefore Spark's parser first checks whether a
+statement that begins like a query is one (`statements.py` has the table).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def run_query(
     saved: SavedViews = NO_VIEWS,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a query, at most `max_rows` unless that is 0.
+    """Return the rows of a query, at most `max_rows`; 0 means all.
 
-    `damage` gets what the logs that it reads have. A signal ends it (`spark_thread.py`).
-    Errors: StatementRefused, QueryFailed.
+    `damage` collects the damage of the logs that are read. A signal ends the query
+    (`spark_thread.py`). Raises StatementRefused, QueryFailed.
     """
     answer = partial(
         _answer,
@@ -119,9 +119,9 @@ def run_report(
     max_rows: int,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a report, as `run_query` returns those of a query.
+    """Return the rows of a report, at most `max_rows`; 0 means all.
 
-    With totals, the tasks send sums by group instead of the records. Raises QueryFailed.
+    For a report with totals the tasks return sums by group instead of records. Raises QueryFailed.
     """
     if report.totals is None:
         return run_query(
@@ -163,33 +163,37 @@ def _answer_totals(
 
 
 def _rows_of(frame: DataFrame, max_rows: int) -> QueryResult:
-    """Return the rows of a frame, at most `max_rows` unless that is 0."""
+    """Return the rows of a data frame, at most `max_rows`; 0 means all."""
     if max_rows:
         frame = frame.limit(max_rows + 1)
-    # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
+    # Arrow has times in UTC; Spark's rows would have this machine's time zone.
     table = frame.toArrow()
     kept = table.slice(0, max_rows) if max_rows else table
     return QueryResult(list(frame.columns), plain_rows(kept), kept.num_rows < table.num_rows)
 
 
 class SavedOnSpark:
-    """The saved views that a query may use, as temporary views of a session."""
+    """The saved views that a query may use, defined as temporary views of a session."""
 
     def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
-        """Select the views that `query` uses; nothing is defined yet."""
+        """Select the saved views that `query` may use; `define` defines them."""
         self._session = session
-        #: Queries of those views, each after the ones that it uses itself.
+        #: Queries of the selected views by name, each after the views that it uses itself.
         self.queries = {name: saved[name] for name in views_for(query, saved)}
         self._names = list(saved)
         #: Temporary views that exist in the session, and are dropped at the end.
         self._defined: list[str] = []
         #: Columns of the defined views, for error messages.
         self.columns: list[str] = []
-        #: Why a view could not be defined. None: all were; counts only if the query fails too.
+        #: Error of the first view that could not be defined, None without one. Reported only if
+        #: the query fails too.
         self.failure: QueryFailed | None = None
 
     def define(self) -> None:
-        """Define the saved views over the session's present views of the logs."""
+        """Define the saved views over the session's current views of the logs.
+
+        A view that cannot be defined sets `failure`.
+        """
         self.remove()
         for name, query in self.queries.items():
             try:
@@ -207,21 +211,21 @@ class SavedOnSpark:
                 self._defined.append(name)
 
     def remove(self) -> None:
-        """Remove the views from the session."""
+        """Drop the defined views from the session."""
         while self._defined:
             _drop_view(self._session, self._defined.pop())
 
 
 def _drop_view(session: SparkSession, name: str) -> None:
-    """Remove a view from a session; why the session ended is not hidden by the failure to do so."""
+    """Drop a temporary view; ignore errors, which would hide the error that ended the session."""
     with suppress(Exception):
         session.catalog.dropTempView(name)
 
 
 def _check_parsed(session: SparkSession, query: str) -> None:
-    """Raise StatementRefused for a statement that writes, by Spark's parser.
+    """Raise StatementRefused if Spark's parser finds that a statement writes.
 
-    Spark runs a command as soon as it is analysed, so that has to be known before.
+    Spark runs a command as soon as it is analysed, so this check comes before.
     """
     if is_remote(session):
         if name := writing_operator(explained(session, query)):

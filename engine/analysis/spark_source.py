@@ -1,23 +1,23 @@
-"""Spark's data source `kafka-log`: log directories in notebooks and jobs, at rest and as they grow.
+"""Spark's data source `kafka-log`: read log directories in notebooks and jobs, also as a stream.
 
 | option | meaning |
 |---|---|
 | path | a log directory, an archive or an address, or several: `load([…])` |
-| view | the view that is read, `records` by default; a stream is of `records` |
-| topics, partitions | a regular expression for whole names; numbers such as 0,2,5-9 |
-| includeControl | `true`: markers of transactions are records too |
-| mode | `PERMISSIVE`: damage is passed over; `FAILFAST`: the first one ends the job |
-| parallelism | how many tasks at least share much data; 8 by default |
-| failOnDataLoss | of a stream: `false` goes on where records were deleted before it read them |
+| view | the view to read, `records` by default; a stream always reads `records` |
+| topics, partitions | a regular expression for complete names; numbers such as 0,2,5-9 |
+| includeControl | `true`: transaction markers are records too |
+| mode | `PERMISSIVE`: damaged batches are skipped; `FAILFAST`: the first one fails the job |
+| parallelism | the smallest number of tasks for large inputs; 8 by default |
+| failOnDataLoss | of a stream: `false` continues if records were deleted before it read them |
 
-Spark gives filters to a source where `spark.sql.python.filterPushdown.enabled` is set, and refuses
-a reader that takes them elsewhere: `register` of `logs.py` sets it and registers PushingLogSource.
-With FAILFAST everything is read.
+Spark passes filters to a source if `spark.sql.python.filterPushdown.enabled` is set, and without
+the setting refuses a reader that accepts filters: `register` of `logs.py` sets it and registers
+PushingLogSource. With FAILFAST everything is read.
 
 A stream starts at the beginning of each log. Its offsets are the positions of `following.py`, so
-that a batch that is tried again has the same records.
+that a retried batch has the same records.
 
-Source: facts/spark.md §4. This module is imported only where PySpark is there.
+Source: facts/spark.md §4. Import this module only if PySpark is installed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _OPERATORS = {
 
 
 class WrongOption(EngineError):
-    """An option of the data source is missing or was not understood."""
+    """An option of the data source is missing or malformed."""
 
     exit_code = 2
 
@@ -77,7 +77,7 @@ class WrongOption(EngineError):
 
 
 class _Options:
-    """The options of one read; names are taken in any case of letters, as Spark does."""
+    """The options of one read; option names are case-insensitive, as in Spark."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """Read and check the options. Raises WrongOption."""
@@ -102,7 +102,7 @@ class _Options:
             raise WrongOption("topics, partitions, parallelism", str(error)) from error
 
     def splits(self, split_bytes: int = SPLIT_BYTES) -> list[Split]:
-        """Return the pieces of the logs as they are now."""
+        """Plan the reads of the logs with their current sizes; return the splits."""
         files = SourceFiles()
         paths = log_dirs_in(files, self.paths)
         selection = Selection(self.topics, self.partitions)
@@ -111,7 +111,7 @@ class _Options:
 
 
 def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return a boolean option; raises WrongOption unless it is true or false in any case."""
+    """Return a boolean option; raises WrongOption unless its text is true or false, in any case."""
     text = given.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise WrongOption(name, f"{text}: expected true or false")
@@ -126,16 +126,16 @@ class LogPartition(InputPartition):  # type: ignore[misc]
 
 
 class _Reading:
-    """Reads partitions of a view, in any process."""
+    """Reads partitions of a view; pickled to the tasks."""
 
     def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
         self._options = options
         self._columns = columns
-        #: The columns that filters compare with constants.
+        #: Columns that filters compare with constants, and the values that the filters allow.
         self.ranges: list[tuple[str, ValueRange]] = []
 
     def packed(self, splits: list[Split]) -> list[LogPartition]:
-        """Return splits in groups, one per Spark task, without those out of the ranges."""
+        """Return the splits that can have rows in the ranges, in one group for each Spark task."""
         from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 
         pieces = pieces_of(self._options.view, splits)
@@ -145,14 +145,14 @@ class _Reading:
         return [LogPartition(group) for group in groups if group]
 
     def rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        # Without partitions Spark makes one, of nothing.
+        # Without partitions Spark calls this once, with None.
         for split in decode_splits(partition.value) if partition is not None else []:
             yield from self._of_split(split)
 
     def _of_split(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the Arrow batches of one split of the view.
 
-        Raises DamagedData after it if records are damaged and the mode is FAILFAST.
+        In the mode FAILFAST raises DamagedData after the last batch if the split is damaged.
         """
         files, options = SourceFiles(), self._options
         if options.view != "records":
@@ -171,7 +171,7 @@ class _Reading:
 
 
 class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
-    """Reads log directories as they are when the query starts."""
+    """Reads log directories with their sizes at the start of the query."""
 
     def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
         self._options = options
@@ -182,15 +182,18 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         return self._reading.packed(self._options.splits())
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Yield one task's rows."""
+        """Yield the rows of one task's partition."""
         return self._reading.rows(partition)
 
 
 class PushingLogReader(KafkaLogReader):
-    """Reads only splits that filters of topic, partition, offset and time can let through."""
+    """Reads only splits that filters on topic, partition, offset and time do not exclude."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
-        """Keep the ranges that filters imply; yield all filters, so that Spark applies them too."""
+        """Store the ranges that filters imply.
+
+        Yield all filters, so that Spark applies them too.
+        """
         for pushed in filters:
             if (found := range_of_filter(pushed)) is not None:
                 self._reading.ranges.append(found)
@@ -198,7 +201,7 @@ class PushingLogReader(KafkaLogReader):
 
 
 def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
-    """Return the column and values of Spark's pushed filter, None if it excludes nothing."""
+    """Return the column and allowed values of a pushed filter, None for an unsupported filter."""
     kind = type(pushed).__name__
     if kind != "In" and kind not in _OPERATORS:
         return None
@@ -209,18 +212,18 @@ def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
 
 
 class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
-    """Reads the records that log directories have gained since the last time."""
+    """Reads the records that were appended to log directories since the last micro-batch."""
 
     def __init__(self, options: _Options, columns: tuple[ViewColumn, ...]) -> None:
         self._options = options
         self._reading = _Reading(options, columns)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Return the positions before all records."""
+        """Return the positions at the beginning of all logs: none."""
         return {}
 
     def latestOffset(self, *limits: Any) -> dict[str, int]:  # noqa: N802
-        """Return how far the logs are whole now."""
+        """Return the offset after the last whole batch of each partition."""
         return log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[LogPartition]:
@@ -231,12 +234,12 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         return self._reading.packed(splits)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Yield one task's rows."""
+        """Yield the rows of one task's partition."""
         return self._reading.rows(partition)
 
 
 class KafkaLogSource(DataSource):  # type: ignore[misc]
-    """The data source; `spark.dataSource.register(KafkaLogSource)` makes its format known."""
+    """The data source; `spark.dataSource.register(KafkaLogSource)` registers its format."""
 
     @classmethod
     def name(cls) -> str:
@@ -244,11 +247,11 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         return FORMAT
 
     def schema(self) -> str:
-        """Return all columns of the view."""
+        """Return all columns of the view as Spark's schema text."""
         return spark_schema(VIEWS[_Options(self.options).view])
 
     def reader(self, schema: Any) -> KafkaLogReader:
-        """Return a reader of the requested columns, all of them by default."""
+        """Return a reader of the columns in `schema`."""
         options = _Options(self.options)
         return KafkaLogReader(options, _columns(options, schema))
 
@@ -264,7 +267,7 @@ class PushingLogSource(KafkaLogSource):
     """The data source for a session with `spark.sql.python.filterPushdown.enabled`."""
 
     def reader(self, schema: Any) -> KafkaLogReader:
-        """Return a reader that takes filters, unless damage that it would pass over must fail."""
+        """Return a reader that accepts filters; with FAILFAST one that reads everything."""
         options = _Options(self.options)
         if options.fails_fast:
             return super().reader(schema)
@@ -272,7 +275,10 @@ class PushingLogSource(KafkaLogSource):
 
 
 def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
-    """Return the columns of a schema, null where that allows it: Spark compares both."""
+    """Return the view's columns of a schema, nullable if the schema says so.
+
+    Spark compares both.
+    """
     columns = chosen(VIEWS[options.view], list(schema.names))
     if [column.name for column in columns] != list(schema.names):
         raise WrongOption("schema", "its columns are to come in the order of the view")

@@ -2,11 +2,11 @@
 
 | target | the driver | tasks |
 |---|---|---|
-| `local[N]` | a JVM of this process | in Python processes of this machine |
-| another master | a JVM of this process | on the executors of that cluster |
+| `local[N]` | a JVM started by this process | in Python processes of this machine |
+| another master | a JVM started by this process | on the executors of that cluster |
 | a Connect server | in the server | on the executors of the server |
 
-Where tasks may run on other machines, kctl sends itself to them: see `shipping.py`.
+If tasks may run on other machines, kctl sends itself to them: see `shipping.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from engine.errors import EngineError
 
 LOCAL_MASTER = "local[*]"
-#: Settings that another option has, or on which the rows depend.
+#: Settings that `--conf` refuses: there is an option for them, or they would change the rows.
 _REFUSED = {
     "spark.master": "--master sets it",
     "spark.remote": "--remote sets it",
@@ -26,7 +26,7 @@ _REFUSED = {
 
 
 class WrongSparkTarget(EngineError):
-    """Options that say where Spark runs contradict each other, or a setting is none."""
+    """Options for the place where Spark runs contradict each other, or a setting is malformed."""
 
     exit_code = 2
 
@@ -36,7 +36,7 @@ class WrongSparkTarget(EngineError):
 
 
 class SparkTarget(NamedTuple):
-    """A master or the address of a Connect server, and settings by their names."""
+    """A master, or the address of a Connect server, with Spark settings (name, value)."""
 
     master: str = LOCAL_MASTER
     #: `sc://host:port`; the server has its own master.
@@ -45,16 +45,16 @@ class SparkTarget(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Return whether tasks run on this machine, in its environment of Python."""
+        """Return True if tasks run on this machine, with this Python environment."""
         return self.remote is None and self.master.startswith("local")
 
     def setting(self, name: str) -> str | None:
-        """Return a setting that was given."""
+        """Return the value of a setting, None if it was not given."""
         return dict(self.settings).get(name)
 
 
 def spark_target(master: str | None, remote: str | None, settings: Iterable[str]) -> SparkTarget:
-    """Return the target that options name; settings are `KEY=VALUE`. Raises WrongSparkTarget."""
+    """Return the target for the options; settings are `KEY=VALUE`. Raises WrongSparkTarget."""
     if master is not None and remote is not None:
         raise WrongSparkTarget("--remote", "a Connect server has its own master, without --master")
     if remote is not None and not remote.startswith("sc://"):
@@ -63,7 +63,7 @@ def spark_target(master: str | None, remote: str | None, settings: Iterable[str]
 
 
 def _setting(text: str) -> tuple[str, str]:
-    """Return the name and value of a `--conf`; raises WrongSparkTarget."""
+    """Parse a `--conf` into name and value; raises WrongSparkTarget."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name.startswith("spark."):

@@ -1,10 +1,10 @@
-"""Differences between a Spark session of this process and one of a Connect server.
+"""Hide the differences between a Spark session in this process and one on a Connect server.
 
-| | of this process | of a Connect server |
+| | in this process | on a Connect server |
 |---|---|---|
-| a task for each row | partitions of one row | rows dealt out one by one |
+| one task for each row | partitions of one row | rows distributed round-robin |
 | cores | the scheduler's count | partitions of a range |
-| tasks done | asked every 0.2 s | sent by the server |
+| finished tasks | polled every 0.2 s | sent by the server |
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _EVERY_S = 0.2
-# More than any cluster has cores: Spark makes a range of at most as many partitions as cores.
+# More than any cluster has cores: Spark divides a range into at most one partition a core.
 _RANGE_ROWS = 100_000
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Return whether a session is of a Connect server."""
+    """Return True if a session is on a Connect server."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def parallelism(session: SparkSession) -> int:
-    """Return how many tasks run at once, as far as Spark knows now."""
+    """Return the number of tasks that can run at once, as Spark currently knows it."""
     if not is_remote(session):
         return int(session.sparkContext.defaultParallelism)
     from pyspark.sql.functions import spark_partition_id
@@ -41,11 +41,11 @@ def parallelism(session: SparkSession) -> int:
 def frame_of_tasks(
     session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str
 ) -> DataFrame:
-    """Return a frame in which each row is a task of its own."""
+    """Return a data frame in which each row is processed by a separate task."""
     if not is_remote(session):
         context = session.sparkContext
         return session.createDataFrame(context.parallelize(rows, len(rows)), schema)
-    # From one partition rows are dealt out in turn, so that no task has two.
+    # Rows of a single partition are distributed round-robin, so that no task gets two.
     return session.createDataFrame(list(rows), schema).coalesce(1).repartition(len(rows))
 
 
@@ -55,7 +55,7 @@ def watched(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
-    """Run a job and report how many of its tasks are done while it runs."""
+    """Run a job and return its result; call `on_progress(done, all)` with task counts meanwhile."""
     on_progress(0, task_count)
     result = (_run_remote if is_remote(session) else _run_here)(
         session, run, task_count, on_progress
@@ -70,7 +70,7 @@ def _run_here(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
-    """Run a job while a thread reports its completed tasks from the status tracker."""
+    """Run a job while a thread polls the status tracker for its finished tasks."""
     ended = Event()
     watcher = Thread(
         target=_watch,
@@ -88,7 +88,7 @@ def _run_here(
 def _watch(
     context: SparkContext, ended: Event, task_count: int, on_progress: Callable[[int, int], None]
 ) -> None:
-    """Report the completed tasks of the active stages at intervals, until `ended` is set."""
+    """Report the finished tasks of the active stages every _EVERY_S, until `ended` is set."""
     tracker = context.statusTracker()
     while not ended.wait(_EVERY_S):
         done = 0
@@ -104,10 +104,10 @@ def _run_remote(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
-    """Run a job on a Connect server, which sends the progress of its stages."""
+    """Run a job on a Connect server, which sends its progress."""
 
     def report(stages: Any, **_: Any) -> None:
-        # The stage that deals out the rows has a task or two, and is none of the work.
+        # The stage that distributes the rows has one or two tasks, and is not counted.
         done = [s.num_completed_tasks for s in stages or () if s.num_tasks == task_count]
         on_progress(min(max(done, default=0), task_count), task_count)
 

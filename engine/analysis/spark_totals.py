@@ -1,4 +1,4 @@
-"""The totals of a report on Spark: each task sums up its records before Spark's JVM sees them."""
+"""The totals of a report on Spark: each task sums up its records, and only sums reach the JVM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def register_totals(
     control: bool,
     damage: ReadDamage,
 ) -> SeenByTasks:
-    """Make the view `record_totals` of a report that has totals; returns as `register_views`."""
+    """Create the view `record_totals` of a report with totals; return the damage accumulator."""
     from engine.analysis.spark_damage import seen_by_tasks
 
     totals = report_named(report).totals
@@ -41,14 +41,14 @@ def register_totals(
     damage.expect("records", pieces)
     groups = pack_splits(pieces, parallelism(session))
     frame = frame_of_tasks(session, [(encode_splits(group),) for group in groups], "splits string")
-    # Its name is sent, not the functions that it has.
+    # Send the report's name, because its functions cannot be pickled.
     totalled = frame.mapInArrow(partial(_read_totals, report, control, seen), _schema(totals))
     totalled.createOrReplaceTempView(RECORD_TOTALS)
     return seen
 
 
 def _schema(totals: Totals) -> str:
-    """Return the columns of groups and sums as Spark's schema text."""
+    """Return the columns of the totals as Spark's schema text."""
     terms = (*totals.groups, *totals.sums)
     return ", ".join(f"`{term.name}` {spark_type(term.type)}" for term in terms)
 
@@ -56,7 +56,7 @@ def _schema(totals: Totals) -> str:
 def _read_totals(
     report: str, control: bool, seen: SeenByTasks, groups: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Run as a Spark task: Arrow batches of splits in, totals of their records out."""
+    """Sum up the records of splits in a Spark task (`mapInArrow`)."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()

@@ -1,13 +1,12 @@
 """The views over log directories, for SQL on Spark.
 
-A view has all its columns and reads those alone that a query uses, by Spark's own analysis of it:
+A view has all its columns, but reads only those that a query uses, by Spark's own analysis:
 
-1. Stand-ins with all columns and no rows take the views' names, and Spark optimizes the query.
-2. A column that no operator above a stand-in refers to is not used: the result is the same for any
-   value.
-3. The views take their names back. A column that is not used is a constant of its type.
-4. A view that is scanned once is read where the filter right above it can hold (`pruning.py`). A
-   Connect server gives the text of its plan alone, which `plan_conditions.py` reads.
+1. Stand-ins with all columns and no rows are registered as the views, and Spark optimizes the
+query. 2. A column that no operator above a stand-in refers to is unused: any value gives the same
+result. 3. The real views replace the stand-ins. An unused column is a constant of its type. 4. Of a
+view that is scanned once, only splits that can meet the filter directly above it are read
+   (`pruning.py`). A Connect server returns its plan only as text, which `plan_conditions.py` reads.
 """
 
 from __future__ import annotations
@@ -48,27 +47,27 @@ if TYPE_CHECKING:
 
 
 class ViewUse(NamedTuple):
-    """The columns of a view that a query uses, and the condition in SQL that its rows must meet."""
+    """The columns of a view that a query uses, and the SQL conditions that its rows must meet."""
 
     columns: tuple[ViewColumn, ...]
     conditions: tuple[str, ...] = ()
 
 
-#: What a query uses of each view; views that it does not use are left out.
+#: The used columns and conditions of each view that a query uses.
 UsedViews = Mapping[str, ViewUse]
 
-#: The value of a column that is not used, for types without null.
+#: The constants of unused columns that are not nullable, by type.
 _CONSTANTS = {
     "string": "''", "int": "0", "long": "0L", "boolean": "false",
 }  # fmt: skip
 
 
 class ViewNotPrepared(EngineError):
-    """A stand-in for a view was read: the executed query differs from the analysed one."""
+    """A stand-in for a view was read: the executed query differs from the analysed query."""
 
 
 def whole(views: Views) -> UsedViews:
-    """Return that all of some views is used."""
+    """Return a use of all columns of the views, without conditions."""
     return {view: ViewUse(columns) for view, columns in views.items()}
 
 
@@ -79,11 +78,11 @@ def views_used(
     define_more: Callable[[], None] | None = None,
     saved: Mapping[str, str] = NO_VIEWS,
 ) -> UsedViews:
-    """Return the columns of each view that a query uses, and its conditions on them.
+    """Return for each view that a query uses its columns and conditions.
 
-    `saved` are the texts of saved views by name, which `define_more` defines over the stand-ins;
-    both are given, or neither. Raises Spark's errors for an invalid query. The names stay those of
-    stand-ins, which cannot be read, until real views replace them.
+    `saved` are the queries of saved views by name, and `define_more` defines these over the
+    stand-ins; give both or neither. Afterwards the views are stand-ins, which cannot be read, until
+    real views replace them. Raises Spark's errors for an invalid query.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
@@ -96,14 +95,14 @@ def views_used(
     try:
         return _used_in(frame, views)
     except (AttributeError, TypeError):
-        # A Spark whose inside is another one: every view is read whole.
+        # A Spark release with other internals: read every view completely.
         return whole(views)
 
 
 def _used_in(frame: DataFrame, views: Views) -> UsedViews:
     """Return the views, columns and conditions that a query's optimized plan uses.
 
-    Only these are then read from the logs. This uses Spark's internals.
+    Uses Spark's internals: raises AttributeError or TypeError if they differ.
     """
     plan = frame._jdf.queryExecution().optimizedPlan()
     referred = {attribute.exprId().id() for attribute in _each(plan.output())}
@@ -130,17 +129,17 @@ def _used_in(frame: DataFrame, views: Views) -> UsedViews:
 
 
 def _number_of(source: list[JavaObject]) -> int:
-    """Return the identity of a scan of a view: the number of its first attribute."""
+    """Return the attribute number that identifies a scan: that of its first column."""
     return int(source[0].exprId().id())
 
 
 def used_by_text(
     session: SparkSession, query: str, views: Views, saved: Mapping[str, str] = NO_VIEWS
 ) -> UsedViews:
-    """Return the columns and conditions of a query by its plan's text, for a Connect server."""
+    """Return the columns and conditions of a query from its plan's text, for a Connect server."""
     plan = plan_text(explained_unfolded(session, query))
     if plan is None:
-        # Of a query that Spark refuses there is no optimized plan, and this raises why.
+        # An invalid query has no optimized plan: this raises Spark's error.
         session.sql(query).schema  # noqa: B018
         return whole(views)
     used = used_columns(plan, views)
@@ -155,7 +154,10 @@ def used_by_text(
 def _chosen(
     used: Mapping[str, set[str]], views: Views, conditions: Mapping[str, tuple[str, ...]]
 ) -> UsedViews:
-    """Return the columns to read by view, the cheapest one if none is used, and conditions."""
+    """Return the columns to read and the conditions, by view.
+
+    The cheapest column if none is used.
+    """
     return {
         view: ViewUse(
             tuple(c for c in views[view] if c.name in (names or {CHEAPEST[view]})),
@@ -174,13 +176,13 @@ def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
 
 
 def _each(sequence: JavaObject) -> Iterator[JavaObject]:
-    """Yield the elements of a sequence of Scala."""
+    """Yield the elements of a Scala sequence."""
     for number in range(sequence.size()):
         yield sequence.apply(number)
 
 
 def _refuse_to_read(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fail if Spark reads a stand-in, which is for the analysis of a query alone."""
+    """Raise ViewNotPrepared if Spark reads a stand-in, which serves only to analyse a query."""
     for _ in groups:
         raise ViewNotPrepared("a view was read that the query does not use")
     return iter(())
@@ -195,9 +197,9 @@ def register_views(
     damage: ReadDamage,
     decoding: ValueDecoding | None = None,
 ) -> SeenByTasks:
-    """Make the views, each with all its columns; only the used ones are read.
+    """Create the used views with all their columns; only the used columns are read.
 
-    Returns where their damage comes to.
+    Returns the accumulator of the damage that their tasks find.
     """
     from engine.analysis.spark_damage import seen_by_tasks
 
@@ -219,7 +221,7 @@ def register_views(
 
 
 def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
-    """Return the SQL of a view's column: itself, or a constant for an unused one."""
+    """Return the SQL that selects a column of a view; for an unused column a constant."""
     if column in used:
         return f"`{column.name}`"
     if not column.nullable:
@@ -228,7 +230,10 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
 
 
 class ViewTask(NamedTuple):
-    """What the tasks of a view read, and where their damage goes to; travels to them pickled."""
+    """The input of a view's tasks, and the accumulator of their damage.
+
+    It is pickled for the tasks.
+    """
 
     view: str
     columns: tuple[ViewColumn, ...]
@@ -240,7 +245,7 @@ class ViewTask(NamedTuple):
 
 
 def _read_view(task: ViewTask, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run as a Spark task: Arrow batches of splits in, rows of the view out."""
+    """Read the rows of a view from splits in a Spark task (`mapInArrow`)."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()

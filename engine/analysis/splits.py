@@ -1,12 +1,12 @@
-"""Plan the reads of each task: pieces of segments, cut at batch starts, packed to a size.
+"""Plan the reads of tasks: segments are cut at batch starts, and small pieces are grouped.
 
-1. A segment is cut at the first position behind each split size that its offset index has and at
-   which a whole batch starts: an index is a hint, and a wrong entry is passed over for the next
-   one. Without a right entry, or without an index, the segment stays whole.
+1. After each split size a segment is cut at the next position in its offset index at which a whole
+   batch starts. Entries are verified; a wrong one is skipped. Without a right entry, or without an
+   index, the segment is not cut.
 2. A batch belongs to the piece in which it starts.
-3. The active segment is read only up to the size seen here.
-4. Small pieces are packed together, in order, up to the split size; opening a file weighs
-   as much as FILE_OPEN_WEIGHT_BYTES of it.
+3. The active segment is read only up to its size at the time of planning.
+4. Small pieces are grouped in order, up to the split size; opening a file counts as
+   FILE_OPEN_WEIGHT_BYTES of it.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ from engine.records.view import batch_at
 class Split(NamedTuple):
     """A piece of one segment: bytes [start, end) of its log.
 
-    `log_start_offset` is the first offset a consumer is given; `is_last` says that nothing
-    follows it in the segment, so that a cut-off batch at its end is a torn tail. Only with
-    read_committed: `aborted` are (producer id, first, last offset) of transactions to hide, and
-    records from `end_offset` on are not settled yet.
+    `log_start_offset` is the first offset that consumers get. `is_last` is True if the piece ends
+    at the segment's end: an incomplete batch there is a torn tail. Only with read_committed:
+    `aborted` are (producer id, first, last offset) of ranges to hide, and records from
+    `end_offset`, the last stable offset, on are not decided.
 
-    To hold a batch's base offset and leader epoch to: `next_base` is the base offset of the next
-    segment, None in the last one; `is_compacted` says that the topic is known to be; `epochs` are
-    (epoch, first offset) of the partition's epoch checkpoint. By the log directory's checkpoints
-    the log had every offset below `reached_offset`; in the last split of a closed segment of a
-    compacted log, `indexed_offset` is the last that the segment's indexes have. `is_spare` says
-    that another replica of the partition is read, and this one compared with it alone.
+    For the check of base offsets and leader epochs: `next_base` is the base offset of the next
+    segment, None in the last segment; `is_compacted` is True if the topic is compacted by its
+    configuration; `epochs` are (epoch, first offset) of the partition's epoch checkpoint. By the
+    log directory's checkpoints the log had every offset below `reached_offset`; in the last split
+    of a closed segment of a compacted log, `indexed_offset` is the last offset in the segment's
+    indexes. `is_spare` is True if another replica of the partition is read, and this one is only
+    compared with it.
     """
 
     path: str
@@ -86,7 +87,10 @@ class Selection(NamedTuple):
     partitions: frozenset[int] | None = None
 
     def takes(self, partition: PartitionFolder) -> bool:
-        """Return whether a partition is wanted; only live ones are."""
+        """Return True if a partition is selected and its folder is live.
+
+        Not deleted, not future.
+        """
         directory = partition.directory
         if directory is None or directory.kind is not DirectoryKind.LIVE:
             return False
@@ -96,7 +100,7 @@ class Selection(NamedTuple):
 
 
 class NothingSelected(EngineError):
-    """No partition was found, or none is selected."""
+    """No partition was found, or the selection excludes all."""
 
     def __init__(self, paths: list[str], count: int) -> None:
         of_all = f": none of its {count} is selected" if count else ""
@@ -107,10 +111,10 @@ class NothingSelected(EngineError):
 
 
 class ReadingPlan(NamedTuple):
-    """The pieces of all wanted segments to read, partition by partition, offsets rising.
+    """The pieces of all selected segments, by partition, with rising offsets.
 
-    Of several brokers, `splits` are those of one replica of each partition, `spares` those of the
-    others, and `problems` say in what these differ.
+    With several brokers, `splits` are of one replica of each partition, `spares` of the other
+    replicas, and `problems` are the differences between replicas.
     """
 
     splits: list[Split]
@@ -118,21 +122,21 @@ class ReadingPlan(NamedTuple):
     problems: list[Problem]
 
 
-#: For statements about views, which read no log.
+#: An empty plan, for statements about views, which read no log.
 NOTHING_TO_READ = ReadingPlan([], [], [])
 
 
 def plan_splits(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> list[Split]:
-    """Return the pieces of all wanted segments; see `plan_reading`."""
+    """Return the pieces of all selected segments; raises the errors of `plan_reading`."""
     return plan_reading(files, paths, selection, split_bytes).splits
 
 
 def plan_reading(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> ReadingPlan:
-    """Return the splits of log directories, of one replica of each partition.
+    """Return the splits of log directories, from one replica of each partition.
 
     Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
     """
@@ -170,7 +174,7 @@ def _split_partition(
     place = partition.directory.topic_partition
     segments = partition.files.segments
     is_compacted = log_dir.state.is_compacted(place)
-    # What all pieces of the partition have in common.
+    # The fields that are equal in all pieces of the partition.
     common = Split(
         path="",
         dir=posixpath.dirname(partition.files.path) or ".",
@@ -203,7 +207,7 @@ def _split_partition(
 
 
 def _pieces(whole: Split, cuts: list[int]) -> Iterable[Split]:
-    """Yield the pieces of a segment's split that is cut at some positions."""
+    """Yield the pieces of a segment's split that is cut at these positions."""
     for start, end in pairwise([0, *cuts, whole.end]):
         is_last = end == whole.end
         yield whole._replace(
@@ -215,7 +219,7 @@ def _pieces(whole: Split, cuts: list[int]) -> Iterable[Split]:
 
 
 def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> int | None:
-    """Return the largest offset that the indexes of a segment have, None without a right one."""
+    """Return the largest offset in a segment's indexes, None if neither index is valid."""
     base_offset = segment.base_offset
     found: list[int] = []
     with suppress(StorageError):
@@ -230,7 +234,7 @@ def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFi
 
 
 def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], ...]:
-    """Return the entries of the epoch checkpoint; none if it cannot be read."""
+    """Return (epoch, first offset) of the epoch checkpoint; empty if it cannot be read."""
     path = partition.files.file_path(leader_epoch_checkpoint.FILE_NAME)
     try:
         return tuple((e.epoch, e.start_offset) for e in read_leader_epochs(files, path))
@@ -241,7 +245,7 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
 def _split_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
-    """Return positions at which to split a segment: batch starts, at least `split_bytes` apart.
+    """Return the positions at which to split a segment: batch starts, at least `split_bytes` apart.
 
     Empty for a small segment, or one without a readable offset index.
     """
@@ -272,10 +276,10 @@ def _split_positions(
 def starts_batch(
     file: File, position: int, end: int, before: int, offset: int, *, is_dense: bool = False
 ) -> bool:
-    """Return True if a whole batch starts at an index entry's position, as the entry claims.
+    """Return True if a whole batch starts at an index entry's position and fits the entry.
 
-    Its base offset, which no checksum covers, must lie between the offsets of the previous and this
-    entry, and the next batch must not begin below its end; with `is_dense`, exactly at its end.
+    No checksum covers its base offset, so that must be between the offsets of the previous and this
+    entry, and the next batch must not start below its end; with `is_dense`, exactly at its end.
     """
     size = plausible_size(file, position, end)
     if not size or not is_whole(file, position, size):
@@ -294,7 +298,11 @@ def starts_batch(
 def pack_splits(
     splits: list[Split], parallelism: int, split_bytes: int = SPLIT_BYTES
 ) -> list[list[Split]]:
-    """Return the splits in groups of about `split_bytes` (more when there is very much)."""
+    """Return the splits in groups of about `split_bytes`, one for each task.
+
+    Groups are larger, up to TASK_BYTES_MAX, for large inputs, and smaller for little data, which is
+    distributed over `parallelism` tasks.
+    """
     total = sum(_weight(split) for split in splits)
     target = min(max(split_bytes, total // (3 * max(parallelism, 1))), TASK_BYTES_MAX)
     if total <= split_bytes * parallelism:
@@ -312,7 +320,7 @@ def pack_splits(
 
 
 def whole_segments(splits: list[Split]) -> list[Split]:
-    """Return one split for each segment: views of segments must see a segment whole."""
+    """Return one split for each complete segment, for views of segments."""
     ends = {split.path: split.end for split in splits if split.is_last}
     return [
         split._replace(end=ends[split.path], is_last=True) for split in splits if split.start == 0
@@ -320,15 +328,15 @@ def whole_segments(splits: list[Split]) -> list[Split]:
 
 
 def _weight(split: Split) -> int:
-    """Return the bytes of a split, with opening its file counted as bytes too."""
+    """Return the bytes of a split plus FILE_OPEN_WEIGHT_BYTES."""
     return split.end - split.start + FILE_OPEN_WEIGHT_BYTES
 
 
 def encode_splits(splits: Iterable[Split]) -> str:
-    """Return splits as text."""
+    """Return splits as JSON."""
     return json.dumps(list(splits))
 
 
 def decode_splits(text: str) -> list[Split]:
-    """Return the splits behind a text."""
+    """Return the splits that `encode_splits` made the text from."""
     return [Split(*fields) for fields in json.loads(text)]

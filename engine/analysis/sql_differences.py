@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _MICROSECONDS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1000, "timestamp_micros": 1}
-#: Functions of other results that sqlglot knows by their names alone.
+#: Functions with different results for which sqlglot has no class: they are refused.
 _OTHERS = ("hash",)
 _INTEGER = r"^\s*[+-]?[0-9]+\s*$"
 _DAY_OF_WEEK = ("dow", "dayofweek")
@@ -46,7 +46,10 @@ _FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
 
 
 def replace_difference(node: exp.Expression) -> bool:
-    """Replace a function or cast that differs in DuckDB, within its tree; False for any other."""
+    """Replace a function or cast that differs in DuckDB, in its tree.
+
+    Return False for any other.
+    """
     from sqlglot import exp
 
     pattern = node.args.get("format")
@@ -57,7 +60,7 @@ def replace_difference(node: exp.Expression) -> bool:
 
 
 def strftime_pattern(pattern: str) -> str:
-    """Translate a pattern of Spark's date_format into one of strftime."""
+    """Translate a pattern of Spark's date_format to strftime."""
     parts = _QUOTED.split(pattern)
     plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
     quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
@@ -65,7 +68,7 @@ def strftime_pattern(pattern: str) -> str:
 
 
 def _unread(text: str) -> str:
-    """Return the letters of a quoted text that were taken for fields of a time."""
+    """Return a quoted text with its original letters, which sqlglot took for time fields."""
     letters = _letters()
     return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
 
@@ -75,7 +78,7 @@ def _letters() -> Mapping[str, str]:
     """Return Spark's pattern letters for each field of sqlglot's time formats."""
     from sqlglot.dialects import Spark
 
-    # Of several letters for a field the shortest, and small ones, come last and stay.
+    # Of several patterns for a field the shortest lower-case one comes last and wins.
     pairs = sorted(Spark.TIME_MAPPING.items(), key=lambda pair: (-len(pair[0]), pair[0].islower()))
     return {field: letters for letters, field in pairs}
 
@@ -84,7 +87,10 @@ def _letters() -> Mapping[str, str]:
 
 
 def _replace_cast(cast: exp.Cast) -> bool:
-    """Make casts to numbers and from numbers to times give Spark's results; False if alike."""
+    """Make casts to numbers and to times give Spark's results.
+
+    Return False if DuckDB's is equal.
+    """
     from sqlglot import exp
 
     value, to = cast.this, cast.to
@@ -105,12 +111,12 @@ def _replace_cast(cast: exp.Cast) -> bool:
 
 
 def _time_after(value: exp.Expression, microseconds: int) -> exp.Expression:
-    """Return the time after a number of units of some microseconds since 1970."""
+    """Return the expression for the time `value` units of `microseconds` after 1970."""
     from sqlglot import exp
 
     kinds = exp.DataType.Type
     if not value.is_type(*exp.DataType.REAL_TYPES):
-        # Of 64 bits it may be more than those have.
+        # The product may exceed 64 bits.
         value = exp.Cast(this=value, to=exp.DataType(this=kinds.INT128))
     product = exp.Mul(this=exp.Paren(this=value), expression=exp.Literal.number(microseconds))
     whole = exp.TryCast(this=_call("trunc", product), to=exp.DataType(this=kinds.BIGINT))
@@ -118,7 +124,7 @@ def _time_after(value: exp.Expression, microseconds: int) -> exp.Expression:
 
 
 def is_time(value: exp.Expression) -> bool:
-    """Return whether an expression is a time; of some functions sqlglot knows no type."""
+    """Return True if an expression is a timestamp; sqlglot knows no type for some functions."""
     from sqlglot import exp
 
     if isinstance(value, exp.TimestampTrunc):
@@ -127,10 +133,10 @@ def is_time(value: exp.Expression) -> bool:
 
 
 def time_types() -> tuple[exp.DataType.Type, ...]:
-    """Return the types of Spark's timestamps."""
+    """Return sqlglot's types for Spark's timestamps."""
     from sqlglot import exp
 
-    # The last one is what `to_timestamp` gives; `timestamp_ntz` is another.
+    # TIMESTAMP is the type of `to_timestamp`; the type of `timestamp_ntz` is not included.
     of = exp.DataType.Type
     return of.TIMESTAMPTZ, of.TIMESTAMPLTZ, of.TIMESTAMP
 
@@ -139,7 +145,7 @@ def time_types() -> tuple[exp.DataType.Type, ...]:
 
 
 def _replace_named(function: exp.Anonymous) -> bool:
-    """Replace a function that sqlglot knows by its name alone."""
+    """Replace a function for which sqlglot has no class, found by its name."""
     name, arguments = function.name.lower(), function.expressions
     if name in _MICROSECONDS and len(arguments) == 1:
         function.replace(_time_after(arguments[0], _MICROSECONDS[name]))
@@ -160,21 +166,21 @@ def _is_day_of_week(part: exp.Expression) -> bool:
 
 
 def _replace_percentile(percentile: exp.ApproxQuantile) -> bool:
-    """Replace percentile_approx, as Spark returns one of the values, never one between two."""
+    """Replace percentile_approx with quantile_disc: like Spark, it returns one of the values."""
     return _rename(percentile, "quantile_disc", percentile.this, percentile.args["quantile"])
 
 
 def _replace_most(most: exp.Expression, name: str) -> bool:
-    """Replace max_by or min_by by a function of DuckDB that also returns null values."""
+    """Replace max_by or min_by with a function of DuckDB that also returns null values."""
     found = _call(name, most.this, most.expression)
-    # What it is compared with is looked at later.
+    # Later replacements need the type, for comparisons.
     found.type = most.this.type
     most.replace(found)
     return True
 
 
 def _replace_count(count: exp.CountIf) -> bool:
-    """Replace count_if by the count of the condition with false turned into null."""
+    """Replace count_if with the count of the condition in which false is turned into null."""
     from sqlglot import exp
 
     is_distinct = isinstance(count.this, exp.Distinct)
@@ -187,7 +193,7 @@ def _replace_count(count: exp.CountIf) -> bool:
 
 
 def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
-    """Replace a function by a call of another in the tree; returns True for replaced."""
+    """Replace a function in the tree with a call of `name`; return True."""
     function.replace(_call(name, *arguments))
     return True
 
@@ -200,7 +206,7 @@ def _refuse(function: exp.Expression) -> bool:
 
 
 def _replace_pattern(like: exp.Like | exp.ILike) -> bool:
-    """Name the escaping of a pattern that may have some."""
+    r"""Add the escape character `\` to a LIKE whose pattern may contain escapes."""
     from sqlglot import exp
 
     pattern = like.expression
@@ -214,7 +220,7 @@ def _replace_pattern(like: exp.Like | exp.ILike) -> bool:
 
 
 def _replace_date(date: exp.Expression) -> bool:
-    """Cast the result to a date, as Spark's function returns it."""
+    """Cast the function's result to a date, which is Spark's type."""
     from sqlglot import exp
 
     around = exp.Cast(this=None, to=exp.DataType(this=exp.DataType.Type.DATE))
@@ -224,7 +230,7 @@ def _replace_date(date: exp.Expression) -> bool:
 
 
 def _replace_start(substring: exp.Substring) -> bool:
-    """Replace the start 0 of a substring by 1, which is the same in Spark."""
+    """Replace the start 0 of a substring with 1, because Spark treats both alike."""
     from sqlglot import exp
 
     start = substring.args.get("start")
@@ -246,7 +252,7 @@ def _replace_seconds(seconds: exp.StrToUnix) -> bool:
 
 
 def _replace_duration(duration: exp.Expression) -> bool:
-    """Replace how many whole units lie between two times; days between dates have no unit."""
+    """Replace the number of whole units between two times; leave days between dates unchanged."""
     from sqlglot import exp
 
     unit = duration.args.get("unit")
@@ -277,7 +283,7 @@ def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
 
 
 def put_into(node: exp.Expression, name: str) -> bool:
-    """Put a function's call around an expression, in its tree; returns True for replaced.
+    """Wrap an expression in a call of a function, in its tree; return True.
 
     The expression itself becomes the argument, not a copy, so that later replacements reach it.
     """
@@ -288,7 +294,7 @@ def put_into(node: exp.Expression, name: str) -> bool:
 
 
 def _add(node: exp.Expression, number: int) -> bool:
-    """Put a number that is added around an expression."""
+    """Wrap an expression in an addition of a number; return True."""
     from sqlglot import exp
 
     around = exp.Paren(this=exp.Add(this=None, expression=exp.Literal.number(number)))
@@ -297,7 +303,7 @@ def _add(node: exp.Expression, number: int) -> bool:
     return True
 
 
-#: By the class of an expression; those of some functions are newer than others.
+#: Replacements by the name of the expression's class: not every release of sqlglot has all.
 _REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
     "Cast": _replace_cast,
     "TryCast": _replace_cast,

@@ -1,10 +1,10 @@
-"""Blank quoted texts and comments in a SQL statement, and split it into statements.
+"""Blank quoted texts and comments in a SQL statement, and find the ends of statements.
 
 ```
-'…'  "…"    a backslash takes the next character, a doubled quote stands for one
-`…`         a doubled backtick stands for one
+'…'  "…"    a backslash escapes the next character, a doubled quote means one quote
+`…`         a doubled backtick means one backtick
 --          a comment up to the end of the line
-/* … */     a comment, in which others may be
+/* … */     a comment, which may be nested
 ```
 
 Source: Spark's SqlBaseLexer.
@@ -25,17 +25,17 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
 def without_texts(query: str) -> str:
-    """Return a query with a blank for each quoted text, quoted name and comment."""
+    """Return a query with each string, quoted name and comment replaced by a blank."""
     return _blanked(query, keeps_quoted=False)
 
 
 def without_comments(query: str) -> str:
-    """Return a query with a blank for each comment."""
+    """Return a query with each comment replaced by a blank."""
     return _blanked(query, keeps_quoted=True)
 
 
 def quoted_texts(query: str) -> Iterator[str]:
-    """Yield each quoted text and quoted name outside of comments, with its quotes."""
+    """Yield each string and quoted name outside of comments, including its quotes."""
     position = 0
     while start := _START.search(query, position):
         position = _end_of(query, start)
@@ -44,13 +44,13 @@ def quoted_texts(query: str) -> Iterator[str]:
 
 
 def with_escaped_quotes(query: str) -> str:
-    """Return a query with a backslash before each quote in a text, where a second quote was."""
+    """Return a query with each doubled quote in a string replaced by backslash and quote."""
     parts: list[str] = []
     position, quote = 0, ""
     while start := _START.search(query, position):
         end, between = _end_of(query, start), query[position : start.start()]
         if quote and start[0] == quote and not between:
-            # The text before ends where this one starts: both are one.
+            # The string before ends where this one starts: the two are one string.
             parts[-1] = parts[-1][:-1] + "\\" + query[start.start() : end]
         else:
             parts += (between, query[start.start() : end])
@@ -61,7 +61,7 @@ def with_escaped_quotes(query: str) -> str:
 
 
 def text_start(text: str) -> int:
-    """Return where a statement begins, after blanks and comments."""
+    """Return the position at which a statement begins, after blanks and comments."""
     position = 0
     while True:
         position += len(text[position:]) - len(text[position:].lstrip())
@@ -79,7 +79,7 @@ def one_statement(text: str) -> str:
 
 
 def _blanked(query: str, *, keeps_quoted: bool) -> str:
-    """Return a query with a space for each comment, and each quoted part unless kept."""
+    """Return a query with each comment, and unless `keeps_quoted` each quoted part, as a blank."""
     parts: list[str] = []
     position = 0
     while start := _START.search(query, position):
@@ -91,10 +91,10 @@ def _blanked(query: str, *, keeps_quoted: bool) -> str:
 
 
 def statement_end(text: str) -> int | None:
-    """Return the position of the first semicolon outside of texts and comments, else None."""
+    """Return the position of the first semicolon outside of strings and comments, else None."""
     position = text.find(";")
     while position >= 0:
-        # A text that is not closed runs to the end, and takes the semicolon with it.
+        # A semicolon in an unclosed string or comment is blanked.
         if without_texts(text[: position + 1]).endswith(";"):
             return position
         position = text.find(";", position + 1)
@@ -102,7 +102,7 @@ def statement_end(text: str) -> int | None:
 
 
 def _end_of(query: str, start: re.Match[str]) -> int:
-    """Return the end of the text or comment that starts at a match."""
+    """Return the end position of the quoted part or comment that starts at a match."""
     if start[0] in _QUOTED:
         quoted = _QUOTED[start[0]].match(query, start.start())
         return len(query) if quoted is None else quoted.end()

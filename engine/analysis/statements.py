@@ -1,13 +1,13 @@
 """Check a SQL statement before an engine starts: queries and `show` may run, changes are refused.
 
-| statement | views |
+| statement | views registered for it |
 |---|---|
 | select, with, values, from, table | those that it uses, with the columns that it uses |
 | show, describe, explain | all, with all columns |
-| create, insert, set and all others that do something | refused |
+| create, insert, set and all others that change something | refused |
 
-The first word is looked at here; the parser of the engine says of a statement that begins like a
-question whether it is one.
+This module checks the first word; the engine's parser decides whether a statement that begins like
+a query is one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ACTIONS = frozenset({
     "refresh", "remove", "repair", "replace", "reset", "restore", "revoke", "rollback", "set",
     "sync", "truncate", "uncache", "undrop", "unset", "update", "use", "vacuum",
 })  # fmt: skip
-#: Words of statements about the views and not about records.
+#: First words of statements about the views, which read no records.
 ABOUT_VIEWS = ("show", "describe", "desc", "explain")
 
 
@@ -48,7 +48,7 @@ class QueryFailed(EngineError):
 
 
 class StatementRefused(EngineError):
-    """A statement is not a single query."""
+    """A statement is not a single query that only reads."""
 
     exit_code = 2
     hint = "`kctl spark-export` writes Parquet for tables of your own; here one query is asked"
@@ -67,7 +67,10 @@ class QueryResult(NamedTuple):
 
 
 def check_statement(query: str) -> str:
-    """Return the first word of a statement; raises StatementRefused for more than a question."""
+    """Return the first word of a statement.
+
+    Raises StatementRefused for no statement, several statements or one that changes something.
+    """
     text = without_texts(query).strip().rstrip("; \n\t")
     keyword = next(iter(re.findall(r"[a-z]+", text.lower())), "")
     if not keyword:
@@ -80,7 +83,7 @@ def check_statement(query: str) -> str:
 
 
 def bare_statement(query: str) -> str:
-    """Return a statement without its semicolon, and without comments if it is about views."""
+    """Return a statement without its semicolon; without comments if it is about views."""
     text = one_statement(query)
     return without_comments(text).strip() if check_statement(query) in ABOUT_VIEWS else text
 
@@ -90,7 +93,7 @@ def unknown_column(
 ) -> str:
     """Return the error message for an unknown column, with the most similar names.
 
-    `more` are names of columns besides those of the views.
+    `more` are column names in addition to those of the views.
     """
     of_views = {column.name for columns in views.values() for column in columns}
     names = sorted({*of_views, *more})
@@ -99,7 +102,7 @@ def unknown_column(
 
 
 def unknown_view(name: str, views: Iterable[str] = VIEWS) -> str:
-    """Return the line for a view that there is not, with the name most like it or all names."""
+    """Return the error message for an unknown view, with the most similar name or all names."""
     alike = get_close_matches(name.rpartition(".")[2].lower(), list(views), n=1)
     return f"no view {name}; " + (
         f"did you mean {alike[0]}?" if alike else f"the views are {', '.join(views)}"

@@ -1,4 +1,4 @@
-"""Splits to the rows of the views `batches` and `segments`."""
+"""Make the rows of the views `batches`, `replicas` and `segments` from splits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def batch_rows(
 ) -> Iterator[Row]:
     """Yield one row for each batch, including those with a wrong CRC.
 
-    Sizes with other compression are computed only if they are among the `names`.
+    `names` are the wanted size columns with other compression, which are expensive to compute.
     """
     sizes = sizes_of(split, names)
     with noted_reader(files, split, note) as reader:
@@ -34,15 +34,15 @@ def batch_rows(
 
 
 def replica_rows(files: Files, split: Split, note: ReaderNote) -> Iterator[Row]:
-    """Yield one row a batch of a replica, read or not."""
+    """Yield one row for each batch of a replica, whether other views read the replica or not."""
     replica = {"dir": split.dir, "brokerId": split.broker_id, "isRead": not split.is_spare}
     return ({**replica, **row} for row in batch_rows(files, split, note))
 
 
 def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
-    """Return the row of the view `batches`; `valid` is whether the CRC is right.
+    """Return the row of the view `batches`; `valid` is True if the CRC is valid.
 
-    Batches of magic 0 and 1 have no base offset of their own: the last offset is used for it.
+    Batches of magic 0 and 1 have no base offset in their header: the last offset is shown for it.
     """
     first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
     kind, max_timestamp_ms = _time_of(batch)
@@ -73,7 +73,7 @@ def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> 
 
 
 def _time_of(batch: RecordBatch) -> tuple[int, int | None]:
-    """Return the type and the largest time; no type and None in a format that does not exist."""
+    """Return timestamp type and largest timestamp; (NONE, None) if the batch cannot be decoded."""
     try:
         return int(batch.timestamp_type), batch.max_timestamp_ms
     except CorruptRecord:
@@ -89,9 +89,9 @@ def _codec_label(batch: RecordBatch) -> str:
 
 
 def segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool = True) -> Row:
-    """Return the row of a whole segment.
+    """Read a complete segment, and return its row.
 
-    Without `has_rule` the rule that rolled it is left out, for it needs other files.
+    `has_rule` adds the rule by which it was rolled, for which other segments are read.
     """
     count, following = 0, split.base_offset
     first_ms: int | None = None
@@ -127,7 +127,7 @@ def segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool 
 
 
 def _index_sizes(files: Files, split: Split) -> Row:
-    """Return the entry counts of a segment's three indexes, null where one is unreadable."""
+    """Return the entry counts of a segment's three indexes; null for an unreadable index."""
     stem = split.path.removesuffix(".log")
     base = split.base_offset
     return {
@@ -138,7 +138,7 @@ def _index_sizes(files: Files, split: Split) -> Row:
 
 
 def _size_of(read: Any) -> int | None:
-    """Return the number of entries that `read` gives, None if the file cannot be read."""
+    """Return the number of entries that `read` returns, None if the file cannot be read."""
     try:
         return len(read())
     except StorageError:

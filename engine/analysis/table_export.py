@@ -1,27 +1,28 @@
-"""Export records into a Delta or Iceberg table: the table's own commit publishes them.
+"""Export records to a Delta or Iceberg table: the table's own commit publishes them.
 
 ```
-out                    the table; readers see what its commits name
-.out.kctl-<job>        staging: what tasks of a running export have written so far
-.out.kctl-pending      the run's number, and the files that it moves into `out`
+out                    the table; readers see the files of its commits
+.out.kctl-<job>        staging: the files of a running export
+.out.kctl-pending      note: the run's number, and the files that it moves to `out`
 .out.kctl-lock         held by the process that exports into `out`
 ```
 
-1. Claim the folder. If a pending note is there and the table has no run of its number, a crash came
-   before the commit: its files are removed from `out`. Then the note is removed.
-2. Tasks fill the staging folder. The table is made, if there is none, durably.
-3. The note is made durable. The files are moved into `out`, durably.
-4. The commit: files, run number and the end offset of each partition, together or not at all. Its
-   files are synced.
+1. Claim the folder. If a note exists and the table lacks the run of its number, a crash came before
+   the commit: the files of the note are removed from `out`. Then the note is removed.
+2. Tasks write to the staging folder. If there is no table, it is created and synced.
+3. The note is written and synced. The files are moved to `out`, and the folders synced.
+4. The commit: files, run number and the end offset of each partition, atomically. Its files are
+   synced.
 5. The note and the staging folder are removed, then the lock.
 
 | after a crash in step | the table has | the next run |
 |---|---|---|
 | 1 to 3 | the earlier runs | removes the moved files, exports the same offsets again |
 | 4, before the commit | the earlier runs | the same |
-| 4, after it, or 5 | this run, too | goes on after it |
+| 4, after the commit, or 5 | this run, too | continues after this run |
 
-So each offset is in the table once. A power cut within step 4 is as safe as the library's commit.
+So each offset is in the table once. A power failure during step 4 is as safe as the library's
+commit.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ from engine.host.ports import Files
 
 
 class TableExists(EngineError):
-    """A table with rows is to be exported to that would have to be replaced."""
+    """The export, without --append, would replace a table that has records."""
 
     exit_code = 2
     hint = "--append adds what it has not; or choose another folder for --out"
@@ -70,9 +71,9 @@ class TableExists(EngineError):
 
 
 def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
-    """Return the export plan without the records that the table already has.
+    """Return the export plan without the records that the table has already.
 
-    Errors: TableExists without `append`, AppendMismatch, TableFailed.
+    Raises TableExists without `append`, AppendMismatch, TableFailed.
     """
     out = os.path.realpath(plan.out)
     state = table.state(_places(plan))
@@ -91,14 +92,14 @@ def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
 
 
 def check_empty(table: Table, out: str) -> None:
-    """Raise TableExists if a run has added to a table; TableFailed, AppendMismatch."""
+    """Raise TableExists if the table has a run; also raises TableFailed, AppendMismatch."""
     state = table.state(())
     if state is not None and state.run_count:
         raise TableExists(out)
 
 
 def _places(plan: ExportPlan) -> list[tuple[str, int]]:
-    """Return the topics and partitions that an export reads, each once, in order."""
+    """Return the distinct (topic, partition) that an export reads, sorted."""
     return sorted({(split.topic, split.partition) for split in plan.splits})
 
 
@@ -109,7 +110,7 @@ def export_into_table(
     job_id: str,
     table: Table,
 ) -> ExportSummary:
-    """Add the files that `run` writes into a staging folder to a table.
+    """Add to a table the files that `run` writes to a staging folder.
 
     `plan` is the result of `table_plan`. Raises ExportRunning, ForeignFolder, ExportChanged,
     DamagedData (strict), TableFailed, and the errors of `run`.
@@ -140,7 +141,10 @@ def export_into_table(
 
 
 class _Move(NamedTuple):
-    """A file of the staging folder, its path in the table's folder, and its row in the commit."""
+    """A file of the staging folder, its path in the table's folder, and its entry in the commit.
+
+    The entry is None for a file of problems.
+    """
 
     source: str
     target: str
@@ -155,7 +159,7 @@ def _finish_staging(
     run_number: int,
     table: Table,
 ) -> tuple[list[_Move], ExportSummary]:
-    """Finish the staging folder; return the files to move into the table, and the summary.
+    """Complete the staging folder; return the files to move into the table, and the summary.
 
     Files that no report names are removed, and a file of new problems is added. Raises DamagedData
     if the export is strict and records are damaged.
@@ -183,14 +187,14 @@ def _finish_staging(
 
 
 def _known_problems(files: Files, out: str) -> set[Problem]:
-    """Return the problems that earlier runs have listed."""
+    """Return the problems that earlier runs stored in `out`."""
     folder = f"{out}/_problems"
     names = files.list_dir(folder) if files.exists(folder) else []
     return {problem for name in names for problem in earlier_problems(files, f"{folder}/{name}")}
 
 
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:
-    """Return the rename of a staged file into the table, with its entry for the table's log."""
+    """Return the move of a staged file into the table, with its entry for the commit."""
     target = f"{data_folder}{entry.name}"
     values = values_of_folder(posixpath.dirname(entry.name))
     added = TableFile(target, entry.record_count, entry.file_bytes, values)
@@ -198,7 +202,7 @@ def _move_of(entry: FileEntry, data_folder: str) -> _Move:
 
 
 def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
-    """Return by partition the next offset (exclusive end) that the exports have reached."""
+    """Return the exclusive end offset of each partition after this run."""
     spans = [span for report in reports for span in report.spans]
     return {
         (entry["topic"], entry["partition"]): entry["next_offset"]
@@ -207,7 +211,7 @@ def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
 
 
 def _table_columns(plan: ExportPlan) -> TableColumns:
-    """Return the columns of the table: those of the files, then those only in folder names."""
+    """Return the columns of the table: those of the files, then those of folder names only."""
     import pyarrow as pa
 
     schema = arrow_schema(plan.written_columns)
@@ -219,7 +223,7 @@ def _table_columns(plan: ExportPlan) -> TableColumns:
 
 
 def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], number: int) -> None:
-    """Note the files of a run and move them into the table's folder, both durably."""
+    """Write the note about a run's files, then move them to the table's folder; sync both."""
     targets = [move.target for move in moves]
     files.replace_file(folder.pending, json.dumps({"run": number, "files": targets}).encode())
     for path in sorted({posixpath.dirname(f"{out}/{target}") for target in targets}):
@@ -231,7 +235,10 @@ def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], numb
 
 
 def _finish_crashed(files: Files, out: str, pending: str, state: TableState | None) -> None:
-    """Remove the files that a crashed run moved into the table's folder but did not commit."""
+    """Remove the files that a crashed run moved into the table's folder but did not commit.
+
+    Then remove the run's note. Does nothing without a note.
+    """
     if not files.exists(pending):
         return
     note = json.loads(files.read_bytes(pending))
@@ -244,13 +251,13 @@ def _finish_crashed(files: Files, out: str, pending: str, state: TableState | No
 
 
 def _forget(files: Files, pending: str) -> None:
-    """Remove the note of pending moves, durably: the commit is done or taken back."""
+    """Remove the note about pending moves, and sync its folder."""
     files.remove(pending)
     files.sync_dir(posixpath.dirname(pending))
 
 
 def _sync(files: Files, path: str) -> None:
-    """Make a file that a library wrote durable, with its name."""
+    """Sync a file that a library wrote, and its folder."""
     with closing(files.open(path, write=True)) as file:
         file.sync()
     files.sync_dir(posixpath.dirname(path))

@@ -12,7 +12,7 @@ from engine.errors import EngineError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Formats that are tables with commits of their own; the extras for them have the same names.
+#: Formats that are tables with commits; kctl's extras for them have the same names.
 TABLE_FORMATS = ("delta", "iceberg")
 #: The end offset of each partition, exclusive, by (topic, partition).
 Ends: TypeAlias = Mapping[tuple[str, int], int]
@@ -38,16 +38,16 @@ def stored_form(out: str, text: str) -> Mapping[str, Any]:
 
 
 class TableColumns(NamedTuple):
-    """The columns that an export fills, and those of them that partition the table."""
+    """The columns that an export writes, and the names of the partitioning columns."""
 
     schema: pa.Schema
     partition_by: tuple[str, ...]
 
 
 class TableState(NamedTuple):
-    """The state that exports keep in a table: form, last run, end offsets.
+    """The state that exports store in a table: form, last run, end offsets.
 
-    `run_count` is the number of the last run that was committed, 0 if none was.
+    `run_count` is the number of the last committed run, 0 without one.
     """
 
     form: Mapping[str, Any]
@@ -56,7 +56,10 @@ class TableState(NamedTuple):
 
 
 class TableFile(NamedTuple):
-    """A Parquet file to commit: its path in the table's folder, and the folders' values by name."""
+    """A Parquet file to commit.
+
+    Its path in the table's folder, and its partition values by name.
+    """
 
     path: str
     record_count: int
@@ -65,11 +68,11 @@ class TableFile(NamedTuple):
 
 
 class Table(Protocol):
-    """One table in a folder."""
+    """One table in a local folder."""
 
-    #: A name in the folder that says that it is one.
+    #: Name of the file or folder that identifies a table's folder.
     mark: str
-    #: Where in it data files lie; empty for the folder itself.
+    #: Prefix of data files in the folder, with a slash; empty for the folder itself.
     data_folder: str
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
@@ -80,14 +83,16 @@ class Table(Protocol):
         ...
 
     def check(self, columns: TableColumns) -> None:
-        """Raise AppendMismatch unless an existing table still accepts such files.
+        """Raise AppendMismatch unless an existing table still accepts files with these columns.
 
-        Others may have changed its columns. Raises TableFailed, too.
+        Other programs may have changed the table. Also raises TableFailed.
         """
         ...
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Create a table without rows; return the names of the files it wrote.
+        """Create a table without rows.
+
+        Return the paths of the files written, which the caller syncs.
 
         `form` is stored unchanged, to compare later runs with it. Raises TableFailed.
         """
@@ -96,8 +101,9 @@ class Table(Protocol):
     def commit(
         self, files: list[TableFile], run: int, ends: Ends, columns: TableColumns
     ) -> list[str]:
-        """Add files, the run's number and all end offsets in one commit; return the files it wrote.
+        """Add files, the run's number and all end offsets in one commit; return the files written.
 
-        The table has all of them afterwards or none. Raises TableFailed, and the errors of `check`.
+        Afterwards the table has either all of them or nothing. Raises TableFailed, and the errors
+        of `check`.
         """
         ...

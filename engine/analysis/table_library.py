@@ -1,4 +1,4 @@
-"""The table of a format, by its library if that is installed."""
+"""Choose the implementation of a table format, if its library is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TableLibraryMissing(EngineError):
 
 
 def table_in(table_format: str, out: str) -> Table:
-    """Return the table of a format in a folder; raises TableLibraryMissing."""
+    """Return the table of a format (`delta`, `iceberg`) in a folder; raises TableLibraryMissing."""
     library = {"delta": "deltalake", "iceberg": "pyiceberg"}[table_format]
     if find_spec(library) is None:
         raise TableLibraryMissing(table_format, library)

@@ -1,7 +1,7 @@
-"""Times of tables: ms of records to timestamp columns, and those of results to values of Python.
+"""Convert times: ms of records to timestamp columns, and times of results to Python values.
 
-Every int64 can be a record's time. A timestamp column has those of the years 1 to 9999, which SQL
-and Python can show, and null for others; a column of ms beside it has every time exactly.
+A record's time may be any int64. A timestamp column has the times of the years 1 to 9999, which SQL
+and Python can represent, and is null for other times; a column of ms next to it has every time.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: A row of a view: Python values by the names of its columns.
+#: A row of a view: Python values by column name.
 Row: TypeAlias = dict[str, Any]
 
-#: The first and the last ms of the years that a timestamp column has.
+#: The first and the last ms of the years 1 to 9999, which a timestamp column can have.
 FIRST_SHOWN_MS = -62_135_596_800_000
 LAST_SHOWN_MS = 253_402_300_799_999
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: The calendar repeats itself after 400 years.
+#: The Gregorian calendar repeats itself after 400 years.
 _CYCLE_YEARS = 400
 _CYCLE_MICROSECONDS = 146_097 * 86_400 * 1_000_000
 
 
 def timestamp_of(time_ms: int | None) -> int | None:
-    """Return a time in µs for a timestamp column, None where it has none."""
+    """Return a time in µs for a timestamp column, None for None or a year outside of 1 to 9999."""
     if time_ms is None or not FIRST_SHOWN_MS <= time_ms <= LAST_SHOWN_MS:
         return None
     return time_ms * 1000
 
 
 def timestamps_of(times_ms: pa.Array, arrow_type: pa.DataType) -> pa.Array:
-    """Return times in ms as Arrow timestamps; null for times that no timestamp can show."""
+    """Return times in ms as Arrow timestamps; null for years outside of 1 to 9999."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -45,13 +45,13 @@ def timestamps_of(times_ms: pa.Array, arrow_type: pa.DataType) -> pa.Array:
 
 
 def plain_rows(table: pa.Table) -> list[Row]:
-    """Return the rows of an Arrow table; a time that Python's datetime has not is text."""
+    """Return the rows of an Arrow table; a time outside of Python's datetime becomes text."""
     columns = [_values(column.combine_chunks()) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _values(array: pa.Array) -> list[Any]:
-    """Return an Arrow array as Python values; times outside Python's years come as text."""
+    """Return an Arrow array as Python values; times outside of Python's datetime become text."""
     import pyarrow as pa
 
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
@@ -67,7 +67,7 @@ def _values(array: pa.Array) -> list[Any]:
 
 
 def _texts(array: pa.Array) -> list[str | None]:
-    """Return texts; Spark casts any bytes to text, and invalid UTF-8 gets U+FFFD."""
+    """Return strings; invalid UTF-8, which Spark's casts can produce, becomes U+FFFD."""
     import pyarrow as pa
 
     try:
@@ -78,7 +78,7 @@ def _texts(array: pa.Array) -> list[str | None]:
 
 
 def _value(scalar: pa.Scalar) -> Any:
-    """Return one Arrow value that contains a time, as a value of Python."""
+    """Return one Arrow value that may contain a time as a Python value."""
     import pyarrow as pa
 
     kind = scalar.type
@@ -94,14 +94,14 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def _is_time(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is a timestamp or a date."""
+    """Return True if an Arrow type is a timestamp or a date."""
     import pyarrow as pa
 
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def _times(array: pa.Array) -> list[Any]:
-    """Return a column of dates or timestamps as Python values; text where `datetime` has none."""
+    """Return a column of dates or timestamps as Python values; text where `datetime` cannot."""
     import pyarrow as pa
 
     kind = array.type
@@ -114,7 +114,7 @@ def _times(array: pa.Array) -> list[Any]:
 
 
 def _time(microseconds: int, *, has_zone: bool) -> datetime | str:
-    """Return a time since 1970 in µs as `datetime`, as text outside of its years."""
+    """Return µs since 1970 as `datetime`, as text for years outside of 1 to 9999."""
     if FIRST_SHOWN_MS * 1000 <= microseconds < (LAST_SHOWN_MS + 1) * 1000:
         time = _EPOCH + timedelta(microseconds=microseconds)
         return time if has_zone else time.replace(tzinfo=None)
@@ -123,7 +123,7 @@ def _time(microseconds: int, *, has_zone: bool) -> datetime | str:
 
 
 def time_text(microseconds: int) -> str:
-    """Return a time as ISO 8601 in UTC, with a sign before a year that has not four digits."""
+    """Return µs since 1970 as ISO 8601 in UTC; a year outside of 1 to 9999 gets a sign."""
     cycles = microseconds // _CYCLE_MICROSECONDS
     time = _EPOCH + timedelta(microseconds=microseconds - cycles * _CYCLE_MICROSECONDS)
     year = time.year + cycles * _CYCLE_YEARS

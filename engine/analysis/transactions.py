@@ -1,28 +1,27 @@
-"""Find the aborted transactions of a partition, also where damage may have taken a marker.
+"""Find the aborted transactions of a partition, even if damage may have taken a marker.
 
-A piece is the records of one producer in a transaction, with no damage between them. A marker ends
-it:
+A piece is the records of one producer in a transaction without damage between them. It ends at a
+marker:
 
 ```
-piece … COMMIT               given to readers
+piece … COMMIT               visible to readers
 piece … ABORT                hidden
-piece … end of the log       open: readers are given nothing from its first offset on
+piece … end of the log       open: readers get no record from its first offset on
 piece … damage … ?           the marker may be in the damage: the transaction index decides
 ```
 
-The index of a segment is trusted if it agrees with the log about every marker that was read, and
-all its other entries are for damaged places. Then
+The index of a segment is trusted if it agrees with all markers that were read, and all its other
+entries are at damaged places. Then
 
 ```
-an entry covers the piece            hidden
-none does, a marker follows          given: its end was no abort, or its own entry would
-                                     cover the piece
-none does, nothing follows           undecided: committed in the damage, or open
+an entry covers the piece              hidden
+no entry does, a marker follows        visible: an abort would have an entry that covers the piece
+no entry does, no marker follows       undecided: committed in the damage, or open
 ```
 
-Without such an index, or without the file (which a broker makes for the first abort), the piece is
-undecided: its records are hidden, and it is reported. A damaged batch of another size than that of
-a marker, whose length is right, is none.
+If the index is not trusted or missing (a broker creates it at the first abort), the piece is
+undecided: its records are hidden and reported. Damage that is a batch with a right length, but not
+the size of a marker, contained no marker.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from engine.records.view import RecordBatch
 
 
 class Hidden(NamedTuple):
-    """Offsets [first, last] of one producer's transactional records that readers are not given."""
+    """Offsets [first, last] of one producer's transactional records that readers do not get."""
 
     producer_id: int
     first_offset: int
@@ -46,16 +45,16 @@ class Hidden(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A hidden piece of which nobody can say how its transaction ended; `damage` may have it."""
+    """A hidden piece whose transaction's end is unknown; `damage` may have contained the marker."""
 
     piece: Hidden
     damage: Damage
 
 
 class Damage(NamedTuple):
-    """A place that may have held a marker, between two offsets, the second one exclusive.
+    """A place that may have contained markers at offsets [start_offset, end_offset).
 
-    `end_offset` is None where no good batch follows in the log.
+    `end_offset` is None if no good batch follows in the log.
     """
 
     segment: int
@@ -65,9 +64,10 @@ class Damage(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Offsets hidden from readers of a partition; `stable_offset` None means readable to the end.
+    """Offsets hidden from read_committed readers; `stable_offset` is the last stable offset.
 
-    `has_doubts` returns whether damage or missing offsets may have held the end of a transaction.
+    `stable_offset` is None if no transaction is open. `has_doubts` is True if damage or missing
+    offsets may have contained the end of a transaction.
     """
 
     hidden: tuple[Hidden, ...]
@@ -77,14 +77,14 @@ class Outcome(NamedTuple):
 
 
 class _Doubt(NamedTuple):
-    """A piece behind which damages came."""
+    """A piece of an open transaction, and the damages after it."""
 
     piece: Hidden
     damages: list[Damage]
 
 
 class _Abort(NamedTuple):
-    """An ABORT marker, and where the pieces start that it may end."""
+    """An ABORT marker, and the first offsets of the pieces that it may end."""
 
     producer_id: int
     offset: int
@@ -92,25 +92,24 @@ class _Abort(NamedTuple):
 
 
 class PartitionTransactions:
-    """The pieces of a partition, from its batches and damages in order, segment by segment."""
+    """Collects the pieces of a partition from its batches and damages, in order."""
 
     def __init__(self) -> None:
-        """Begin before the first segment."""
-        #: Offsets of each producer's open transaction, by producer id.
+        """Start before the first segment; call `enter` for each segment."""
+        #: The open piece of each producer, by producer id.
         self._open: dict[int, Hidden] = {}
-        #: Open transactions whose marker may have been in damaged bytes, by producer id.
+        #: Pieces whose marker may have been in damaged bytes, by producer id.
         self._doubts: dict[int, list[_Doubt]] = {}
-        #: Offsets of aborted transactions.
+        #: Pieces of transactions that an ABORT marker ended.
         self._hidden: list[Hidden] = []
-        #: Doubts whose producer has a later marker (True), or none up to the end (False).
+        #: Doubts, and whether a later marker of their producer follows (False: up to the end none).
         self._settled: list[tuple[_Doubt, bool]] = []
-        #: Damages with the offset of the next good batch; below, those that no good batch has
-        #: followed yet.
+        #: Damages with known end offsets; below, damages that no good batch has followed yet.
         self._damages: list[Damage] = []
         self._unbounded: list[Damage] = []
         #: Offset after the last good batch.
         self._next_offset = 0
-        #: Number of the present segment, −1 before the first, and its base offset.
+        #: Number of the current segment, −1 before the first, and its base offset.
         self._segment = -1
         self._segment_base = 0
         #: Whether the offsets missing before the next batch are known to be of data: no marker was
@@ -122,16 +121,19 @@ class PartitionTransactions:
         self._indexes: list[Sequence[AbortedTransaction] | None] = []
 
     def enter(self, base_offset: int, index: Sequence[AbortedTransaction] | None) -> None:
-        """Begin with the next segment; `index` None means that it has none that can be read."""
+        """Start the next segment.
+
+        `index` is its transaction index, None if missing or unreadable.
+        """
         self._segment += 1
         self._segment_base = base_offset
         self._indexes.append(index)
         self._aborts.append([])
 
     def see_damage(self, position: int, *, may_be_marker: bool) -> None:
-        """Note a damaged place in this segment, which may have held a marker of any producer."""
+        """Note a damaged place in this segment, and whether it may have contained a marker."""
         if not may_be_marker:
-            # The offsets that are missing behind it were those of data.
+            # The offsets that are missing after it belong to data batches.
             self._is_gap_known = True
             return
         start_offset = max(self._next_offset, self._segment_base)
@@ -139,7 +141,7 @@ class PartitionTransactions:
         self._doubt_all(self._unbounded[-1])
 
     def see(self, position: int, batch: RecordBatch, *, is_compacted: bool) -> None:
-        """Note one good batch; only in a compacted log may offsets be missing before it."""
+        """Note one good batch; offsets missing before it are damage unless the log is compacted."""
         if self._unbounded:
             self._bound(batch.base_offset)
         elif not (is_compacted or self._is_gap_known) and batch.magic >= MAGIC:
@@ -164,14 +166,14 @@ class PartitionTransactions:
             self._end(batch.producer_id, batch.base_offset, is_abort=kind is ControlType.ABORT)
 
     def finish(self) -> Outcome:
-        """Return the hidden offsets, once all batches were read."""
+        """Decide all pieces after the last batch; return the hidden and undecided ones."""
         self._damages += self._unbounded
         for doubts in self._doubts.values():
             self._settled += [(doubt, False) for doubt in doubts]
         trusted = [self._trusted(number) for number in range(len(self._indexes))]
         hidden, undecided = list(self._hidden), []
         for doubt, is_followed in self._settled:
-            # The marker would be in one of these segments, and so would its index entry.
+            # The marker's index entry would be in the index of one of these segments.
             indexes = [trusted[damage.segment] for damage in doubt.damages]
             if any(_covers(index or (), doubt.piece) for index in trusted):
                 hidden.append(doubt.piece)
@@ -183,13 +185,13 @@ class PartitionTransactions:
         return Outcome(tuple(hidden), tuple(undecided), stable, bool(self._settled))
 
     def _add(self, producer_id: int, first_offset: int, last_offset: int) -> None:
-        """Extend a producer's open piece, or begin one at the batch's first offset."""
+        """Extend a producer's open piece to a batch's last offset, or start one with the batch."""
         piece = self._open.get(producer_id)
         first_offset = first_offset if piece is None else piece.first_offset
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
 
     def _doubt(self, producer_id: int, damage: Damage) -> None:
-        """Note that damage may have taken the marker of a producer's open transaction."""
+        """Note that damage may have contained the marker of a producer's open transaction."""
         doubts = self._doubts.setdefault(producer_id, [])
         piece = self._open.pop(producer_id, None)
         if piece is not None:
@@ -199,7 +201,10 @@ class PartitionTransactions:
                 doubt.damages.append(damage)
 
     def _end(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
-        """End a producer's open transaction at its marker: decide its pieces and their doubts."""
+        """End a producer's transaction at a marker.
+
+        Its open piece is decided, its doubts are settled.
+        """
         piece = self._open.pop(producer_id, None)
         doubts = self._doubts.pop(producer_id, [])
         self._settled += [(doubt, True) for doubt in doubts]
@@ -212,10 +217,10 @@ class PartitionTransactions:
             self._hidden.append(piece._replace(last_offset=offset))
 
     def _see_gap(self, position: int, base_offset: int) -> None:
-        """Note missing offsets before a good batch: a marker may have been there."""
+        """Note offsets missing before a good batch as damage that may have contained a marker."""
         if not self._next_offset or base_offset <= self._next_offset:
             return
-        # At the start of a segment they are missing from the one before.
+        # At the start of a segment the offsets are missing at the end of the segment before.
         is_before = base_offset == self._segment_base and self._segment > 0
         segment = self._segment - is_before
         damage = Damage(segment, 0 if is_before else position, self._next_offset, base_offset)
@@ -223,12 +228,12 @@ class PartitionTransactions:
         self._doubt_all(damage)
 
     def _doubt_all(self, damage: Damage) -> None:
-        """Doubt each producer's open or doubted piece: the damage may have held its marker."""
+        """Note for all open or doubted pieces that the damage may have contained their marker."""
         for producer_id in {**self._open, **self._doubts}:
             self._doubt(producer_id, damage)
 
     def _bound(self, base_offset: int) -> None:
-        """Note where the damages before a good batch end, by its offset."""
+        """Set the end of the damages before a good batch to the batch's base offset."""
         self._damages += [d._replace(end_offset=base_offset) for d in self._unbounded]
         self._unbounded = []
 
@@ -241,7 +246,7 @@ class PartitionTransactions:
         for abort in self._aborts[segment]:
             entry = entries.pop(abort.offset, None)
             if entry is None:
-                # A marker without data before it has no entry.
+                # A marker without data before it has no index entry.
                 if abort.starts:
                     return None
             elif entry.producer_id != abort.producer_id or not self._may_start(entry, abort):
@@ -252,7 +257,7 @@ class PartitionTransactions:
         return index
 
     def _may_start(self, entry: AbortedTransaction, abort: _Abort) -> bool:
-        """Return whether an entry's transaction starts with a piece, or where none was read."""
+        """Return True if an entry's first offset is that of a piece of the abort, or in damage."""
         first = entry.first_offset
         return (
             not abort.starts
@@ -262,13 +267,13 @@ class PartitionTransactions:
 
 
 def _is_in(offset: int, damage: Damage) -> bool:
-    """Return whether a damage may have held an offset; without an end it reaches on for ever."""
+    """Return True if a damage may have contained an offset."""
     end = damage.end_offset
     return damage.start_offset <= offset and (end is None or offset < end)
 
 
 def _covers(index: Sequence[AbortedTransaction], piece: Hidden) -> bool:
-    """Return True if an aborted transaction of the index contains these records."""
+    """Return True if an aborted transaction of the index contains the piece."""
     return any(
         entry.producer_id == piece.producer_id
         and entry.first_offset <= piece.first_offset

@@ -1,21 +1,21 @@
-"""Decoded keys and values: three more columns of the view `records`.
+"""Decoded keys and values: three additional columns of the view `records`.
 
 | format | decoded_key, decoded_value | decoding_problem |
 |---|---|---|
-| raw | there are no such columns | |
-| utf8 | the text | bytes that are no UTF-8 |
-| json | the text of the JSON, in the form that all have | bytes that are no JSON |
-| schema | a key's JSON or text; columns by name of a value | no schema, or another one |
-| schema, of keys too | columns by name of both | the same; a key without a schema |
-| any, one schema for keys | columns by name of a key | a key that is not of it |
+| raw | no such columns | |
+| utf8 | the text | invalid UTF-8 |
+| json | the JSON in normalized form | invalid JSON |
+| schema | a key's JSON or text; columns for the fields of values | no schema, or an unfit one |
+| schema, of keys too | columns for the fields of both | the same; a key without a schema |
+| any, one schema for keys | columns for the fields of keys | a key that does not fit the schema |
 
-The columns of values have the shape of all schemas that values name (`engine/schemas/shape.py`),
-those of keys that of all that keys name.
-The ids of these schemas are collected from the logs before a query, and each schema is fetched
-once, by the driver: tasks take the texts along, Protobuf's compiled, and ask no registry. A key or
-value that cannot be decoded is null, with its problem beside it.
+The columns of values have the merged shape of all schemas that values refer to
+(`engine/schemas/shape.py`), the columns of keys that of all schemas that keys refer to. The ids of
+these schemas are collected from the logs before a query, and the driver fetches each schema once.
+Tasks get the schemas, Protobuf's in compiled form, and contact no registry. A key or value that
+cannot be decoded is null, with a problem.
 
-Markers of transactions say nothing.
+Transaction markers are not decoded.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from engine.schemas.shape_of import shape_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: How keys and values can be read.
+#: The formats by which keys and values can be decoded.
 VALUE_FORMATS = ("raw", "utf8", "json", "schema")
 KEY, VALUE, PROBLEM = "decoded_key", "decoded_value", "decoding_problem"
 _READ = ("key", "value", "isControl")
 
-#: The ids of schemas that values and keys name, in either engine's SQL; a key's as hex digits.
+#: Query of the schema ids in values and keys, for both engines; a key's id is in hex digits.
 IDS_QUERY = """
     select distinct schema_id,
            case when key_size >= 5 and hex(key) like '00%' then substring(hex(key), 3, 8) end key_id
@@ -50,11 +50,11 @@ IDS_QUERY = """
 
 
 class ValueDecoding(NamedTuple):
-    """The formats and schemas by which keys and values are decoded; travels to tasks pickled.
+    """The formats and schemas by which keys and values are decoded; it is pickled for the tasks.
 
-    `schemas` are those by id, `unusable` what is wrong with others, `one` the one for all values
-    without an envelope. `key_shape` is that of keys by their schemas; without it these are texts.
-    `key_one` is the schema for all keys without an envelope.
+    `schemas` are the usable schemas by id, `unusable` the (name, problem) of the others. `one` is
+    the schema for all values without an envelope, `key_one` for all keys without one. `key_shape`
+    is the merged shape of keys; with None keys are texts.
     """
 
     value_format: str
@@ -67,7 +67,7 @@ class ValueDecoding(NamedTuple):
 
     @property
     def columns(self) -> tuple[ViewColumn, ...]:
-        """Return the columns that the view `records` has more."""
+        """Return the columns that decoding adds to the view `records`."""
         return (
             ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self._key_format}"),
             ViewColumn(VALUE, self.shape, True, f"the value as {self.value_format}"),
@@ -76,12 +76,12 @@ class ValueDecoding(NamedTuple):
 
     @property
     def _key_format(self) -> str:
-        """Return the format of keys: that of values, unless keys have a schema of their own."""
+        """Return the format of keys: `schema` with a schema for keys, else the format of values."""
         return self.value_format if self.key_one is None else "schema"
 
 
 class UnknownDecoding(EngineError):
-    """Keys or values were to be read in a format that does not exist."""
+    """The text of an option for decoding keys or values is not understood."""
 
     exit_code = 2
 
@@ -91,14 +91,14 @@ class UnknownDecoding(EngineError):
 
 
 def views_of(decoding: ValueDecoding | None) -> Mapping[str, tuple[ViewColumn, ...]]:
-    """Return the columns of all views."""
+    """Return the columns of all views, with the decoded columns if there is a decoding."""
     if decoding is None:
         return VIEWS
     return {**VIEWS, "records": (*RECORDS, *decoding.columns)}
 
 
 def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
-    """Return the ids of values and of keys in the rows of IDS_QUERY."""
+    """Return (schema ids of values, schema ids of keys) in the rows of IDS_QUERY."""
     of_values, of_keys = set(), set()
     for row in rows:
         if isinstance(value_id := row["schema_id"], int):
@@ -111,9 +111,10 @@ def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
 def by_schemas(
     source: SchemaSource, of_values: set[int], of_keys: set[int], *, shapes_keys: bool = False
 ) -> ValueDecoding:
-    """Return a decoding by the schemas with these ids; `shapes_keys` also makes columns of keys.
+    """Fetch the schemas with these ids; return a decoding by them.
 
-    A missing or unusable schema is a problem of its records; other errors are raised.
+    `shapes_keys` also makes columns of keys' fields. A missing or unusable schema becomes a problem
+    of its records; other errors are raised.
     """
     schemas: dict[int, Schema] = {}
     unusable: dict[int, tuple[str, str]] = {}
@@ -135,13 +136,13 @@ def by_schemas(
 
 
 def by_one(schema: Schema) -> ValueDecoding:
-    """Return a decoding by one schema for all values; raises UnusableSchema."""
+    """Return a decoding of all values by one schema; raises UnusableSchema."""
     schema = _portable(schema, what := "the schema")
     return ValueDecoding("schema", {}, schema, shape_of(schema, what, is_enveloped=False))
 
 
 def with_keys_by_one(decoding: ValueDecoding, schema: Schema) -> ValueDecoding:
-    """Return a decoding in which all keys are of one schema; raises UnusableSchema."""
+    """Return the decoding with one schema for all keys; raises UnusableSchema."""
     schema = _portable(schema, what := "the schema of keys")
     return decoding._replace(key_one=schema, key_shape=shape_of(schema, what, is_enveloped=False))
 
@@ -149,7 +150,7 @@ def with_keys_by_one(decoding: ValueDecoding, schema: Schema) -> ValueDecoding:
 def _portable(schema: Schema, what: str) -> Schema:
     """Return a schema that tasks can use without Protobuf's compiler.
 
-    Errors: SchemaPackageMissing, UnusableSchema.
+    Raises SchemaPackageMissing, UnusableSchema.
     """
     require_package(schema)
     if schema.kind is not SchemaKind.PROTOBUF:
@@ -160,7 +161,7 @@ def _portable(schema: Schema, what: str) -> Schema:
 
 
 class _Known:
-    """A source of the schemas that a task took along."""
+    """A schema source with the schemas of a decoding, for tasks."""
 
     def __init__(self, decoding: ValueDecoding) -> None:
         self._decoding = decoding
@@ -175,12 +176,12 @@ class _Known:
 
 
 class ValueDecoder:
-    """Decodes keys and values of Arrow batches into columns, in one process."""
+    """Decodes keys and values of Arrow batches into columns."""
 
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
-        """Decode those of `columns` that `decoding` has."""
+        """Prepare to decode the columns of `columns` that `decoding` adds."""
         self._columns = columns
-        #: Names of columns that decoding makes: they are not read from the log.
+        #: Names of the wanted columns that decoding adds.
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
         #: Functions that decode a column of keys, and of values.
         self._of_key, self._of_value = _texts(decoding.value_format), _texts(decoding.value_format)
@@ -196,13 +197,13 @@ class ValueDecoder:
 
     @property
     def read(self) -> tuple[ViewColumn, ...]:
-        """Return the columns of `records` that are read for the wanted ones."""
+        """Return the columns of `records` that must be read to get the wanted columns."""
         wanted = {column.name for column in self._columns} - self._own
         wanted |= set(_READ) if self._own else set()
         return tuple(column for column in RECORDS if column.name in wanted)
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return an Arrow batch with the decoded columns added and unwanted ones removed."""
+        """Return an Arrow batch with the decoded columns added and unwanted columns removed."""
         import pyarrow as pa
 
         if not self._own:
@@ -228,7 +229,10 @@ class ValueDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _row(self, key: bytes | None, value: bytes | None) -> tuple[object, object, str | None]:
-        """Decode one key and value; return both and the problems as one text."""
+        """Decode one key and value.
+
+        Return both and their problems as one text, None without any.
+        """
         problems = []
         contents: list[object] = [None, None]
         for number, (name, raw, read) in enumerate(
@@ -244,7 +248,10 @@ class ValueDecoder:
 
 
 def _texts(value_format: str) -> Callable[[bytes], object]:
-    """Return the decoder of `utf8` or `json` values to text; both raise on wrong bytes."""
+    """Return a decoder of `utf8` or `json` bytes to text.
+
+    It raises ValueError for invalid bytes.
+    """
     return (
         (lambda raw: raw.decode())
         if value_format == "utf8"
@@ -253,15 +260,15 @@ def _texts(value_format: str) -> Callable[[bytes], object]:
 
 
 def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
-    """Return what reads keys: those without a schema are texts."""
+    """Return a decoder of keys: by `read` with a schema envelope, as UTF-8 without one."""
     return lambda raw: raw.decode() if open_envelope(raw) is None else read(raw)
 
 
 def _by_schema(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
-    """Return a decoder of values with a schema; it raises ValueError for values without one."""
+    """Return a decoder of bytes with a schema; it raises ValueError for bytes without one."""
 
     def read(raw: bytes) -> object:
-        """Return a value fitted to the columns' shape; raises ValueError without a schema."""
+        """Return a value adapted to the columns' shape; raises ValueError without a schema."""
         if not decoder.decodes(raw):
             raise ValueError("no schema")
         return fitted(shape, decoder.value(raw))

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.schemas.shape import Shape
 
-#: A word that `column_types.py` translates, or what schemas make of values.
+#: A word that `column_types.py` translates, or the shape of values that schemas decode.
 ColumnType: TypeAlias = str | Shape
 
 

@@ -1,7 +1,7 @@
-"""Saved views in a parsed query: each use becomes the view's own query, as a subquery.
+"""Expand saved views in a parsed query: each use becomes the view's query, as a subquery.
 
-A table's name stands for the first of these that there is: a `with` around it, a saved view, a
-view of the logs.
+A table name refers to the first that exists of: an enclosing `with`, a saved view, a view of the
+logs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ViewExpansion:
-    """Replaces saved views in queries by their own queries."""
+    """Replaces uses of saved views in a query with the views' queries."""
 
     def __init__(
         self,
@@ -26,9 +26,9 @@ class ViewExpansion:
         parse: Callable[[str], exp.Query],
         column_name: Callable[[exp.Expression], str],
     ) -> None:
-        """`column_name` gives the name of a result column that has none written.
+        """Prepare for the views `saved`; `parse` parses the text of a view's query.
 
-        `parse` turns the text of a saved view into a query.
+        `column_name` returns the name of an unnamed result column.
         """
         self._saved = saved
         self._parse = parse
@@ -37,7 +37,10 @@ class ViewExpansion:
         self.used: dict[str, exp.Query] = {}
 
     def expand(self, tree: exp.Query, within: tuple[str, ...] = ()) -> exp.Query:
-        """Replace the uses of saved views in a query; raises QueryFailed for an invalid view."""
+        """Replace the uses of saved views in a query; raises QueryFailed for an invalid view.
+
+        `within` are the names of the views that are being expanded.
+        """
         from sqlglot import exp
 
         if self._saved:
@@ -49,7 +52,7 @@ class ViewExpansion:
         return tree
 
     def _query_of(self, name: str, within: tuple[str, ...]) -> exp.Query:
-        """Return a copy of a saved view's expanded query; raises QueryFailed for cycles."""
+        """Return a copy of a saved view's expanded query; raises QueryFailed for a cycle."""
         if name in within:
             raise QueryFailed(f"the view {name} uses itself: {' → '.join((*within, name))}")
         if name not in self.used:
@@ -63,7 +66,7 @@ class ViewExpansion:
         return self.used[name].copy()
 
     def _check_tables(self, query: exp.Query) -> None:
-        """Raise QueryFailed if a saved view names a table that only the outer query has."""
+        """Raise QueryFailed for a table of a saved view that is neither a view nor its `with`."""
         from sqlglot import exp
 
         for table in query.find_all(exp.Table):
@@ -86,9 +89,9 @@ class ViewExpansion:
 
 
 def _is_of_with(table: exp.Table, name: str) -> bool:
-    """Return True if a table's name is that of a `with` in scope.
+    """Return True if a table name refers to a `with` in scope.
 
-    Within a `with` only the earlier parts are in scope.
+    Inside of a `with` only its earlier parts are in scope.
     """
     from sqlglot import exp
 
@@ -109,7 +112,7 @@ def _is_of_with(table: exp.Table, name: str) -> bool:
 def _rename_shadows(tree: exp.Query) -> None:
     """Rename each `with` that has the name of a view of the logs.
 
-    A saved view used within its scope means the view, and not the `with`.
+    A saved view that is expanded in its scope refers to the view of the logs, not to the `with`.
     """
     from sqlglot import exp
 
@@ -129,7 +132,7 @@ def _rename_shadows(tree: exp.Query) -> None:
 
 
 def _as_table(query: exp.Query, table: exp.Table) -> exp.Expression:
-    """Return a view's query as a subquery in place of a table, with its alias, joins and sample."""
+    """Return a query as a subquery with the alias, joins and sample of the table it replaces."""
     from sqlglot import exp
 
     alias = table.args.get("alias") or exp.TableAlias(this=table.this.copy())

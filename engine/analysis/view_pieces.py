@@ -1,9 +1,9 @@
-"""The splits that each view reads, and the columns of each view that identify a split.
+"""The splits that each view reads.
 
-| view | one piece a | of topics |
+| view | one piece for each | topics |
 |---|---|---|
 | records, batches | split | all |
-| replicas | split, of replicas that no other view reads, too | all |
+| replicas | split, also of replicas that other views do not read | all |
 | segments, indexes | segment | all |
 | checkpoints, epochs, producers | partition | all |
 | transactions | split | all, for the markers |
@@ -16,7 +16,7 @@ from __future__ import annotations
 from engine.analysis.splits import Split, whole_segments
 from engine.naming import CLUSTER_METADATA_TOPIC
 
-#: Topics of the coordinators.
+#: Internal topics of the coordinators.
 GROUP_OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 
@@ -27,7 +27,7 @@ _TOPICS = {
     "groups": GROUP_OFFSETS_TOPIC,
     "metadata": CLUSTER_METADATA_TOPIC,
 }
-#: Views whose columns `topic` and `partition` are those of the log that is read.
+#: Views whose columns `topic` and `partition` name the log that is read.
 OF_THE_LOG = frozenset(("records", "batches", "replicas", *_OF_SEGMENTS, *_OF_PARTITIONS))
 
 

@@ -1,4 +1,4 @@
-"""Statements about the views, answered from their table of columns as Spark answers them."""
+"""Answer statements about the views from their column definitions, in Spark's form."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _QUERY = re.compile(
 )
 
 
-#: The columns of what `describe` answers.
+#: The columns of the result of `describe`.
 DESCRIBED = ["col_name", "data_type", "comment"]
 
 
 def about_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the result of a `show` or `describe`; None for an `explain`, left to the engine.
+    """Return the result of a `show` or `describe`; None for `explain`, which the engine answers.
 
     Raises StatementRefused for an unknown statement, QueryFailed for an unknown view.
     """
@@ -52,7 +52,7 @@ def about_views(
 def listed_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the result of `show tables` and `show views`, None for another statement.
+    """Return the result of `show tables` or `show views`, None for another statement.
 
     Saved views are listed as not temporary.
     """
@@ -68,10 +68,10 @@ def listed_views(
 
 
 def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, bool] | None:
-    """Return the query whose columns a statement describes, and whether only names are wanted.
+    """Return the query whose columns a statement describes, and True if only names are wanted.
 
-    Statements: `describe query SELECT …`, and `describe` and `show columns` of a saved view. None
-    for others.
+    The statements are `describe query SELECT …`, and `describe` and `show columns` of a saved view.
+    Returns None for any other statement.
     """
     statement = statement.strip()
     if match := _QUERY.match(statement):
@@ -83,7 +83,7 @@ def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, boo
 
 
 def described(columns: Iterable[tuple[str, str]], *, names_alone: bool = False) -> QueryResult:
-    """Return the answer about columns: their names and types in Spark's words."""
+    """Return the result of `describe`: column names and types; only names with `names_alone`."""
     rows = [{"col_name": name, "data_type": kind, "comment": None} for name, kind in columns]
     if names_alone:
         named = [{"col_name": row["col_name"]} for row in rows]

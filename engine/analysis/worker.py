@@ -1,4 +1,4 @@
-"""Set up a Spark worker process once, and name the attempt of its task."""
+"""Prepare a Spark worker process once, and name the attempt of its task."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _calmed: list[bool] = []
 
 
 def calm_worker() -> None:
-    """Freeze the garbage collector's view of all imported modules, once per Spark worker.
+    """Exclude all imported modules from garbage collection, once in each Spark worker.
 
-    Spark collects after every task; walking all imported modules costs 28 to 62 ms each time.
+    Spark collects after every task; traversing all imported modules takes 28 to 62 ms each time.
     """
     if not _calmed:
         _calmed.append(True)
@@ -18,9 +18,9 @@ def calm_worker() -> None:
 
 
 def attempt_name() -> str:
-    """Return a name that is unique among all task attempts of this application.
+    """Return a name that is unique among all task attempts of this Spark application.
 
-    So a retried task does not write the file of an earlier attempt.
+    A retried task therefore never writes to the file of an earlier attempt.
     """
     from pyspark import TaskContext
 

@@ -5,13 +5,13 @@ position  0        8          12            16       17
           baseOffset  length    (4 bytes)     magic    …  until position + 12 + length
 ```
 
-The same four rules decide for every format where the batches end (`end` is the file's size):
+The same four rules apply to batches of every format (`end` is the file's size):
 
 ```
-position >= end − 17          stop: no header left
+position >= end − 17          stop: there is no header
 length < 14                   CorruptRecord: the next batch cannot be located
 position > end − 12 − length  stop: the batch is incomplete
-otherwise                     a batch, of any bytes; its CRC is the reader's to check
+otherwise                     a batch; the reader checks its CRC
 ```
 
 Source: Kafka's FileLogInputStream.nextBatch. The bytes left after a stop are `trailing_bytes`.
@@ -48,7 +48,7 @@ class BatchScan:
         self.position = start
         #: The bytes between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
-        #: The bytes that were read last, and their position in the file. Batches are views of them.
+        #: The last bytes read, and their position in the file. Batches are views of them.
         self.window = memoryview(b"")
         self.window_start = start
         #: Position where the scan ends (exclusive), fixed when it begins: later appends are not
@@ -62,7 +62,10 @@ class BatchScan:
             yield position, self.batch(position, view)
 
     def batch(self, position: int, view: memoryview) -> RecordBatch:
-        """Return the batch of a frame; raise CorruptRecord, and end the scan, if it is none."""
+        """Return the batch of a frame.
+
+        For an invalid header end the scan and raise CorruptRecord.
+        """
         try:
             return batch_at(view, 0)
         except CorruptRecord as error:
@@ -107,7 +110,7 @@ class BatchScan:
         self._stop(position)
 
     def pass_to(self, position: int) -> None:
-        """Continue the scan at `position`, the start of a batch in the present window.
+        """Continue the scan at `position`, the start of a batch in the current window.
 
         The caller has read the batches before `position` from the window itself.
         """
@@ -138,18 +141,18 @@ class BatchScan:
 def scan_batches(
     file: File, *, start: int = 0, end: int | None = None, chunk_bytes: int = SCAN_CHUNK_BYTES
 ) -> BatchScan:
-    """Return the batches of a file between two byte positions; `end` None means its end now."""
+    """Return the batches of a file between two byte positions; `end` None means its current end."""
     return BatchScan(file, start, end, chunk_bytes=chunk_bytes)
 
 
 def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> int | None:
-    """Return `start` if everything from there on is zero (and something is), else None.
+    """Return `start` if there are bytes from there on and all of them are zero, else None.
 
     Such a tail is left by `log.preallocate` and some crashes; it holds no data.
     """
     size = file.size_bytes()
     position = start
-    # Mostly the first bytes decide.
+    # Usually the first bytes are not zero.
     length = PROLOGUE_BYTES
     while position < size:
         chunk = file.read_at(position, min(length, chunk_bytes, size - position))

@@ -1,20 +1,20 @@
 """Find the next batch of a log after damage.
 
 ```
-no length that a batch has       search every byte: `after_bad_length`
+an impossible length             search every byte: `after_bad_length`
 a wrong CRC, so that the length  continue at its stated end if a plausible header is
 may be wrong, too                there, unless whole batches within the length show otherwise;
                                  else search every byte: `after_bad_crc`
 ```
 
-A whole batch has a header that makes sense, a length within the file and the right CRC. A batch
-inside the value of a record is one, too, which is no reason to continue there:
+A whole batch has a plausible header, a length within the file and a valid CRC. The value of a
+record may contain a whole batch, too, at which reading must not continue:
 
 ```
-the CRC of the damaged batch fits the bytes up to a whole batch       its length alone was wrong
-a chain of headers leads from a whole batch to the end of what        both, the length and other
-covers it; what follows a batch in a value is no header               bytes, were wrong
-neither, and the length leads nowhere                                 the offsets decide: `_Chains`
+the CRC of the damaged batch fits the bytes up to a whole batch       only its length was wrong
+a chain of headers leads from a whole batch to the end of the         the length and other bytes
+bytes around it; a batch in a value is not followed by a header       were wrong
+neither, and the length leads to no batch                             the offsets decide: `_Chains`
 ```
 """
 
@@ -50,21 +50,22 @@ from engine.records.batch_header import (
 from engine.records.crc import crc32c
 
 _V2_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD_BYTES
-#: From an offset below 2^48 to the attributes of a message of magic 0 or 1 below 16 MiB.
+#: Matches the start of a message of magic 0 or 1 below 16 MiB with an offset below 2^48, up to its
+#: attributes.
 _LEGACY_START = re.compile(
     rb"\x00(?=\x00.{6}\x00(?!\x00\x00\x00).{3}.{4}[\x00\x01][\x00-\x0f])", re.S
 )
-#: From magic 2 to attributes without unknown flags and a last offset delta that is not negative.
+#: Matches magic 2, the CRC, attributes without unknown flags, and a last offset delta >= 0.
 _MAGIC_2 = re.compile(rb"\x02(?=.{4}\x00[\x00-\x7f][\x00-\x7f])", re.S)
 _LEGACY_START_BYTES = 18
 _LEGACY_BYTES_MIN = 26
 _LEGACY_CRC_AT = 12
 _LEGACY_CHECKED_FROM = 16
 _LEGACY_FLAGS = 0x0F
-#: Where a message has the size of its key, after its fixed fields, by its magic.
+#: Position of the key's size in a message, by magic.
 _LEGACY_KEY_AT = (18, 26)
 _SIZE_BYTES = 4
-#: Zeros at the end of a batch: no headers, and the end of a value.
+#: Largest number of zeros that a batch itself may end with: no headers, and the end of a value.
 _OWN_ZEROS_MAX = 16
 _FIRST_CHUNK_BYTES = 1 << 12
 
@@ -74,8 +75,8 @@ def resync(
 ) -> int | None:
     """Return the position of the first whole batch at or after `position`, or None.
 
-    Bytes crafted as many nested batches would be read again and again, so the CRC is computed of at
-    most RESYNC_CHECKED_BYTES_FACTOR times the searched bytes.
+    At most RESYNC_CHECKED_BYTES_FACTOR times the searched bytes are checksummed, because crafted
+    nested batches would be read again and again.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     return next(_whole_batches(file, position, end, chunk_bytes), (None, 0))[0]
@@ -89,11 +90,11 @@ def after_bad_length(
     next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int | None:
-    """Return where the log continues after a batch whose length field is wrong.
+    """Return the position at which the log continues after a batch with a wrong length field.
 
     That is the end of the batch at `position` if its CRC confirms one, else the next whole batch;
-    None if no whole batch follows. The offsets below `next_offset` come before the damaged batch in
-    the log, so that a batch with lower offsets does not belong to the log.
+    None if no whole batch follows. A batch with offsets below `next_offset`, the offset after the
+    last good batch, does not belong to the log.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     extent = _extent_at(file, position, end, chunk_bytes)
@@ -126,7 +127,7 @@ class _Chains:
         self._file = file
         self._end = end
         self._next_offset = next_offset
-        #: Positions of all batches in the chains so far, except the first of each chain. A search
+        #: Positions of all batches in the known chains, except the first of each chain. A search
         #: does not start another chain there.
         self.passed: set[int] = set()
         #: Start of the chain that is taken for the log, because it reaches the end of the file or
@@ -138,10 +139,9 @@ class _Chains:
         self.starts: list[int] = []
 
     def leads_on(self, start: int, size: int) -> bool:
-        """Note a whole batch as a candidate; return True once a long chain of batches follows one.
+        """Add a whole batch as a candidate; return True once a long chain of batches follows one.
 
-        Bytes inside of a record may look like one batch by chance, but not like a long chain of
-        them.
+        Bytes inside of a record may look like one batch by chance, but not like a long chain.
         """
         self.starts.append(start)
         limit = min(self._end, start + LONG_CHAIN_BYTES)
@@ -210,7 +210,7 @@ def after_bad_crc(
 
 
 def plausible_size(file: File, position: int, end: int) -> int:
-    """Return the size of the batch whose header seems to be at a position, 0 if none can be."""
+    """Return the size of the batch that may start at a position; 0 without a plausible header."""
     header = file.read_at(position, min(HEADER_BYTES, end - position))
     if len(header) < PROLOGUE_BYTES:
         return 0
@@ -222,7 +222,7 @@ def plausible_size(file: File, position: int, end: int) -> int:
 
 
 def is_whole(file: File, position: int, size: int, chunk_bytes: int = SEARCH_CHUNK_BYTES) -> bool:
-    """Return whether the batch of `size` bytes at a position has the CRC that its header states."""
+    """Return True if the CRC of the `size` bytes at a position matches the batch header there."""
     checksum = _Checksum.at(file, position, chunk_bytes)
     return checksum is not None and checksum.ends_at(position + size)
 
@@ -256,7 +256,10 @@ class _Checksum:
         return None if len(start) < CHECKED_FROM else _Checksum(file, position, start, chunk_bytes)
 
     def ends_at(self, end: int) -> bool:
-        """Return whether the CRC of the bytes up to an end is the stored one; ends rise."""
+        """Return True if the CRC of the bytes up to `end` matches.
+
+        `end` must rise between calls.
+        """
         while self._done < end:
             chunk = self._file.read_at(self._done, min(self._chunk_bytes, end - self._done))
             if not chunk:
@@ -282,7 +285,8 @@ def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checks
 def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int | None:
     """Return the end of the chain of batches from a position, at most `end`.
 
-    None if the chain joins an earlier one, whose positions are in `passed`: that one failed.
+    None if the chain joins an earlier chain, which was refused; `passed` are the positions of all
+    chains.
     """
     while position < end:
         if position in passed:
@@ -296,7 +300,7 @@ def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int 
 
 
 def _is_cut_off(file: File, position: int, end: int) -> bool:
-    """Return whether a batch of magic 2 starts at a position and its length exceeds the end."""
+    """Return True if a batch of magic 2 starts at a position and extends beyond the end."""
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     return (
         len(header) == HEADER_BYTES
@@ -307,7 +311,7 @@ def _is_cut_off(file: File, position: int, end: int) -> bool:
 
 
 def _is_zero(file: File, start: int, end: int) -> bool:
-    """Return whether all bytes of [start, end) are zero."""
+    """Return True if all bytes of [start, end) are zero."""
     while start < end:
         chunk = file.read_at(start, min(SEARCH_CHUNK_BYTES, end - start))
         if not chunk or chunk.count(0) != len(chunk):
@@ -317,7 +321,7 @@ def _is_zero(file: File, start: int, end: int) -> bool:
 
 
 def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | None) -> int | None:
-    """Return the end of a batch that is followed by zeros alone, None if its CRC finds no end.
+    """Return the end of a batch that only zeros follow; None if no end matches its CRC.
 
     A preallocated file has zeros after the last batch, and the batch itself may end in a few zeros.
     """
@@ -354,7 +358,7 @@ def _whole_batches(
 
 
 def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, whole size) of each possible start of a batch."""
+    """Yield (position, size) of each possible start of a batch."""
     chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
     # Mostly the next batch is one of the first KiB.
     length = min(_FIRST_CHUNK_BYTES, chunk_bytes)
@@ -379,7 +383,7 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
 
 
 def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
-    """Yield (place in the chunk, whole size) of each possible header of magic 2."""
+    """Yield (index in the chunk, batch size) of each possible header of magic 2."""
     last = min(searched - 1, len(chunk) - HEADER_BYTES)
     for match in _MAGIC_2.finditer(chunk, MAGIC_AT, max(last + HEADER_BYTES, 0)):
         at = match.start() - MAGIC_AT
@@ -391,7 +395,7 @@ def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[i
 def _legacy_starts_in(
     file: File, start: int, chunk: bytes, searched: int, end: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield (place in the chunk, whole size) of each possible message of magic 0 or 1."""
+    """Yield (index in the chunk, message size) of each possible message of magic 0 or 1."""
 
     def read(position: int, length: int) -> bytes:
         at = position - start
@@ -406,7 +410,10 @@ def _legacy_starts_in(
 
 
 def _size_in(chunk: bytes, at: int, bytes_left: int) -> int:
-    """Return the size of the batch of magic 2 whose header may be at `at`, 0 if none can be."""
+    """Return the size of the batch of magic 2 that may start at `at`.
+
+    0 without a plausible header.
+    """
     fields = read_header_start(chunk, at)
     length = int(fields[1])
     if length < _V2_LENGTH_MIN or length + LENGTH_OVERHEAD_BYTES > bytes_left:
@@ -415,13 +422,13 @@ def _size_in(chunk: bytes, at: int, bytes_left: int) -> int:
 
 
 def _is_header(fields: tuple[int, ...]) -> bool:
-    """Return whether the fields of a header of magic 2 make sense, its length left aside."""
+    """Return True if the fields of a magic 2 header are plausible; the length is not checked."""
     base_offset, _, epoch, _, _, attributes, last_delta = fields
     return base_offset >= 0 and epoch >= -1 and last_delta >= 0 and not attributes & ~KNOWN_FLAGS
 
 
 def _legacy_size(read: Callable[[int, int], bytes], position: int, end: int) -> int:
-    """Return the size of the message that may be at a position, 0 if none can be.
+    """Return the size of the message that may start at a position, 0 if none can.
 
     Its key and its value must fill it exactly.
     """

@@ -1,15 +1,15 @@
-"""The checks of one batch that a producer sent: each is done at most once, and its result kept.
+"""The checks of one batch from a producer: each check runs at most once, and its result is kept.
 
 ```
-header     read when this is made                 append_fast ─┐ passes its results on
-checksum   once, over all bytes after it          append       ─┘ does only the missing checks
-opened     once: compressed records, or as much of them as can be opened, and the fault
-walked     once: what the records have in common (`record_walk.py`)
+header     read by the constructor              append_fast ─┐ passes its results on
+checksum   once, over all bytes after it        append       ─┘ runs only the missing checks
+opened     once: the decompressed records, or those before a fault, with the fault
+walked     once: common properties of the records (`record_walk.py`)
 ```
 
-Records are opened into memory that is used again for the next batch: fresh memory of that size
-costs as much as opening them, for the kernel hands it out page by page. So `opened` is valid until
-the next batch is opened. For one thread; pure, but for that memory.
+Records are decompressed into memory that is reused for the next batch: allocating that much memory
+costs as much as decompressing, because of page faults. Therefore the result of `open` is valid only
+until the next batch is opened. For one thread; pure except for that memory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from engine.records.codec import codec_of
 from engine.records.compression import decompress_prefix, fast_decompressor
 from engine.records.crc import crc32c
 
-#: Records as they are without compression, and why they are not more (None if they are all).
+#: Decompressed records, and the fault before the first missing one (None if all are there).
 Opened: TypeAlias = tuple[bytes | memoryview, CorruptRecord | None]
 
 
 class OpenedMemory:
-    """The memory into which records are decompressed; the process has one.
+    """The memory into which records are decompressed, one per process.
 
-    It grows with the largest batch up to OPENED_MEMORY_BYTES_MAX, and does not shrink.
+    It grows with the largest batch up to OPENED_MEMORY_BYTES_MAX, and never shrinks.
     """
 
     memory = memoryview(bytearray(OPENED_MEMORY_BYTES))
 
 
 class CheckedBatch:
-    """Bytes that should be one batch of magic 2; `batch` is None if they have no room for a header.
+    """Bytes that should be one batch of magic 2; `batch` is None if they are shorter than a header.
 
     Source: D21.
     """
 
-    # On the class: little of it is ever set.
+    # Defaults on the class, because most instances never set them.
     _walked: Walked = None
     _is_walked = False
     _may_open_fast = True
@@ -56,9 +56,9 @@ class CheckedBatch:
         self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
-        """Note the result of `append_fast` for records with a good checksum.
+        """Store the result that `append_fast` has for records with a valid checksum.
 
-        `opened` is the result of `open_fast`, None also for records that are not compressed.
+        `opened` is the result of `open_fast`; None also for records that are not compressed.
         """
         self._is_walked = opened is not None or not self.is_compressed
         self._walked = walked
@@ -67,7 +67,7 @@ class CheckedBatch:
 
     @property
     def is_compressed(self) -> bool:
-        """Return whether the header names a codec."""
+        """Return True if the header names a compression codec."""
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
@@ -80,7 +80,7 @@ class CheckedBatch:
     def walk(self, limit_bytes: int) -> Walked:
         """Return the walk over the records; None if they need the general path.
 
-        None, too, for records that cannot be decompressed, or that exceed `limit_bytes`.
+        Also None for records that cannot be decompressed, or that exceed `limit_bytes`.
         """
         if self._is_walked:
             return self._walked
@@ -96,9 +96,9 @@ class CheckedBatch:
         return self._walked
 
     def open(self, limit_bytes: int) -> Opened:
-        """Return the records without compression; a limit below the memory's is passed over.
+        """Return the decompressed records and the fault that ended decompression, None without one.
 
-        Raises UnknownCodec.
+        Records that fit into the shared memory may exceed `limit_bytes`. Raises UnknownCodec.
         """
         if self._opened is None:
             assert self.batch is not None
@@ -111,9 +111,9 @@ class CheckedBatch:
 
 
 def open_fast(data: memoryview, codec: int) -> Opened | None:
-    """Return the opened records of a batch in the shared memory, None if they do not fit there.
+    """Return the records of a batch decompressed to the shared memory; None if they do not fit.
 
-    None for damaged records, too, or those compressed in a form that few producers write.
+    Also None for damaged records, and for compressed forms that few producers write.
     """
     memory = OpenedMemory.memory
     size = fast_decompressor(codec)(data[HEADER_BYTES:], memory)
@@ -121,10 +121,9 @@ def open_fast(data: memoryview, codec: int) -> Opened | None:
 
 
 def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
-    """Decompress the records up to a limit; return them with the fault, None for no fault.
+    """Decompress the records up to a limit; return them with the fault, None without one.
 
-    The shared memory for decompression grows to the size of this batch, to spare later batches of
-    that size an allocation.
+    The shared memory grows to the size of this batch, so that later batches of that size fit.
     """
     opened, fault = decompress_prefix(
         codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes
@@ -133,6 +132,6 @@ def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
     while size < len(opened) <= OPENED_MEMORY_BYTES_MAX:
         size = min(4 * size, OPENED_MEMORY_BYTES_MAX)
     if size > len(OpenedMemory.memory):
-        # The next one of this size fits.
+        # The next batch of this size fits.
         OpenedMemory.memory = memoryview(bytearray(size))
     return opened, None if fault is None else fault.at(None, HEADER_BYTES)

@@ -1,15 +1,16 @@
-"""Rewritten batches: another codec, the format of today, or that of an old consumer. Pure.
+"""Rebuild batches: with another codec, in magic 2, or in the format of an old consumer. Pure.
 
 ```
 up      messages of magic 0 and 1 from old producers    → one batch of magic 2
 codec   a batch whose topic wants another compression   → the same records, recompressed
-down    any batch for a consumer that knows magic 0 or 1 only; transactions' markers, headers
+down    any batch for a consumer that knows magic 0 or 1 only; transaction markers, headers
         and the leader's fields are lost
 ```
 
-A response to an old consumer has a size before its batches are converted: that of the batches as
-they are stored, or of the first converted one if that is more. Batches beyond it are truncated, and
-the missing part becomes an incomplete batch: the consumer drops both and fetches again.
+The size of a response to an old consumer is fixed before its batches are converted: the size of
+the stored batches, or of the first converted batch if that is larger. Converted batches beyond it
+are truncated, and missing bytes are filled with an incomplete batch: the consumer drops both, and
+fetches again.
 
 Source: Kafka's LogValidator.buildRecordsAndAssignOffsets, RecordsUtil.downConvert,
 LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
@@ -33,7 +34,7 @@ from engine.records.view import RecordBatch, batches_in
 
 _OVERFLOW = struct.Struct(">qi")
 
-#: Gets the number of records of each batch that is converted.
+#: Called with the number of records of each converted batch; None: not called.
 OnConverted: TypeAlias = Callable[[int], None] | None
 
 
@@ -96,9 +97,9 @@ def down_converted_to_size(
     limit_bytes: int,
     on_converted: OnConverted = None,
 ) -> bytearray:
-    """Return stored batches as a consumer of magic 0 or 1 is sent them.
+    """Return stored batches converted for a consumer of magic 0 or 1, at the size of the response.
 
-    A zstd batch after the first chunk ends the records. Errors: as `down_converted`.
+    A zstd batch after the first chunk ends the records. Raises the errors of `down_converted`.
     """
     out = bytearray()
     size_bytes = None
@@ -129,7 +130,7 @@ def down_converted_to_size(
 
 
 def _chunks(data: memoryview) -> Iterator[memoryview]:
-    """Yield the first batch, then as many whole ones as are converted at once."""
+    """Yield the first batch, then chunks of whole batches that are converted together."""
     start = end = 0
     for batch in batches_in(data, allow_partial_tail=True):
         batch_end = batch.position + batch.size_bytes
@@ -143,7 +144,7 @@ def _chunks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _overflow(out: bytearray, left_bytes: int) -> None:
-    """Append the start of a batch that would end one byte after the response does."""
+    """Append the start of a batch that ends one byte after the response, so consumers drop it."""
     size = max(LENGTH_OVERHEAD_BYTES, min(left_bytes + 1, DOWN_CONVERSION_CHUNK_BYTES))
     out += _OVERFLOW.pack(-1, max(left_bytes + 1, HEADER_BYTES))
     out += bytes(size - LENGTH_OVERHEAD_BYTES)
@@ -159,10 +160,10 @@ def down_converted(
 ) -> bytearray:
     """Return batches in the format of a consumer that reads magic 0 or 1 (old Fetch versions).
 
-    An incomplete last batch is dropped. Batches of that format or an older one stay, transaction
-    markers are removed, and uncompressed batches lose the records below `first_offset`, the
-    consumer's fetch offset. May be empty. `on_converted` gets the number of records of each
-    converted batch.
+    An incomplete last batch is dropped. Batches of that format or an older one are unchanged,
+    transaction markers are removed, and uncompressed batches lose the records below `first_offset`,
+    the consumer's fetch offset. May be empty. `on_converted` is called with the number of records
+    of each converted batch.
 
     Raises UnsupportedCompressionType for zstd, CorruptRecord and DecompressedTooLarge.
     """

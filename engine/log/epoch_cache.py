@@ -6,16 +6,16 @@ starts   0   87   90          the offsets of their first records   (L4)
          |----|---|------->   an epoch ends where the next one starts, the last at the log's end
 ```
 
-The rules themselves are in `leader_epoch_checkpoint.py`, with the file's codec. Every method
-that changes something returns True, and its caller writes the file: `encode` is the content.
+The rules and the file's codec are in `leader_epoch_checkpoint.py`. Every method that changes
+entries returns True, and its caller writes the file: `encode` returns the content.
 
-A follower of a cleaned log may find that an epoch's first batch does not follow the end of its
-log: the batches between are cleaned away, and their epochs are unknown. Such an
-epoch starts where the log ended, until its leader sends the end of the epoch before it.
+A follower of a compacted log may find that an epoch's first batch does not follow its log end
+offset: compaction removed the batches between, and their epochs are unknown. Such an epoch starts
+at the log end offset, until its leader reports the end of the epoch before it.
 
 Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
-Differs: Kafka has such an epoch start at the first batch that is left. A follower that led the
-epoch before then keeps the records that it alone has between, see `fetch_state.py`, rule 7.
+Differs: in Kafka such an epoch starts at the first remaining batch. A follower that led the epoch
+before then keeps records between that no other replica has, see `fetch_state.py`, rule 7.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from engine.log.directory.leader_epoch_checkpoint import (
 
 
 class EpochGap(NamedTuple):
-    """An epoch whose first batches are cleaned away: where it may start, both ends inclusive.
+    """An epoch whose first batches were compacted away, with its possible starts, both inclusive.
 
-    Where the leader's `epoch_before` ends, it starts.
+    It starts where the leader's epoch `epoch_before` ends.
     """
 
     epoch_before: int
@@ -54,11 +54,11 @@ class EpochCache:
 
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
         """Assign the epochs of a checkpoint, in the order of their start offsets."""
-        #: Epochs with their start offsets, ascending in both; replaced and never changed in place.
+        #: Epochs with their start offsets, both ascending; replaced and never changed in place.
         self.entries: tuple[EpochStart, ...] = ()
         #: For epochs whose exact start is unknown, because batches before it are missing: the
-        #: offset of the first remaining batch, the highest start that is possible. Emptied when the
-        #: leader has told the start, and by truncations.
+        #: offset of the first remaining batch, which is the highest possible start. Removed when
+        #: the leader has reported the start, and by truncations.
         self._highest_starts: dict[int, int] = {}
         #: The newest epoch, −1 without one; batches of the same epoch need no further check.
         self.latest_epoch = UNDEFINED_EPOCH
@@ -68,7 +68,7 @@ class EpochCache:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Set the start offset of an epoch, and remove contradicting entries.
 
-        Return whether it changed.
+        Return True if changed.
         """
         assert epoch >= 0
         assert start_offset >= 0
@@ -89,7 +89,7 @@ class EpochCache:
 
     @property
     def gap(self) -> EpochGap | None:
-        """Return the first epoch of which it is not known where it starts, None without one."""
+        """Return the first epoch with an unknown start, None without one."""
         if not self._highest_starts:
             return None
         for before, (epoch, start_offset) in pairwise(self.entries):
@@ -99,9 +99,9 @@ class EpochCache:
         return None
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Set the start of the epoch of `gap` to its leader's, or as near as can be.
+        """Set the start of a gap's epoch to its leader's start, limited to the possible range.
 
-        Returns whether it changed.
+        Returns True if an entry changed.
         """
         del self._highest_starts[gap.epoch]
         start_offset = min(max(start_offset, gap.lowest_start_offset), gap.highest_start_offset)
@@ -113,31 +113,28 @@ class EpochCache:
         )
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop epochs that start at or above the log's new end; returns whether it changed.
+        """Remove epochs that start at or above the new log end offset; return True if changed.
 
-        An epoch left after a gap keeps its start for good, as with every truncation.
+        An epoch with an unknown start keeps its present start: gaps are dropped.
         """
         self._highest_starts.clear()
         return self._become(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Drop epochs that ended at or below the new log start offset; return whether any changed.
+        """Remove epochs that end at or below the new log start offset; return True if changed.
 
-        The epoch of the first remaining record now starts there.
+        The epoch of the first remaining record then starts at that offset.
         """
         self._highest_starts.clear()
         return self._become(truncated_from_start(self.entries, start_offset))
 
     def clear(self) -> bool:
-        """Forget everything; returns whether there was something."""
+        """Remove all epochs; return True if there were any."""
         self._highest_starts.clear()
         return self._become(())
 
     def take_over(self, replaced: EpochCache) -> bool:
-        """Copy the epochs of the log that this one's log is a copy of.
-
-        Returns whether it changed.
-        """
+        """Copy the epochs of the log that this future log replaces; return True if they differ."""
         self._highest_starts = dict(replaced._highest_starts)
         return self._become(replaced.entries)
 
@@ -146,7 +143,7 @@ class EpochCache:
         return end_offset_for(self.entries, epoch, log_end_offset)
 
     def epoch_for_offset(self, offset: int) -> int | None:
-        """Return the epoch in which an offset was written, None before the first known one."""
+        """Return the epoch in which an offset was written, None below the first known epoch."""
         epoch = None
         for epoch_start in self.entries:
             if epoch_start.start_offset > offset:

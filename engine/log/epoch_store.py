@@ -1,7 +1,7 @@
 """Leader epochs of one log, in memory and in its checkpoint file.
 
-The end of the log is truncated by `truncate_from_end`, which leaves the file to its caller: epochs
-that start after the end of a log are dropped by the loader, so `log_truncation.py` writes later.
+`truncate_from_end` does not write the file, `log_truncation.py` does so later: the loader drops
+epochs that start above the log end offset.
 
 Source: Kafka's LeaderEpochFileCache; KAFKA-15046.
 """
@@ -17,7 +17,7 @@ from engine.log.epoch_cache import EpochCache, EpochGap
 
 
 class EpochStore(EpochCache):
-    """Leader epochs whose every change but a truncation is durable when the call returns."""
+    """Leader epochs; every change except `truncate_from_end` is written before the call returns."""
 
     __slots__ = ("_files", "directory")
 
@@ -29,9 +29,9 @@ class EpochStore(EpochCache):
         self.directory = directory
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Set the start offset of an epoch and write the file.
+        """Set the start offset of an epoch, and write the file; return True if changed.
 
-        Epochs below 0 (old batches) are ignored.
+        Epochs below 0, of batches of old formats, are ignored.
         """
         if epoch < 0 or not super().assign(epoch, start_offset):
             return False
@@ -39,28 +39,37 @@ class EpochStore(EpochCache):
         return True
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Set the start of an epoch to its leader's; return whether it changed."""
+        """Set the start of a gap's epoch to its leader's, and write the file.
+
+        Return True if changed.
+        """
         if not super().close_gap(gap, start_offset):
             return False
         self.write()
         return True
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Move the first epoch up to the log's new start; returns whether it changed."""
+        """Remove epochs below the new log start offset, and write the file.
+
+        Return True if changed.
+        """
         if not super().truncate_from_start(start_offset):
             return False
         self.write()
         return True
 
     def clear(self) -> bool:
-        """Forget everything; returns whether there was something."""
+        """Remove all epochs, and write the file; return True if there were any."""
         if not super().clear():
             return False
         self.write()
         return True
 
     def take_over(self, replaced: EpochCache) -> bool:
-        """Copy the epochs of the log that is copied; return whether they changed."""
+        """Copy the epochs of the log that this one replaces, and write the file.
+
+        Returns True if they differ.
+        """
         if not super().take_over(replaced):
             return False
         self.write()

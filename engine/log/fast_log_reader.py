@@ -1,7 +1,7 @@
-"""The fast path of a log read: records of one segment, from the batch that holds an offset on.
+"""The fast path of a log read: batches of one segment, from the batch that contains an offset on.
 
-`log_reader.read_slice` serves all others: offsets outside of the log, damage, batches that are
-incomplete or compacted away, transactions that were aborted.
+`log_reader.read_slice` handles all other reads: offsets outside of the log, damage, batches that
+are incomplete or compacted away, aborted transactions.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from engine.model import new_tuple
 def read_slice_fast(
     log: LocalLog, start_offset: int, max_bytes: int, upper_bound: int
 ) -> bytes | FetchSlice | None:
-    """Return the batches of a read below `upper_bound`, at least one: bytes, or a region.
+    """Return the batches of a read below `upper_bound`, at least one: bytes, or a file region.
 
-    None if the read needs the general way. Raises CorruptRecord at damage.
+    None if the general path must serve the read. Raises CorruptRecord at damage.
     """
     if start_offset < log.log_start_offset or max_bytes < 0:
         return None
@@ -45,7 +45,7 @@ def read_slice_fast(
 
 
 def has_aborted_after(log: LocalLog, offset: int) -> bool:
-    """Return whether some transaction may have been aborted at or after an offset."""
+    """Return True if a segment from the one with `offset` on has an aborted transaction."""
     active = log.active_segment
     if offset >= active.base_offset:
         return bool(active.aborted)

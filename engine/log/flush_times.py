@@ -15,21 +15,21 @@ _NS_PER_US: Final = 1_000
 
 
 class FlushTimes:
-    """The times of all logs of a broker; they are noted on any thread, and read on the loop's."""
+    """The sync times of all logs of a broker; added on any thread, read on the loop's thread."""
 
     def __init__(self, now_ns: Callable[[], int] = no_time) -> None:
-        """`now_ns` is a clock of nanoseconds."""
+        """Start without times; `now_ns` is a clock of nanoseconds."""
         self.now_ns = now_ns
-        # Threads append to it, which is one step.
+        # Durations added by other threads: `append` is atomic.
         self._noted_us: list[int] = []
         self._times = Histogram(0)
 
     def note(self, began_ns: int) -> None:
-        """Count a sync of a segment that began at `began_ns`."""
+        """Add the duration of a segment's sync that began at `began_ns` and has just ended."""
         self._noted_us.append((self.now_ns() - began_ns) // _NS_PER_US)
 
     def read(self, now_s: int) -> Histogram:
-        """Return all times until now, in microseconds."""
+        """Return the histogram of all sync times up to now, in microseconds."""
         noted_us = self._noted_us[:]
         # A thread may have appended more meanwhile.
         del self._noted_us[: len(noted_us)]

@@ -1,18 +1,18 @@
-"""The two sparse indexes of a segment, built from its batches as a broker rebuilds them.
+"""Build the two sparse indexes of a segment from its batches, as a broker does in recovery.
 
 ```
-before each batch   if more than index.interval.bytes lie between the last entry's position and
+before each batch   if more than index.interval.bytes are between the last entry's position and
                     this batch: (its last offset, its position), and with it the largest timestamp
-                    so far and the last offset of the first batch that has it
-at the end          the largest timestamp once more, if the last entry has another
+                    up to it and the last offset of the first batch that has it
+at the end          the largest timestamp, if the last entry has a different one
 ```
 
-Entries rise: an offset that is not above the last entry's is `IndexOrderBroken`, and so is a
-largest timestamp whose offset is below the last entry's. Only where an entry falls due is that
-noticed; offsets that fall back between two entries go unseen.
+Entries must rise: an offset that is not above the last entry's raises `IndexOrderBroken`, and so
+does a largest timestamp whose offset is below the last entry's. This is checked only when an entry
+is added: offsets that fall between two entries are not noticed.
 
 Source: Kafka's LogSegment.recover; LOG-2, LOG-5. A leader writes the same entries while it appends,
-one batch at a time; a follower, which appends whole fetch responses, writes fewer.
+one batch at a time; a follower, which appends complete fetch responses, writes fewer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IndexBuilder:
         self._skips_disorder = skips_disorder
         #: Position of the batch with the last entry; the next entry is due `interval_bytes` later.
         self._last_position = 0
-        #: Largest timestamp so far and the offset of its batch, for the next entry of the time
+        #: Largest timestamp up to now and the offset of its batch, for the next entry of the time
         #: index.
         self._largest = NO_TIMESTAMP
         self._largest_offset = base_offset
@@ -62,12 +62,15 @@ class IndexBuilder:
         self._add_time()
 
     def _may_add(self, last_offset: int) -> bool:
-        """Return whether an entry is added; out of order it is skipped, or breaks the index."""
+        """Return True if an entry may be appended; False if it is out of order and to be skipped.
+
+        Out of order without `skips_disorder` also returns True: the append then raises.
+        """
         is_after_last = not len(self.index) or last_offset > self.index.last_offset
         return is_after_last or not self._skips_disorder
 
     def _add_time(self) -> None:
-        """Add the largest timestamp so far, unless its entry is to be skipped as out of order."""
+        """Add the largest timestamp up to now, unless it is out of order and to be skipped."""
         if self._skips_disorder and self._largest_offset < self.time_index.last_entry.offset:
             return
         self.time_index.maybe_append(self._largest, self._largest_offset)

@@ -1,13 +1,13 @@
-"""The indexes of closed segments that are in memory: bounded in bytes, for all logs of a process.
+"""Limit the memory of closed segments' indexes, in bytes, for all logs of a process.
 
 ```
-a look-up loads an index whole     noted here; beyond the bound the least recently used are dropped
-a segment is closed                the same: its files are read again when needed
+a lookup loads a whole index    counted here; above the limit the least recently used are dropped
+a segment is closed             the same: its files are read again when needed
 ```
 
-A look-up keeps the index while it needs it. Where there is no room, a look-up by offset searches
-the file instead (`index_search.py`), until the segment has had many of them. Kafka maps the files
-and leaves that to the page cache.
+A running lookup keeps its index alive. Without room, a lookup by offset searches the file instead
+(`index_search.py`), until the segment has had many of them. Kafka maps the files into memory, and
+leaves this to the page cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weakref import ReferenceType, ref
 
 from engine.limits import LOADED_INDEXES_BYTES_MAX
 
-#: The memory of the smallest indexes, with their row here.
+#: Bytes of the objects of two empty indexes, and of their entry here.
 _OBJECT_BYTES = 1024
 
 
@@ -27,31 +27,24 @@ class IndexedSegment(Protocol):
     """A segment whose indexes may be dropped from memory."""
 
     def drop_indexes(self) -> None:
-        """Drop the indexes if its files have the same entries."""
+        """Drop the indexes from memory if the segment's files have the same entries."""
 
 
 class IndexMemory:
-    """Bounds the memory of indexes, least recently used first; may be called from any thread."""
+    """Limits the memory of indexes, dropping the least recently used; for any thread."""
 
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
-        """Bound the indexes in memory.
-
-        Those of the segments used least recently are dropped first.
-        """
+        """Start with no indexes; `bytes_max` is the limit."""
         self._bytes_max = bytes_max
-        # Entered again where a segment is collected while it is held.
+        # Reentrant: garbage collection may call `_collected` while the lock is held.
         self._lock = RLock()
-        #: Noted segments by their identity, with the bytes of their indexes; the least recently
-        #: used first.
+        #: Counted segments by id(), with the bytes of their indexes; the least recently used first.
         self._loaded: dict[int, tuple[ReferenceType[IndexedSegment], int]] = {}
-        #: Bytes of all noted segments.
+        #: Bytes of the indexes of all counted segments.
         self.size_bytes = 0
 
     def note(self, segment: IndexedSegment, size_bytes: int) -> None:
-        """Count the memory of a segment's indexes.
-
-        Evict indexes of other segments above the bound.
-        """
+        """Count the memory of a segment's indexes; drop those of other segments above the limit."""
         with self._lock:
             self._forget(id(segment))
             reference = ref(segment, partial(self._collected, id(segment)))
@@ -88,11 +81,11 @@ class IndexMemory:
                 self._forget(key)
 
     def _forget(self, key: int) -> IndexedSegment | None:
-        """Remove a segment's indexes from the sum; return the segment, None if it is gone."""
+        """Remove a segment's indexes from the sum; return the segment, None if it was collected."""
         reference, size_bytes = self._loaded.pop(key, (None, 0))
         self.size_bytes -= size_bytes
         return None if reference is None else reference()
 
 
-#: The one of this process.
+#: The limit for this process.
 LOADED_INDEXES = IndexMemory()

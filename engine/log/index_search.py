@@ -1,12 +1,12 @@
-"""One look-up in an offset index that is not in memory, by a few small reads of its file.
+"""Look up one offset in an index file that is not in memory, by a few small reads.
 
 ```
-last entry at or below the offset?  ── yes ─> it
-      no: halves of 8-byte reads, until READ_ENTRIES are left ── one read of these ─> the entry
+last entry at or below the offset?  ── yes ─> the last entry
+      no: binary search by 8-byte reads, until READ_ENTRIES are left ── one read ─> the entry
 ```
 
-To read an index whole costs thousands of times as much. A file whose end that many reads cannot
-find, or whose entries on the way do not rise, is read whole by the caller.
+Reading a whole index costs thousands of times as much. If the file's end is not an entry, or the
+entries that are read do not rise, the caller reads the whole file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from engine.host.ports import File, FileMissing, Files
 from engine.log.offset_index import ENTRY_BYTES, OffsetPosition, parse_offset_index
 
-#: Entries that are read at once at the end: a page, which the disk reads anyway.
+#: Number of entries that the last read of a search reads: a page, which the disk reads anyway.
 READ_ENTRIES = 4096 // ENTRY_BYTES
 
 _ENTRY = struct.Struct(">ii")
@@ -56,7 +56,7 @@ def search_offset_index(
 
 
 def _search(handle: File, count: int, relative: int) -> tuple[int, int] | None:
-    """Return the entry of a file of so many, (0, 0) before the first; None if they do not rise."""
+    """Return the entry among `count`, (0, 0) before the first; None if entries do not rise."""
     low, high = -1, count - 1
     below, above = (0, 0), _entry(handle, high)
     if above[0] < 0 or above[1] <= 0:
@@ -81,7 +81,7 @@ def _search(handle: File, count: int, relative: int) -> tuple[int, int] | None:
 
 
 def _entry(handle: File, number: int) -> tuple[int, int]:
-    """Return an entry's relative offset and byte position; (0, 0) behind the end of the file."""
+    """Return an entry's relative offset and byte position; (0, 0) after the end of the file."""
     content = handle.read_at(number * ENTRY_BYTES, ENTRY_BYTES)
     relative, position = _ENTRY.unpack(content) if len(content) == ENTRY_BYTES else (0, 0)
     return relative, position

@@ -1,27 +1,27 @@
 """One partition's log on this broker: append, read, roll, flush, truncate, delete.
 
-It knows offsets, epochs, producers and files; nothing of high watermarks (callers pass one where
-a rule needs it), in-sync sets, brokers or requests. Nothing here waits: syncs of rolled segments
-and delayed removals go to `LogTasks`. One thread owns a log.
+It knows offsets, epochs, producers and files, but no high watermarks (callers pass one where a rule
+needs it), in-sync sets, brokers or requests. It never blocks on slow work: syncs of rolled segments
+and delayed removals are passed to `LogTasks`. One thread owns a log.
 
 ```
 log start offset ≤ first offset kept        recovery point ≤ log end offset          L1
 [segment][segment][active segment]
-   flushed whole ->|   may be lost in a power cut, truncated to whole batches at the next start
+    all flushed  ->|   may be lost in a power cut, truncated to whole batches at the next start
 ```
 
-State after a crash, by operation (each step durable in the order given, `loader.py` picks up):
+State after a crash, by operation (each step durable in the order given; `loader.py` continues):
 
 ```
 roll      old indexes written · new files · snapshot · sync of all that, on a worker thread
-          the recovery point moves only after the sync: the records before it are read again
+          the recovery point moves only after the sync: recovery reads the records above it
 truncate  see `log_truncation.py`
 delete    see `log_deletion.py`
 ```
 
 Source: LOG-1 … LOG-13, RET-*; Kafka's UnifiedLog and LocalLog.
 Differs: truncation renames from the highest segment down (Kafka upwards), so that a crash never
-leaves a hole. A refused or repeated batch neither rolls a segment nor notes an epoch. A replica's
+leaves a hole. A refused or repeated batch neither rolls a segment nor assigns an epoch. A replica's
 chunk larger than segment.bytes is split at batches, not refused.
 """
 
@@ -84,12 +84,12 @@ from engine.records.crc import crc32c
 from engine.records.one_record import batch_bytes, one_record_batch
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
-#: The attributes of a batch in no transaction: its codec alone.
+#: The attributes of a batch outside of transactions: only its codec.
 CODECS_ALONE = frozenset(range(5))
-#: Those of all records.
+#: The attributes of data batches, inside and outside of transactions.
 DATA_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 _MARKER_ATTRIBUTES = TRANSACTIONAL_FLAG | CONTROL_FLAG
-#: The walk over a record with a key and the time of its batch.
+#: The result of the walk over one record that has a key and its batch's timestamp.
 _ONE_TIME = (0, 0, False)
 
 
@@ -105,12 +105,12 @@ class LocalLog:
         loaded: LoadedLog,
         hooks: LogHooks,
     ) -> None:
-        """Create the log from the parts that a loader has read, or from the parts of a new log."""
+        """Create the log from the parts that a loader has read, or from those of a new log."""
         self._files = files
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
-        #: Writes the log lines about this log, as Kafka words them.
+        #: Writes log lines about this log, in Kafka's words.
         self._lines = LogMessages(topic_partition, directory)
         #: Shared with flush, truncation and deletion: they see each roll without a call.
         self.segments = loaded.segments
@@ -142,7 +142,7 @@ class LocalLog:
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new settings."""
+        """Apply new topic settings, also to the segments."""
         self.config = config
         self._rules = LeaderRules(config, self.topic_partition)
         self._largest_time_fast = self._rules.largest_time_fast
@@ -155,8 +155,8 @@ class LocalLog:
             segment.configure(config)
 
     def _note_settled(self) -> None:
-        """Decide whether appends may take the fast path."""
-        # Before a truncation is durable every append checks it first.
+        """Update whether appends may take the fast path."""
+        # Until a truncation is durable, every append must take the general path to check it.
         self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
     @property
@@ -171,7 +171,7 @@ class LocalLog:
 
     @property
     def recovery_point(self) -> int:
-        """Return the offset below which all is on disk (exclusive)."""
+        """Return the offset below which all records are flushed (exclusive)."""
         return self._flush.recovery_point
 
     @property
@@ -181,7 +181,7 @@ class LocalLog:
 
     @property
     def latest_epoch(self) -> int | None:
-        """Return the newest leader epoch that the log knows."""
+        """Return the newest leader epoch of the log, None without any."""
         return self.epochs.latest_epoch if self.epochs.entries else None
 
     @property
@@ -195,10 +195,10 @@ class LocalLog:
         self.topic_id = topic_id
 
     def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
-        """Make a new log's folder and its topic id durable, before the first append.
+        """Schedule the syncs of a new log's folder and topic id, which precede the first append.
 
-        `sync_parent` makes the name of the folder durable. Both run on a worker thread. A topic id
-        that the folder has already is kept.
+        `sync_parent` syncs the parent folder. Both run on a worker thread. A topic id that the
+        folder has already is kept.
         """
         write_id: tuple[Callable[[], None], ...] = ()
         if self.topic_id is None and topic_id is not None:
@@ -240,9 +240,9 @@ class LocalLog:
     ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that needs only its offset and epoch set, as most batches do.
 
-        Returns for any other batch, with nothing appended, the checks that `append` need not
-        repeat, or None if the header alone decided. Raises the errors of `producer_state.py`, with
-        nothing appended.
+        For any other batch nothing is appended: returns the checks that `append` need not repeat,
+        or None if the header alone decided. Raises the errors of `producer_state.py`, with nothing
+        appended.
         """
         if len(batches) < HEADER_BYTES or not self._may_append_fast:
             return None
@@ -307,7 +307,7 @@ class LocalLog:
     def append_own_fast(
         self, record: bytes, time_ms: int, leader_epoch: int, now_ms: int
     ) -> tuple[int, bytes] | None:
-        """Append the bytes of `one_record`, made for the present time; return offset and batch.
+        """Append a record made by `one_record` at the current time; return offset and batch.
 
         Returns None, with nothing appended, for a topic with another codec, append time or a
         smaller max.message.bytes.
@@ -328,7 +328,7 @@ class LocalLog:
     def _append_marker_fast(
         self, batches: memoryview, leader_epoch: int, now_ms: int
     ) -> AppendInfo | CheckedBatch | None:
-        """Append a transaction marker that has the bytes of `build_marker`, as `append` would.
+        """Append a transaction marker in the form of `build_marker`, with the result of `append`.
 
         Any other batch is left to `append`, as in `append_fast`. Raises the errors of
         `check_marker`.
@@ -370,7 +370,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append a producer's batches in the general way: any format, codec and timestamp type."""
+        """Append a producer's batches on the general path: any format, codec and timestamp type."""
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
@@ -419,7 +419,10 @@ class LocalLog:
     def append_as_follower_fast(
         self, batches: memoryview, now_ms: int, leader_epoch: int
     ) -> AppendInfo | None:
-        """Append one good batch of the latest epoch; None, with nothing done, for all else."""
+        """Append one valid batch of the latest epoch.
+
+        Return None, with nothing done, for all else.
+        """
         size = len(batches)
         if size < HEADER_BYTES:
             return None
@@ -447,11 +450,11 @@ class LocalLog:
         return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
-        """Append a chunk of fetched batches; epochs come first, producer states last."""
+        """Append a chunk of fetched batches; assign epochs before, update producer states after."""
         epochs, end_offset = self.epochs, self.log_end_offset
         for batch in chunk.batches:
             if batch.magic < MAGIC:
-                # Below magic 2 a batch has no epoch: the earlier ones would be wrong from here on.
+                # Below magic 2 a batch has no epoch: earlier epochs must not cover it.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
                 epochs.assign_after(end_offset, batch.leader_epoch, batch.first_offset)
@@ -469,7 +472,7 @@ class LocalLog:
         largest: tuple[int, int],
         now_ms: int,
     ) -> None:
-        """Append bytes to the active segment, or a new one, and move the log's end."""
+        """Append bytes to the active segment or a new one, and raise the log end offset."""
         segment, size = self._active, len(data)
         largest_ms, _ = largest
         if segment.should_roll(size, last_offset, largest_ms, now_ms):
@@ -528,7 +531,10 @@ class LocalLog:
         return log_reader.locate(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
-        """Return the first record with a time; see `log_reader.offset_for_timestamp`."""
+        """Return the first record with this time or later.
+
+        See `log_reader.offset_for_timestamp`.
+        """
         return log_reader.offset_for_timestamp(
             self.segments,
             timestamp_ms,
@@ -538,7 +544,7 @@ class LocalLog:
         )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return the last stable offset (exclusive end), at most the watermark."""
+        """Return the last stable offset (exclusive end), at most the high watermark."""
         unstable = self.producers.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
@@ -547,10 +553,10 @@ class LocalLog:
     # Rolling and flushing
 
     def roll(self, now_ms: int, first_offset: int | None = None) -> Segment:
-        """Close the active segment and start one at `first_offset`, by default the log's end.
+        """Close the active segment and start one at `first_offset`, by default the log end offset.
 
-        An empty active segment at that offset stays. The closed one is made durable on a worker
-        thread, and the recovery point then moves up.
+        An empty active segment at that offset is kept. The closed segment is synced on a worker
+        thread, after which the recovery point rises.
         """
         base = max(self.log_end_offset, first_offset or 0)
         active = self._active
@@ -559,7 +565,7 @@ class LocalLog:
         self._truncation.settle()
         active.become_inactive()
         if self.recovery_point >= base:
-            # Recovery would begin after it, and never check its indexes again.
+            # Recovery would begin after this segment, and not check its indexes.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
@@ -568,7 +574,7 @@ class LocalLog:
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """Create the new active segment, with a random jitter of its roll time."""
+        """Create the new active segment, with a random roll jitter (segment.jitter.ms)."""
         segment = create_segment(
             self._files, self.directory, base_offset, self.config, now_ms=now_ms
         )
@@ -581,7 +587,7 @@ class LocalLog:
         return segment
 
     def raise_end(self, offset: int, now_ms: int) -> None:
-        """Set the log's end to a later offset, without records: a segment starts there."""
+        """Raise the log end offset without records: a new segment starts at `offset`."""
         assert offset > self.log_end_offset
         self.roll(now_ms, offset)
         self.log_end_offset = offset
@@ -604,19 +610,18 @@ class LocalLog:
         self.close_files()
 
     def close_files(self) -> None:
-        """Close the files as they are, for a log whose directory has failed or is removed."""
+        """Close the files without flushing, for a log whose directory has failed or is removed."""
         for segment in self.segments:
             segment.close_file()
 
     # Truncating
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
-        """Remove all records from `offset` on; return whether there were any.
+        """Remove all records from `offset` on; return True if there were any.
 
-        A batch that begins below `offset` and reaches it is removed whole. An offset below the
-        first segment restarts the log there (`restart_at`). Nothing is flushed here: see
-        `log_truncation.py`. Raises CorruptRecord if damage hides the first batch to remove, with
-        nothing changed.
+        A batch that contains `offset` is removed completely. An offset below the first segment
+        restarts the log there (`restart_at`). Nothing is flushed here: see `log_truncation.py`.
+        Raises CorruptRecord if damage hides the first batch to remove, with nothing changed.
         """
         assert offset >= 0
         self._truncation.settle()
@@ -653,8 +658,8 @@ class LocalLog:
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and continue at `offset`, by default the new log start offset too.
 
-        Called when no offset of a follower's log is within its leader's log: no record of it is of
-        use.
+        Called if no offset of a follower's log is within its leader's log: all its records are
+        useless.
         """
         self._truncation.settle()
         self._lines.restarted(offset)
@@ -674,9 +679,9 @@ class LocalLog:
     def maybe_increment_log_start_offset(
         self, offset: int, high_watermark: int, reason: LogStartReason
     ) -> bool:
-        """Raise the log's start; returns whether it rose.
+        """Raise the log start offset; return True if it rose.
 
-        Records below it are not readable any more; segments are deleted with the next retention.
+        Records below it cannot be read any more; the next retention check deletes their segments.
         Raises OffsetOutOfRange above the high watermark.
         """
         if offset > high_watermark:
@@ -690,24 +695,24 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove segments by retention (RET-4); returns how many for each reason."""
+        """Delete segments by retention (RET-4); return the number for each reason."""
         return self._deletion.delete_old(high_watermark, now_ms)
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
-        """Remove the segments that end at or below `offset`, but the active one; counts them."""
+        """Delete inactive segments that end at or below `offset`; return their number."""
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Replace adjacent inactive segments by a cleaned one."""
+        """Replace adjacent inactive segments with a cleaned one."""
         self._truncation.settle()
         self._deletion.replace(new, old)
         self._flush.note_new_names()
 
     def take_over(self, replaced: LocalLog) -> None:
-        """Copy the state that batches do not carry from the log that this copy replaces.
+        """Copy the state that batches do not carry from the log that this future log replaces.
 
         That is the log start offset, leader epochs without records, producers whose records are all
-        deleted, and the topic id, which a power cut may take from a folder that is not synced. Both
+        deleted, and the topic id, which a power cut may lose in a folder that is not synced. Both
         logs end at the same offset.
         """
         end, start = self.log_end_offset, replaced.log_start_offset
@@ -720,9 +725,9 @@ class LocalLog:
             self.snapshots.take(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
-        """Rename the directory, once all its syncs are done under its old name.
+        """Rename the log's folder, after all pending syncs under its old name.
 
-        Raises the StorageError of the syncs, or of the rename; the name is the old one then.
+        Raises the StorageError of the syncs or of the rename; the folder then keeps the old name.
         """
         self._truncation.settle()
         self._flush.rename(directory)

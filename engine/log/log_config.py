@@ -1,7 +1,7 @@
-"""The settings of one log: those of Kafka's topic keys that storage uses.
+"""The settings of one log: Kafka's topic configurations that storage uses.
 
-Field names are the topic keys with `_` for `.` and `-`. A change of settings replaces the whole
-value (`LocalLog.configure`).
+Field names are the configuration names with `_` for `.` and `-`. A change of settings replaces the
+whole value (`LocalLog.configure`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from engine.limits import OPENED_MEMORY_BYTES_MAX, UNCOMPRESSED_BATCH_FACTOR
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
-#: Kafka's value for "never" and "no bound" in keys of type long.
+#: Kafka's value for "never" and "no limit" in configurations of type long.
 LONG_MAX = (1 << 63) - 1
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -21,8 +21,8 @@ _DAY_MS = 24 * 60 * 60 * 1000
 class LogConfig(NamedTuple):
     """One log's settings, with the defaults of Kafka 3.9.
 
-    `compression_type` None is Kafka's `producer`: batches stay as they came. The two bounds of
-    message times are in ms, `retention_ms` and `retention_bytes` −1 mean none.
+    `compression_type` None is Kafka's `producer`: batches keep their codec. The two limits on
+    message timestamps are in ms; −1 in `retention_ms` and `retention_bytes` means no limit.
     `is_down_conversion_enabled` allows consumers of magic 0 and 1 (message.downconversion.enable).
     """
 
@@ -54,9 +54,9 @@ class LogConfig(NamedTuple):
 
     @property
     def opened_batch_bytes_max(self) -> int:
-        """Return the most bytes that a batch may have when a broker decompresses it.
+        """Return the largest decompressed size of a batch that a broker decompresses.
 
-        Bounds memory against a batch that decompresses to much more than its size. Records that fit
+        Limits the memory for a batch that decompresses to much more than its size. Records that fit
         into the memory reserved for decompression are always allowed.
         """
         return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, OPENED_MEMORY_BYTES_MAX)

@@ -1,12 +1,13 @@
 """Delete the oldest segments of one log, and remove any segment's files.
 
 ```
-1 log start raised to the first segment that stays    2 segments renamed, lowest first
+1 log start offset raised to the first kept segment    2 segments renamed, lowest first
 3 files unlinked after file.delete.delay.ms
 ```
 
-A crash between 1 and 2 leaves segments below the log's start, which the next run takes; one within
-2 leaves a log that begins later. Names that are left of 2 and 3 go at the next start.
+A crash between 1 and 2 leaves segments below the log start offset, which the next retention check
+deletes; a crash during 2 leaves a log with fewer segments. Files that remain of 2 and 3 are removed
+at the next start.
 
 Source: RET-4, RET-8; Kafka's UnifiedLog.deleteSegments.
 """
@@ -29,7 +30,7 @@ from engine.naming import FileState
 
 
 class DeletableLog(Protocol):
-    """The parts of a log that its deletion needs."""
+    """The parts of a log that LogDeletion uses."""
 
     config: LogConfig
     segments: SegmentList
@@ -38,30 +39,30 @@ class DeletableLog(Protocol):
     log_end_offset: int
 
     def roll(self, now_ms: int) -> Segment:
-        """Start a segment at the log's end."""
+        """Start a new segment at the log end offset."""
 
     def maybe_increment_log_start_offset(
         self, offset: int, high_watermark: int, reason: LogStartReason
     ) -> bool:
-        """Raise the log's start; returns whether it rose."""
+        """Raise the log start offset; return True if it rose."""
 
 
 class LogDeletion:
-    """Removes segments from one log."""
+    """Deletes, replaces and discards segments of one log."""
 
     __slots__ = ("_files", "_hooks", "_lines", "_log")
 
     def __init__(
         self, log: DeletableLog, files: Files, hooks: LogHooks, lines: LogMessages
     ) -> None:
-        """Belongs to one log, whose segments it removes or replaces."""
+        """Work on the segments of `log`; `lines` writes the log lines about deletions."""
         self._log = log
         self._files = files
         self._hooks = hooks
         self._lines = lines
 
     def delete_old(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove segments by retention (RET-4); returns how many for each reason."""
+        """Delete segments by retention (RET-4); return the number for each reason."""
         log = self._log
         segments = log.segments.facts(log.log_end_offset)
         facts = LogFacts(segments, log.log_start_offset, high_watermark, now_ms)
@@ -72,7 +73,7 @@ class LogDeletion:
         return {step.reason: step.segment_count for step in steps}
 
     def delete_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
-        """Remove the segments that end at or below `offset`, but the active one; counts them."""
+        """Delete inactive segments that end at or below `offset`; return their number."""
         ends = self._log.segments.bases[1:]
         count = sum(1 for end in ends if end <= min(offset, high_watermark))
         if count:
@@ -95,10 +96,10 @@ class LogDeletion:
         self.discard(doomed)
 
     def replace(self, new: Segment, old: Iterable[Segment]) -> None:
-        """Replace segments by a cleaned one; `loader.py` recovers after a crash.
+        """Replace segments with a cleaned one; `loader.py` completes this after a crash.
 
-        The names of all `.cleaned` files are durable before. If a crash ends the renames early, the
-        directory reads as the old segments, or as the new one with the old ones after it.
+        The names of all `.cleaned` files were synced before. If a crash interrupts the renames, the
+        directory reads as the old segments, or as the new segment with later old ones after it.
 
         1 `.cleaned` to `.swap`, the .log first     2 old segments to `.deleted`, lowest first
         3 `.swap` to live names, the .log first     4 snapshots of removed base offsets
@@ -114,10 +115,7 @@ class LogDeletion:
         discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
-        """Rename segments to `.deleted` now, in this order.
-
-        Unlink them after file.delete.delay.ms.
-        """
+        """Rename segments to `.deleted` in this order; unlink them after file.delete.delay.ms."""
         log, gone = self._log, list(segments)
         for segment in gone:
             log.segments.remove(segment)

@@ -1,14 +1,14 @@
-"""The recovery point of one log, and the flushes that move it.
+"""The recovery point of one log, and the flushes that raise it.
 
 ```
-recovery point   all below it is on disk; after it a power cut may take records, and the next
-                 start reads them again
-flush            now, on the caller's thread: flush.messages, flush.ms, the end
-flush later      a rolled segment: on a worker thread; the recovery point moves afterwards, and not
-                 above a truncation meanwhile: records appended there since were never synced
+recovery point   all records below it are on disk; a power cut may lose records above it, and the
+                 next start reads them again
+flush            at once, on the caller's thread: flush.messages, flush.ms, close
+flush later      a rolled segment: on a worker thread; the recovery point rises afterwards, but not
+                 above a truncation meanwhile: records appended there since were not synced
 ```
 
-A log may be deleted while it is flushed: a removed folder is no failed disk.
+A log may be deleted while it is flushed: a missing folder is no failed disk.
 
 Source: LOG-11; Kafka's UnifiedLog.flush, LocalLog, Utils.flushDirIfExists.
 """
@@ -28,7 +28,7 @@ from engine.log.tasks import LogHooks
 
 
 class LogFlush:
-    """The recovery point of one log."""
+    """Flushes one log, and keeps its recovery point."""
 
     __slots__ = (
         "_end_offset",
@@ -55,10 +55,10 @@ class LogFlush:
         *,
         recovery_point: int,
     ) -> None:
-        """Begin; `end_offset` returns the log end offset when a flush begins."""
+        """Start at `recovery_point`; `end_offset` returns the current log end offset."""
         self._files = files
-        #: Held while the directory's name is read or changed: flushes on worker threads use it, and
-        #: the loop renames it when a move ends or the log is deleted.
+        #: Guards the folder's name: flushes on worker threads use it, and the loop renames the
+        #: folder when a move ends or the log is deleted.
         self._naming = Lock()
         self.directory = directory
         self._segments = segments
@@ -75,7 +75,7 @@ class LogFlush:
         self._has_new_names = True
 
     def note_new_names(self) -> None:
-        """Sync the partition's directory at the next flush, because files were created in it."""
+        """Make the next flush sync the partition's folder too, because files were created in it."""
         self._has_new_names = True
 
     def flush(self, now_ms: int) -> None:
@@ -86,7 +86,7 @@ class LogFlush:
             self._mark_flushed(self._end_offset(), now_ms)
 
     def close(self, now_ms: int) -> None:
-        """Make everything durable, its names too."""
+        """Flush all records and sync the partition's folder."""
         self._has_new_names = True
         self._flush_all(now_ms)
 
@@ -135,34 +135,35 @@ class LogFlush:
         self._hooks.tasks.offload("flush-log", work, done)
 
     def lower_to(self, offset: int) -> None:
-        """Follow the log's end down at a truncation."""
+        """Lower the recovery point to the truncation offset, also for running flushes."""
         for number, flushed_offset in self._in_progress.items():
             self._in_progress[number] = min(flushed_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
-        """Make the names in the log's folder durable. May run on a worker thread."""
+        """Sync the log's folder. May run on a worker thread."""
         with self._naming, suppress(FileMissing):
             self._has_new_names = False
             self._files.sync_dir(self.directory)
 
     def rename(self, directory: str) -> None:
-        """Rename the log's folder; a sync of its names on a worker thread finds it all the same."""
+        """Rename the log's folder, under the lock that `sync_names` on worker threads takes."""
         with self._naming:
             self._files.rename(self.directory, directory)
             self.directory = directory
 
     def _segments_up_to(self, offset: int) -> list[tuple[Segment, bool]]:
-        """Return the segments to flush below `offset`, each with whether to flush its indexes.
+        """Return (segment, True to flush its indexes too) for the segments to flush below `offset`.
 
-        Only for the loop: other threads may see the list of segments in the middle of a change.
+        Call it on the loop only: other threads may see the list of segments in the middle of a
+        change.
         """
         active = self._segments.active
         segments = self._segments.between(self.recovery_point, offset)
         return [(segment, segment is not active) for segment in segments]
 
     def _sync(self, segments: Iterable[tuple[Segment, bool]], snapshots: Iterable[int]) -> None:
-        """Sync the files that the loop has chosen. May run on a worker thread."""
+        """Sync segments and snapshots chosen on the loop. May run on a worker thread."""
         times = self._hooks.flush_times
         for segment, with_indexes in segments:
             began_ns = times.now_ns()
@@ -173,6 +174,6 @@ class LogFlush:
             self.sync_names()
 
     def _mark_flushed(self, offset: int, now_ms: int) -> None:
-        """Raise the recovery point; a later flush may have ended before and raised it further."""
+        """Raise the recovery point to `offset`, unless a later flush has raised it further."""
         self.recovery_point = max(self.recovery_point, offset)
         self.last_flush_ms = now_ms

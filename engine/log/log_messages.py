@@ -28,7 +28,7 @@ _unified_log = logging.getLogger("kafka.log.UnifiedLog")
 
 
 class LogStartReason(Enum):
-    """The reason why a log's start rises."""
+    """The reason why a log start offset rises."""
 
     SEGMENT_DELETION = "segment deletion"
     LEADER_START = "leader offset increment"
@@ -36,7 +36,7 @@ class LogStartReason(Enum):
 
 
 class LogMessages:
-    """Writes the lines of one log."""
+    """Writes the log lines about one partition's log."""
 
     __slots__ = ("directory", "topic_partition")
 
@@ -56,7 +56,7 @@ class LogMessages:
         _unified_log.info("%s Truncating to offset %d", self._head("UnifiedLog"), offset)
 
     def restarted(self, offset: int) -> None:
-        """Log that all records were deleted."""
+        """Log that all records were deleted, and that the log restarts at `offset`."""
         head = self._head("UnifiedLog")
         _unified_log.info("%s Truncate and start at offset %d", head, offset)
 
@@ -110,13 +110,13 @@ class LogMessages:
         _unified_log.info("%s Deleting segment %s due to %s", head, _shown(segment), why)
 
     def _head(self, part: str) -> str:
-        """Return the beginning of a line as in Kafka's log: the partition and its log directory."""
+        """Return the start of a line as in Kafka's log: the partition and its log directory."""
         folder = self.directory.rpartition("/")[0]
         return f"[{part} partition={self.topic_partition}, dir={folder}]"
 
 
 def _shown(segment: RetainedSegment) -> str:
-    """Return a segment as Kafka's `LogSegment.toString` has it, without its modification time."""
+    """Return a segment in the form of Kafka's `LogSegment.toString`, without modification time."""
     return (
         f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes},"
         f" largestRecordTimestamp={segment.largest_timestamp_ms})"

@@ -1,15 +1,15 @@
 """Read one log: slices by offset, offsets by time, aborted transactions.
 
 ```
-start offset → segment with the greatest base ≤ it → index → walk over headers → position
+start offset → segment with the greatest base ≤ it → index → scan of headers → position
              → next segment, if this one has nothing at or after it
-upper bound  → the same way; the end of the log is known without a search
+upper bound  → likewise; the log end offset is known without a search
 ```
 
 Source: REPL-15; Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
-Differs: a time that only records below the log's start have is searched in later segments too,
-and so is one after a segment without any times, which counts by its file's modification time; Kafka
-stops after the first segment that could have it.
+Differs: if only records below the log start offset have a time, later segments are searched too,
+and likewise after a segment without timestamps, for which its file's modification time counts;
+Kafka stops after the first segment that could have it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.log.segment_list import SegmentList
 from engine.log.txn_index import AbortedTransaction, aborted_between
 from engine.records.record import NO_TIMESTAMP
 
-#: The numbers below 0 that ListOffsets has in place of a time.
+#: The negative numbers that ListOffsets uses in place of a timestamp.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -38,7 +38,7 @@ LATEST_TIERED = -5
 
 
 class ReadBounds:
-    """The bounds of a read: [log start, log end] and an upper bound (exclusive) below the end."""
+    """The bounds of a read: log start and end offset, and an exclusive upper bound."""
 
     __slots__ = ("log_end_offset", "log_start_offset", "upper_bound")
 
@@ -57,15 +57,15 @@ def read_slice(
     at_least_one_batch: bool,
     with_aborted: bool,
 ) -> FetchSlice:
-    """Return batches of one segment, from the batch that holds `start_offset` on.
+    """Return batches of one segment, from the batch that contains `start_offset` on.
 
-    With `at_least_one_batch` the first batch is whole even if it exceeds `max_bytes`. Empty at and
-    after the upper bound. Raises OffsetOutOfRange outside of the log, NegativeReadSize, and
+    With `at_least_one_batch` the first batch is complete even if it exceeds `max_bytes`. Empty at
+    and above the upper bound. Raises OffsetOutOfRange outside of the log, NegativeReadSize, and
     CorruptRecord at damage.
     """
     end = bounds.log_end_offset
     if start_offset == end >= bounds.upper_bound:
-        # As most reads of a consumer of several partitions are.
+        # The most frequent read: a consumer at the end of the log.
         fetch_slice = FetchSlice(end_of(segments, end))
         if with_aborted:
             fetch_slice.aborted_transactions = ()
@@ -127,7 +127,7 @@ def _slice_from(
 
 
 def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
-    """Return the position in a segment that a read must not pass."""
+    """Return the exclusive end position of a read in a segment, by the upper bound."""
     upper = bounds.upper_bound
     if upper >= bounds.log_end_offset:
         return segment.size_bytes
@@ -157,7 +157,7 @@ def _upper_bound_of(segments: SegmentList, fetch_slice: FetchSlice, bounds: Read
 def collect_aborted(
     segments: SegmentList, start_offset: int, upper_bound: int
 ) -> list[AbortedTransaction]:
-    """Return the aborted transactions that touch [start, upper bound)."""
+    """Return the aborted transactions that overlap [start_offset, upper_bound)."""
     aborted: list[AbortedTransaction] = []
     segment = segments.floor(start_offset)
     while segment is not None:
@@ -176,7 +176,7 @@ def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
 
 
 def locate(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
-    """Return an offset with its segment and position, to count the bytes up to it later."""
+    """Return an offset with its segment and position, to count the bytes between offsets."""
     if offset >= log_end_offset:
         return end_of(segments, log_end_offset)
     segment = segments.floor(offset)
@@ -196,11 +196,11 @@ def offset_for_timestamp(
     log_start_offset: int,
     log_end_offset: int,
 ) -> OffsetAndTimestamp | None:
-    """Return the first record with this time or a later one, None without one.
+    """Return the first record with this timestamp or a later one, None without one.
 
-    Times below 0 request ends: LATEST (the log's end: the caller puts its bound there),
-    EARLIEST, MAX_TIMESTAMP (the first record with the largest time), EARLIEST_LOCAL,
-    LATEST_TIERED (never there).
+    Negative times have the meanings of ListOffsets: LATEST (the log end offset; the caller applies
+    its own bound), EARLIEST, MAX_TIMESTAMP (the first record with the largest timestamp),
+    EARLIEST_LOCAL, LATEST_TIERED (always None).
     """
     if timestamp_ms == EARLIEST:
         first = epochs.entries[0] if epochs.entries else None

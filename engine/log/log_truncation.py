@@ -1,21 +1,21 @@
-"""The syncs that a truncation or a creation leaves, done on a worker thread and before an append.
+"""The syncs that a truncation or a creation requires, done on a worker before the next append.
 
 ```
 on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
                    recovery point, producers
 later            4 names synced   5 .log synced   6 epochs written   7 recovery points of the
                    directory written
-next append      waits for 4 to 7, or does those that have not begun
+next append      waits for 4 to 7, or runs those that have not begun
 ```
 
 A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their
-order), and any prefix is a log: the named files are a run of whole segments, an epoch that
-starts after the end is dropped by the loader, and a recovery point above the end counts as the
-end. Only an append after a truncation that is not durable would be lost: the disk has old records.
-The steps that a killed process has left, the next one does as it loads the log (`loader.py`).
+order), and any prefix is a valid log: the named files are consecutive whole segments, the loader
+drops an epoch that starts above the end, and a recovery point above the end counts as the end. Only
+an append after a truncation that is not durable could be lost: the disk still has the old records.
+The steps that a killed process did not run are done when the log is loaded (`loader.py`).
 
-A log that is created leaves two: its topic's id is written down, and the name of its folder synced.
-After a crash before them there is an empty log, or none: its leader's next order makes it again.
+A new log requires two steps: its topic id is written, and the name of its folder synced. After a
+crash before them there is an empty log, or none: the next LeaderAndIsr request creates it again.
 
 Source: LOG-12; KAFKA-15046; UnifiedLog.maybeFlushMetadataFile. Differs: Kafka writes epochs later,
 and syncs neither a truncation nor the name of a new folder.
@@ -36,19 +36,22 @@ from engine.model import TopicPartition
 
 
 class _DurableSteps:
-    """Steps in order, each run once, by whichever thread comes first."""
+    """Steps that run once in order, on the first thread that calls `run`."""
 
     def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
-        """`steps` do file operations in an order that a crash may interrupt; each may raise."""
+        """Keep `steps`, which do file operations and may raise.
+
+        A crash may interrupt them anywhere.
+        """
         self._lock = Lock()
         self._steps = list(steps)
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Run the remaining steps; raise the error of a step, again for later callers.
+        """Run the remaining steps; raise the error of a step, also for later callers.
 
-        No step is tried twice: the state after a failed sync is unknown (D20), and so it is after a
-        fault of our code.
+        No step is retried: the state after a failed sync is unknown (D20), as after any other
+        error.
         """
         with self._lock:
             if self._failure is not None:
@@ -63,7 +66,7 @@ class _DurableSteps:
 
 
 class LogTruncation:
-    """The steps of a log's last truncation, or of its creation, that are not durable yet."""
+    """The pending steps of a log's last truncation or of its creation."""
 
     __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_pending_steps", "_topic_partition")
 
@@ -75,38 +78,41 @@ class LogTruncation:
         hooks: LogHooks,
         on_settled: Callable[[], None],
     ) -> None:
-        """Begin; `on_settled` is called on the loop when a truncation has become durable."""
+        """Start without pending steps.
+
+        `on_settled` is called on the loop when steps are durable.
+        """
         self._topic_partition = topic_partition
         self._epochs = epochs
         self._flush = flush
         self._hooks = hooks
         self._on_settled = on_settled
-        #: Steps that must be durable before the log takes appends again. None: all are.
+        #: Steps that must be done before the next append. None: no steps are pending.
         self._pending_steps: _DurableSteps | None = None
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the log may be appended to without `settle`."""
+        """Return True if no steps are pending, so that appends need not call `settle`."""
         return self._pending_steps is None
 
     def settle(self) -> None:
-        """Wait until the last truncation is durable; raises the StorageError that it met."""
+        """Run or wait for the pending steps; raises their StorageError."""
         if self._pending_steps is not None:
             self._pending_steps.run()
             self._pending_steps = None
             self._on_settled()
 
     def drop_epochs(self, end_offset: int) -> None:
-        """Remove epochs without records, at the end of a log that is not truncated."""
+        """Remove epochs that start at or above the end of a log that needs no truncation."""
         if self._epochs.truncate_from_end(end_offset):
             self._owe("truncate-log", (self._epochs.write,))
 
     def owe_creation(self, steps: Sequence[Callable[[], None]]) -> None:
-        """Schedule the steps that make a new log durable."""
+        """Schedule the steps that make a new log durable, before its first append."""
         self._owe("flush-metadata-file", steps)
 
     def owe_truncation(self, end_offset: int, log_files: Sequence[Segment]) -> None:
-        """Lower the values that depend on the log's end, and schedule the syncs: steps 4 to 7.
+        """Lower recovery point and epochs to the new log end offset, and schedule steps 4 to 7.
 
         `log_files` are the segments whose .log was truncated.
         """
@@ -123,13 +129,13 @@ class LogTruncation:
         )
 
     def _owe(self, task: str, steps: Sequence[Callable[[], None]]) -> None:
-        """Run durable steps on a worker thread, in a task of Kafka's name; report a failure."""
+        """Run steps on a worker thread, in a task with Kafka's name; report a failure."""
         owed = self._pending_steps = _DurableSteps(steps)
 
         def done(failure: StorageError | None) -> None:
             """Report a failure, or note that these steps are durable; ignore superseded steps."""
             if self._pending_steps is not owed:
-                # A caller could not wait, and has run the steps itself.
+                # `settle` has run the steps on the loop meanwhile.
                 return
             if failure is not None:
                 self._hooks.on_failure(failure)

@@ -1,4 +1,4 @@
-"""The values that a log's callers get: the results of appends and reads."""
+"""The types that a log's callers get: the results and errors of appends and reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.records.record import NO_TIMESTAMP
 
 
 class OffsetOutOfRange(ApiError):
-    """An offset is outside of a log; both bounds are offered ones."""
+    """OFFSET_OUT_OF_RANGE: an offset outside of a log; both bounds are valid offsets."""
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ class OffsetOutOfRange(ApiError):
 
 
 class NegativeReadSize(ApiError):
-    """A read of fewer than no bytes, for which Kafka has no code."""
+    """A read with a negative number of bytes, for which Kafka has no error code."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, f"a read of {max_bytes} bytes")
@@ -52,7 +52,7 @@ class RecordListTooLarge(ApiError):
 
 
 class UnexpectedAppendOffset(StorageError):
-    """A leader sent a follower offsets that it has already, or that do not rise."""
+    """A leader sent a follower offsets below its log end offset, or offsets that do not rise."""
 
     def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
         super().__init__(
@@ -65,7 +65,7 @@ class UnexpectedAppendOffset(StorageError):
 
 
 class BatchOfLaterEpoch(ApiError):
-    """A leader sent a follower a batch of an epoch that begins only after the leader's."""
+    """A leader sent a follower a batch whose epoch is later than the leader's own."""
 
     def __init__(self, first_offset: int, batch_epoch: int, leader_epoch: int) -> None:
         super().__init__(
@@ -78,7 +78,7 @@ class BatchOfLaterEpoch(ApiError):
         self.leader_epoch = leader_epoch
 
 
-#: For appends of batches of any epoch.
+#: Leader epoch that allows appended batches of any epoch.
 EPOCH_MAX = (1 << 31) - 1
 
 
@@ -100,7 +100,7 @@ class AppendInfo(NamedTuple):
 
 
 class OffsetMetadata(NamedTuple):
-    """An offset with its segment and position: distances in bytes need no index search (HW-19)."""
+    """An offset with its segment and position, to count bytes without an index search (HW-19)."""
 
     offset: int
     segment_base_offset: int
@@ -108,7 +108,7 @@ class OffsetMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """The result of a search by timestamp; −1 and None if the log has no such record."""
+    """The result of a search by timestamp; timestamp −1 for a bound, epoch None if unknown."""
 
     timestamp_ms: int
     offset: int
@@ -116,11 +116,11 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class FetchSlice:
-    """Batches that were read: small ones as bytes, larger ones as a region of a file.
+    """Batches that were read: a few as bytes, many as a region of a file.
 
-    A region (`file` is not None) keeps its file open until `release`, which its sender must
-    call once; a truncation can make it end early. The last batch may be incomplete, unless it is
-    the first and at least one was requested.
+    A region (`file` is not None) keeps its file open until `release`, which the sender must call
+    once; a truncation can make it end early. The last batch may be incomplete, unless it is the
+    first and at least one was requested.
 
     Source: LOG-9.
     """
@@ -137,8 +137,11 @@ class FetchSlice:
     )
 
     def __init__(self, start: OffsetMetadata, data: bytes = b"") -> None:
-        """Hold `data`; the reader sets the other fields before it returns the slice."""
-        #: Where the read starts: the requested offset and the position of its batch.
+        """Create a slice with `data`.
+
+        The reader sets the other fields before it returns the slice.
+        """
+        #: Start of the read: the requested offset and the position of its batch.
         self.start = start
         self.data = data
         #: The file of a region, with its position and size in bytes. None: `data` has all bytes.
@@ -161,13 +164,13 @@ class FetchSlice:
         self.size_bytes = size_bytes
 
     def read(self) -> bytes:
-        """Return the bytes, of a region too."""
+        """Return the bytes, reading the file if the slice is a region."""
         if self.file is None:
             return self.data
         return self.file.read_at(self.position, self.size_bytes)
 
     def release(self) -> None:
-        """Release the file of a region; without one, and again, this does nothing."""
+        """Release the file of a region; does nothing without a region or when called again."""
         segment, self._segment = self._segment, None
         if segment is not None:
             segment.give_back()

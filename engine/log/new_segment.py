@@ -1,4 +1,4 @@
-"""The files of a new segment."""
+"""Create the files of a new segment."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@
 entry (8 bytes)   int32 offset − base offset   int32 position in the .log
 ```
 
-Both columns rise strictly. An entry means: the batches from `position` on, read in order, reach
-one that ends at `offset` before the next entry's position; it was written when the chunk that
-starts there was appended, with the chunk's last offset. The active segment's file is preallocated:
-entries end before the first all-zero entry with a number above 0.
+Both fields rise strictly. An entry means: among the batches from `position` to the next entry's
+position, one has the last offset `offset`. It was written when the chunk that starts at `position`
+was appended, with the chunk's last offset. The active segment's file is preallocated: entries end
+before the first all-zero entry except entry 0.
 
 Source: Kafka's OffsetIndex; LOG-2, LOG-3, L5.
 """
@@ -32,14 +32,14 @@ _INT_MAX = (1 << 31) - 1
 
 
 class OffsetPosition(NamedTuple):
-    """An offset and the byte position where the search for it starts."""
+    """An offset and the byte position at which the search for it starts."""
 
     offset: int
     position: int
 
 
 class IndexOrderBroken(StorageError):
-    """An index was given an entry that is not above its last one, or does not fit."""
+    """An entry to be added is not above the index's last entry, or does not fit."""
 
     def __init__(self, index_entry: tuple[int, int], rule: str) -> None:
         super().__init__(f"index entry {index_entry}: {rule}")
@@ -64,7 +64,7 @@ class OffsetIndex:
     )
 
     def __init__(self, base_offset: int) -> None:
-        """Begin empty."""
+        """Create an empty index."""
         self.base_offset = base_offset
         #: Offsets less the base offset, and the batches' positions, one of each per entry.
         self.relative_offsets = array("i")
@@ -86,7 +86,7 @@ class OffsetIndex:
             yield OffsetPosition(base + relative, position)
 
     def entry(self, number: int) -> OffsetPosition:
-        """Return the entry with a number counted from 0, or a negative one counted from the end."""
+        """Return the entry with this number, from 0; negative numbers count from the end."""
         return OffsetPosition(
             self.base_offset + self.relative_offsets[number], self.positions[number]
         )
@@ -132,7 +132,7 @@ class OffsetIndex:
         del self.positions[count:]
 
     def problem(self) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None for a sound index."""
+        """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if self.relative_offsets and self.relative_offsets[-1] < 0:
@@ -140,7 +140,7 @@ class OffsetIndex:
         return None
 
     def encode(self) -> bytes:
-        """Return the entries as a file has them, without padding."""
+        """Return the entries in the file's form, without padding."""
         content = array("i", bytes(len(self) * ENTRY_BYTES))
         content[0::2] = self.relative_offsets
         content[1::2] = self.positions
@@ -174,7 +174,7 @@ def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
 def _count_before_padding(relative_offsets: array[int], positions: array[int]) -> int:
     """Return the number of entries before the zeros of a preallocated file.
 
-    The first entry may be all zeros by right; a later one is padding.
+    Only the first entry may be all zeros; a later such entry is padding.
     """
     count = len(positions)
     number = 1

@@ -7,8 +7,8 @@ entry (46 bytes) int64 producerId   int16 epoch   int32 lastSequence   int64 las
                  int64 currentTxnFirstOffset (−1 none)
 ```
 
-Only the last batch of a producer is stored; one that has written no batch since it was fenced or
-began has lastSequence and lastOffset −1.
+Only the last batch of a producer is stored; a producer that has written no batch in its epoch has
+lastSequence and lastOffset −1.
 
 Source: Kafka's ProducerStateManager.readSnapshot and writeSnapshot.
 """
@@ -25,7 +25,7 @@ from engine.limits import SIDE_FILE_BYTES_MAX
 from engine.log.directory.small_file import read_bounded
 from engine.records.crc import crc32c
 
-#: The only version there is.
+#: The only existing version.
 VERSION = 1
 #: Bytes of one producer's entry.
 ENTRY_BYTES = 46
@@ -59,7 +59,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Return whether the snapshot has the last batch of this producer."""
+        """Return True if the entry has the producer's last batch."""
         return self.last_offset >= 0
 
     @property

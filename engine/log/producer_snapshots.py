@@ -1,11 +1,11 @@
-"""The `.snapshot` files of one partition directory: which there are, writing, loading, removing.
+"""The `.snapshot` files of one partition directory: write, load, sync, remove.
 
 ```
-at a segment's base   written when the segment starts, goes with it
-at the log's end      written when the log is closed
+at a segment's base offset   written when the segment starts, removed with it
+at the log end offset        written when the log is closed
 ```
 
-A damaged snapshot is removed and the next older one taken: the log has it all.
+A damaged snapshot is removed and the next older one is loaded: the log has the later records.
 Source: Kafka's ProducerStateManager; `formats.md` of the directory layout.
 """
 
@@ -30,13 +30,13 @@ class ProducerSnapshots:
     """The snapshots of one log, by offset (the exclusive end of the records that they cover)."""
 
     def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
-        """Keep the snapshots of one log directory; `offsets` are those of the snapshots on disk."""
+        """Manage the snapshots of one folder; `offsets` are those of the snapshots on disk."""
         self._files = files
         self.directory = directory
         #: Offsets of the snapshots, ascending.
         self.offsets = sorted(offsets)
-        #: Snapshots that a power cut could lose, each with the number of the write that made it: a
-        #: sync of an earlier write does not cover it.
+        #: Offsets of snapshots that are not synced, each with the number of the write that made it:
+        #: a sync of an earlier write does not cover a later one.
         self._unsynced: dict[int, int] = {}
         self._write_count = 0
 
@@ -58,7 +58,10 @@ class ProducerSnapshots:
         self._unsynced[offset] = self._write_count
 
     def take(self, offset: int, log_start_offset: int, producers: ProducerState) -> int | None:
-        """Write the producers down unless that was done at this offset; returns it if written."""
+        """Write the producers at `offset`, and return it.
+
+        None if a snapshot at or above `offset` exists, or `offset` is the log start offset.
+        """
         latest = self.latest_offset()
         if offset <= (log_start_offset if latest is None else latest):
             return None
@@ -67,11 +70,11 @@ class ProducerSnapshots:
 
     @property
     def unsynced(self) -> Mapping[int, int]:
-        """Return the snapshots to sync, in the form that `sync` and `note_synced` take."""
+        """Return the snapshots to sync, as the argument of `sync` and `note_synced`."""
         return dict(self._unsynced)
 
     def note_synced(self, synced: Mapping[int, int]) -> None:
-        """Leave snapshots out of the next sync, unless they were written again meanwhile."""
+        """Mark snapshots as synced, unless they were written again since."""
         for offset, write in synced.items():
             if self._unsynced.get(offset) == write:
                 del self._unsynced[offset]
@@ -94,9 +97,9 @@ class ProducerSnapshots:
     def newest_loadable(
         self, log_start_offset: int, end_offset: int
     ) -> tuple[int, Sequence[ProducerEntry]] | None:
-        """Return the newest good snapshot above the start and up to the end; None without one.
+        """Return the newest valid snapshot above the start and up to the end; None without one.
 
-        Those beyond these bounds, and damaged ones, are removed.
+        Snapshots outside of these bounds, and damaged ones, are removed.
         """
         for offset in [o for o in self.offsets if o > end_offset or o <= log_start_offset]:
             self.remove(offset)
@@ -115,7 +118,7 @@ class ProducerSnapshots:
             self._files.remove(self.path(offset))
 
     def mark_deleted(self, offset: int) -> bool:
-        """Rename a snapshot for delayed removal; returns False without one."""
+        """Rename a snapshot to `.deleted`, for delayed removal; return False without one."""
         if offset not in self.offsets:
             return False
         self._forget(offset)
@@ -126,7 +129,10 @@ class ProducerSnapshots:
         return True
 
     def remove_strays(self, segment_bases: Sequence[int]) -> None:
-        """Remove snapshots at no segment's base, but for the newest if it is above all bases."""
+        """Remove snapshots that are not at a segment's base offset.
+
+        The newest snapshot is kept if it is above all base offsets.
+        """
         bases = set(segment_bases)
         strays = [offset for offset in self.offsets if offset not in bases]
         if strays and strays[-1] >= max(segment_bases, default=0):
@@ -144,7 +150,7 @@ class ProducerSnapshots:
         return self.offsets[-1] if self.offsets else None
 
     def _forget(self, offset: int) -> None:
-        """Drop an offset from memory; the file is left to the caller."""
+        """Drop an offset from memory; the caller removes the file."""
         number = bisect_right(self.offsets, offset) - 1
         if number >= 0 and self.offsets[number] == offset:
             del self.offsets[number]

@@ -7,8 +7,8 @@ ongoing     -> first offset of each open transaction
 completed   -> first and marker's offset of transactions whose marker is not below the HW yet
 ```
 
-A leader checks before it writes (`check_data`, `check_marker`), and every replica notes the written
-batches (`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
+A leader checks before it writes (`check_data`, `check_marker`), and every replica records the
+written batches (`append_data`, `append_marker`, `see`). A leader's rules for an append by a client:
 
 | received                                     | result                                        |
 |----------------------------------------------|-----------------------------------------------|
@@ -19,7 +19,7 @@ batches (`append_data`, `append_marker`, `see`). The rules of a leader, for an a
 | an unknown producer, any sequence            | accepted: its records may be deleted          |
 | plain records inside an open transaction     | InvalidTxnState 48                            |
 
-Appends by a coordinator are checked by the epoch alone, replicated ones not at all.
+Appends by a coordinator are checked only for the epoch, replicated appends are not checked.
 UNKNOWN_PRODUCER_ID 59 is never returned, as in 3.9.
 
 Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
@@ -46,11 +46,11 @@ from engine.records.batch import BatchView
 from engine.records.control import ControlType, EndTransactionMarker, end_transaction_marker
 from engine.records.record import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MAX
 
-#: The end of a transaction and its time; None for another control batch.
+#: A transaction marker and its time; None for other control batches.
 Marked: TypeAlias = tuple[EndTransactionMarker | None, int]
 
 NO_EPOCH = -1
-#: Means no open transaction.
+#: Value of `txn_first_offset` without an open transaction.
 NO_OFFSET = -1
 _SEQUENCES = SEQUENCE_MAX + 1
 
@@ -64,9 +64,9 @@ class AppendOrigin(Enum):
 
 
 class InvalidProducerEpoch(ApiError):
-    """A batch has an older epoch than the latest one of its producer id.
+    """INVALID_PRODUCER_EPOCH: a batch has an older epoch than the latest one of its producer id.
 
-    Another producer took over.
+    Another producer has taken over the id.
     """
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
@@ -80,7 +80,7 @@ class InvalidProducerEpoch(ApiError):
 
 
 class OutOfOrderSequence(ApiError):
-    """A producer's batch does not follow its last one."""
+    """OUT_OF_ORDER_SEQUENCE_NUMBER: a producer's batch does not continue its sequence."""
 
     def __init__(self, producer_id: int, sequence: int, last_sequence: int) -> None:
         super().__init__(
@@ -105,7 +105,7 @@ class InvalidTxnState(ApiError):
 
 
 class TransactionNotVerified(ApiError):
-    """A batch would begin a transaction to which its partition has not been added (KIP-890)."""
+    """A batch would start a transaction to which its partition was not added (KIP-890)."""
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         super().__init__(INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
@@ -114,7 +114,7 @@ class TransactionNotVerified(ApiError):
 
 
 class TransactionCoordinatorFenced(ApiError):
-    """A transaction marker was sent by a coordinator of an older epoch."""
+    """TRANSACTION_COORDINATOR_FENCED: a coordinator of an older epoch sent a transaction marker."""
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
         super().__init__(
@@ -128,7 +128,7 @@ class TransactionCoordinatorFenced(ApiError):
 
 
 class WrittenBatch(NamedTuple):
-    """A batch of a producer that the log has."""
+    """The sequence, offsets and time of a producer's batch in the log."""
 
     last_sequence: int
     last_offset: int
@@ -137,12 +137,12 @@ class WrittenBatch(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """Return the sequence of its first record."""
+        """Return the sequence of the batch's first record."""
         return (self.last_sequence - self.offset_delta) % _SEQUENCES
 
     @property
     def first_offset(self) -> int:
-        """Return the offset of its first record."""
+        """Return the offset of the batch's first record."""
         return self.last_offset - self.offset_delta
 
 
@@ -152,14 +152,14 @@ class KnownProducer:
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp_ms", "txn_first_offset")
 
     def __init__(self) -> None:
-        """Begin without batches."""
+        """Create a producer without epoch and batches."""
         self.epoch = NO_EPOCH
-        #: Epoch of the transaction coordinator that sent the last marker, −1 before.
+        #: Epoch of the transaction coordinator that sent the last marker, −1 without a marker.
         self.coordinator_epoch = -1
         self.last_timestamp_ms = NO_TIMESTAMP
         #: First offset of the open transaction, NO_OFFSET without one.
         self.txn_first_offset = NO_OFFSET
-        #: The last batches, oldest first: a repeated one among them is recognized.
+        #: The last batches, oldest first; a batch that repeats one of them is a duplicate.
         self.batches: list[WrittenBatch] = []
 
     @property
@@ -168,13 +168,13 @@ class KnownProducer:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     def enter_epoch(self, epoch: int) -> None:
-        """Forget the batches of another epoch."""
+        """Set the epoch; a change removes the batches of the earlier epoch."""
         if self.epoch != epoch:
             self.batches.clear()
             self.epoch = epoch
 
     def to_entry(self, producer_id: int) -> ProducerEntry:
-        """Return the entry of a snapshot."""
+        """Return the producer's entry for a snapshot."""
         last = self.batches[-1] if self.batches else WrittenBatch(-1, -1, 0, -1)
         return ProducerEntry(
             producer_id,
@@ -189,7 +189,7 @@ class KnownProducer:
 
 
 class CompletedTransaction(NamedTuple):
-    """A transaction that a marker has ended; `last_offset` is the marker's."""
+    """A transaction that a marker has ended; `last_offset` is the marker's offset."""
 
     producer_id: int
     first_offset: int
@@ -198,14 +198,14 @@ class CompletedTransaction(NamedTuple):
     last_stable_offset: int
 
     def to_index_entry(self) -> AbortedTransaction:
-        """Return the entry of the transaction index for this transaction, which was aborted."""
+        """Return the entry of the transaction index for this aborted transaction."""
         return AbortedTransaction(
             self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset
         )
 
 
 class ProducerState:
-    """The producers of one log up to an offset, `last_map_offset` in Kafka."""
+    """The producers of one log up to an offset (Kafka's `lastMapOffset`)."""
 
     def __init__(self) -> None:
         """Begin without producers."""
@@ -230,7 +230,7 @@ class ProducerState:
     # The checks of a leader before it writes
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Return whether a producer has a transaction open in this epoch."""
+        """Return True if the producer has an open transaction in this epoch."""
         producer = self._producers.get(producer_id)
         return (
             producer is not None
@@ -241,9 +241,10 @@ class ProducerState:
     def check_verified(
         self, producer_id: int, verification: Verification, base_sequence: int
     ) -> None:
-        """Raise TransactionNotVerified or OutOfOrderSequence for a batch that may not begin one.
+        """Raise TransactionNotVerified or OutOfOrderSequence for a batch that may not start one.
 
-        `verification` is the coordinator's confirmation. Source: TXN-8.
+        A batch of an open transaction is accepted. `verification` is the coordinator's
+        confirmation. Source: TXN-8.
         """
         if self.has_open_transaction(producer_id, verification.epoch):
             return
@@ -262,9 +263,9 @@ class ProducerState:
         is_transactional: bool,
         origin: AppendOrigin,
     ) -> WrittenBatch | None:
-        """Return the batch that a client's batch repeats, None if it may be written.
+        """Return the stored batch that a client's batch repeats, None if it may be written.
 
-        Errors: InvalidProducerEpoch, OutOfOrderSequence, InvalidTxnState.
+        Raises InvalidProducerEpoch, OutOfOrderSequence, InvalidTxnState.
 
         Source: T4, T6.
         """
@@ -286,7 +287,7 @@ class ProducerState:
         return None
 
     def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
-        """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for a late marker.
+        """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for an outdated marker.
 
         Source: T3.
         """
@@ -336,7 +337,7 @@ class ProducerState:
         offset: int,
         timestamp_ms: int,
     ) -> CompletedTransaction | None:
-        """Note a transaction's end; returns the transaction unless it was empty."""
+        """Record the end of a transaction; return the transaction, None if it was empty."""
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()
@@ -359,10 +360,10 @@ class ProducerState:
         )
 
     def see(self, batch: BatchView, marked: Marked | None = None) -> CompletedTransaction | None:
-        """Note a batch without checks, as a follower or recovery does: its leader has checked it.
+        """Record a batch without checks, as a follower or recovery does: its leader has checked it.
 
-        `marked` is the result of `marker_of` the batch, if the caller has it already. A control
-        batch that ends no transaction (a later Kafka's, or one that was cleaned empty) changes
+        `marked` is the result of `marker_of` for the batch, if the caller has it already. A control
+        batch that ends no transaction (of a later Kafka, or emptied by the cleaner) changes
         nothing.
         """
         if not batch.has_producer_id:
@@ -394,11 +395,11 @@ class ProducerState:
     # Transactions as readers see them
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Return the first offset of the oldest transaction that readers cannot decide yet.
+        """Return the first offset of the oldest transaction that is open or not replicated.
 
-        It is open, or its marker is not below the high watermark. None without one. Forgets
-        transactions that are decided by now: the high watermark does not go back.
-        Source: ProducerStateManager.firstUnstableOffset; TXN-5.
+        A transaction is not replicated if its marker is at or above the high watermark. None
+        without one. Forgets transactions whose markers are below, because the high watermark never
+        falls. Source: ProducerStateManager.firstUnstableOffset; TXN-5.
         """
         if self._completed:
             for first, last in list(self._completed.items()):
@@ -411,7 +412,7 @@ class ProducerState:
         return unreplicated if undecided is None else min(undecided, unreplicated)
 
     def oldest_open_timestamp_ms(self) -> int:
-        """Return the last time of the producer whose transaction is open longest, −1 without."""
+        """Return the last write time of the producer with the oldest open transaction, else −1."""
         for producer_id in self._ongoing.values():
             return self._producers[producer_id].last_timestamp_ms
         return NO_TIMESTAMP
@@ -419,11 +420,11 @@ class ProducerState:
     # Snapshots, expiry
 
     def to_entries(self) -> list[ProducerEntry]:
-        """Return the entries of a snapshot: of each producer the last batch alone."""
+        """Return the entries of a snapshot, with only the last batch of each producer."""
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Replace all producers by the entries of a snapshot, without expired ones."""
+        """Replace all producers with the entries of a snapshot that have not expired."""
         self.clear()
         for stored in entries:
             producer = KnownProducer()
@@ -450,30 +451,30 @@ class ProducerState:
         self._ongoing = dict(sorted(opened))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all producers, transactions and verifications."""
         self._producers.clear()
         self._ongoing.clear()
         self._completed.clear()
         self.verifications.clear()
 
     def take_over(self, replaced: ProducerState) -> bool:
-        """Copy the state of a log that ends at the same offset, and is written no more.
+        """Copy the state of the log that this future log replaces; both end at the same offset.
 
-        Returns whether that is more than the batches of the copy have.
+        Returns True if the state differs from the one that the future log's batches had made.
         """
         known = {entry.producer_id: entry for entry in self.to_entries()}
         self._producers = dict(replaced._producers)
         self._ongoing = dict(replaced._ongoing)
         self._completed = dict(replaced._completed)
-        # A verification that was requested before the log moved may be answered after that.
+        # A verification that was requested before the log moved may be answered afterwards.
         self.verifications = replaced.verifications
         return known != {entry.producer_id: entry for entry in self.to_entries()}
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
-        """Remove producers without a write for producer.id.expiration.ms; return how many.
+        """Remove producers idle for producer.id.expiration.ms; return their number.
 
-        A producer with an open transaction stays. Verifications (KIP-890) expire by their own time:
-        one may be in progress for an idle producer.
+        A producer with an open transaction is kept. Verifications (KIP-890) expire by their own
+        time, since one may be in progress for an idle producer.
         """
         expired = [
             producer_id
@@ -487,9 +488,9 @@ class ProducerState:
 
 
 def marker_of(batch: BatchView) -> Marked:
-    """Return the transaction's end that a control batch is, and its time; None if another.
+    """Return the transaction marker in a control batch, and its time.
 
-    A record that cannot be read is none.
+    (None, NO_TIMESTAMP) for a batch without a readable record.
     """
     try:
         for record in batch.records():
@@ -517,6 +518,6 @@ def _check_sequence(
 
 
 def _is_expired(producer: KnownProducer, now_ms: int, expiration_ms: int) -> bool:
-    """Return whether a producer's state has expired; it never does during a transaction."""
+    """Return True if a producer is idle for `expiration_ms` and has no open transaction."""
     is_idle = now_ms - producer.last_timestamp_ms >= expiration_ms
     return is_idle and producer.txn_first_offset == NO_OFFSET

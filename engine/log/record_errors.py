@@ -1,12 +1,12 @@
-"""Reasons for which single records are refused, in the words that producers print.
+"""Reasons for which single records are refused, in Kafka's words, which producers print.
 
-A Java producer throws the text of a record, and its application logs it. Answers have texts only
-in versions that take no magic but 2.
+A Java producer throws the text of a record, and its application logs it. Responses have texts only
+in versions that accept magic 2 alone.
 
 Source: Kafka's LogValidator, the `toString` of DefaultRecord, PartialDefaultRecord and
 ProduceResponse.RecordError.
-Differs: the sizes of a PartialDefaultRecord, one of a compressed batch that stays as it is, are 0
-or −1 where Kafka has those of key and value, which are not read here.
+Differs: the sizes of a PartialDefaultRecord (of a compressed batch that is stored unchanged) are 0
+or −1, where Kafka has those of key and value, which are not read here.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class RecordError(NamedTuple):
 
 
 def key_missing(topic_partition: TopicPartition) -> str:
-    """Return the error of a record without a key in a topic that is compacted."""
+    """Return the error of a record without a key in a compacted topic."""
     return f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
 
 
 def time_out_of_range(
     record: Record | LegacyMessage, now_ms: int, before_max_ms: int, after_max_ms: int
 ) -> str:
-    """Return the error of a record whose time is outside of the topic's bounds."""
+    """Return the error of a record whose timestamp is outside of the topic's limits."""
     return (
         f"Timestamp {record.timestamp_ms} of message with offset {record.offset} is out of range. "
         f"The timestamp should be within [{int64(now_ms - before_max_ms)}, "
@@ -49,7 +49,7 @@ def time_out_of_range(
 
 
 def append_time_sent(record: Record | LegacyMessage, *, is_skimmed: bool) -> str:
-    """Return the error of a record that claims append time, which only brokers set."""
+    """Return the error of a record with timestamp type LogAppendTime, which only brokers set."""
     kind = "PartialDefaultRecord" if is_skimmed else "DefaultRecord"
     smallest = -1 if is_skimmed else 0
     return (
@@ -61,14 +61,14 @@ def append_time_sent(record: Record | LegacyMessage, *, is_skimmed: bool) -> str
 
 
 def times_refused() -> str:
-    """Return the error of a batch in which some record has a time that is not allowed."""
+    """Return the error of a batch that has a record with a timestamp outside of the limits."""
     return "One or more records have been rejected due to invalid timestamp"
 
 
 def records_refused(errors: Sequence[RecordError]) -> str:
     """Return the error message of a batch with refused records, in Kafka's words.
 
-    For errors other than timestamps, which have a message of their own.
+    For all errors except timestamps, which have a separate message.
     """
     shown = ", ".join(map(str, errors[:_SHOWN_MAX]))
     return (

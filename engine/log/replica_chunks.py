@@ -1,19 +1,18 @@
 """Check a leader's fetch response, and split it into chunks to append. Pure.
 
-A chunk is appended in one step, with at most one index entry; a response is mostly one.
-It ends where segment.bytes would be passed and where offsets would not fit into one segment.
+A chunk is appended in one step, with at most one index entry; most responses are one chunk. It ends
+where segment.bytes would be exceeded and where offsets would not fit into one segment.
 
-Two readers of the same bytes: `_take_fast` takes good batches of magic 2 by their headers alone;
-`_take` continues where it stopped, and reports the error.
+Two functions read the same bytes: `_take_fast` accepts valid batches of magic 2 by their headers;
+`_take` continues where it stopped, and raises the errors.
 
-A batch of a later epoch than the one in which the leader is followed is left for another fetch,
-and all after it: it is from after the leader's time, or the field, which no checksum covers, is
-damaged.
+A batch of a later epoch than that of the followed leader, and all batches after it, are left for
+another fetch: either it was written after the leader's time, or the field, which no checksum
+covers, is damaged.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas, hasHigherPartitionLeaderEpoch.
-Differs: a response larger than segment.bytes is split at its batches; Kafka refuses it. One whose
-first batch is of a later epoch is an error, so that the follower backs off; Kafka fetches again at
-once.
+Differs: a response larger than segment.bytes is split at its batches; Kafka refuses it. If the
+first batch is of a later epoch, an error makes the follower back off; Kafka fetches again at once.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _OVERHEAD_BYTES = 12
 class ReplicaBatch(NamedTuple):
     """One batch of a response; `leader_epoch` and `producer_id` are −1 in old formats.
 
-    In these the first offset is the last one: their headers do not have it.
+    In old formats the first offset is set to the last offset, because their headers lack it.
     """
 
     position: int
@@ -57,7 +56,7 @@ class ReplicaBatch(NamedTuple):
 
 
 class ReplicaChunk(NamedTuple):
-    """Consecutive batches; `largest` is the largest time and the last offset of its batch."""
+    """Consecutive batches; `largest` is the largest timestamp and the last offset of its batch."""
 
     data: memoryview
     first_offset: int
@@ -71,7 +70,7 @@ def replica_chunks(
 ) -> list[ReplicaChunk]:
     """Return the chunks to append, in order; an incomplete last batch is left out.
 
-    Positions of batches count in `data`. Errors: CorruptMessage for a wrong checksum or size,
+    Positions of batches are relative to `data`. Raises CorruptMessage for a wrong checksum or size,
     UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on, BatchOfLaterEpoch
     if the first batch is of a later epoch than `leader_epoch`.
     """
@@ -88,7 +87,7 @@ def replica_chunks(
 
 
 def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> AppendInfo:
-    """Return the result of appending chunks, of none too."""
+    """Return the AppendInfo of appended chunks; NOTHING_APPENDED for no chunks."""
     if not chunks:
         return NOTHING_APPENDED._replace(log_start_offset=log_start_offset)
     first, last = chunks[0], chunks[-1]
@@ -106,7 +105,7 @@ def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> Ap
 def _take_fast(
     data: memoryview, next_offset: int, leader_epoch: int
 ) -> tuple[list[ReplicaBatch], int]:
-    """Return the good batches of magic 2 at the start, and where something else begins."""
+    """Return the valid batches of magic 2 at the start, and the position after them."""
     batches: list[ReplicaBatch] = []
     position, end = 0, len(data)
     while position + HEADER_BYTES <= end:
@@ -156,7 +155,7 @@ def _take(
                 if not batches:
                     raise BatchOfLaterEpoch(first, batch.leader_epoch, leader_epoch)
                 return
-            # Before its offsets are checked: a damaged batch is fetched again.
+            # The checksum comes before the check of offsets: a damaged batch is fetched again.
             batch.ensure_valid()
             if first < next_offset or batch.last_offset < first:
                 raise UnexpectedAppendOffset(first, batch.last_offset, next_offset)
@@ -178,7 +177,7 @@ def _take(
 
 
 def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:
-    """Group batches so that no group exceeds a segment or the offsets that it can have."""
+    """Group batches so that each group fits into a segment by size and by offsets."""
     runs: list[list[ReplicaBatch]] = []
     size = 0
     for batch in batches:

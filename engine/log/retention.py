@@ -1,15 +1,15 @@
 """Decide which segments retention deletes. Pure.
 
-From the oldest segment on, as long as each one may be deleted; the first that must stay ends it:
+Starting with the oldest, segments are deleted up to the first that no rule allows to delete:
 
 | reason       | a segment is deleted if                                                      |
 |--------------|------------------------------------------------------------------------------|
-| start offset | the next segment's base is at or below the log start offset                  |
-| size         | the log's size above retention.bytes is at least    the segment's size       |
+| start offset | the next segment's base offset is at or below the log start offset           |
+| size         | the log without it would still have retention.bytes                          |
 | time         | its largest timestamp is more than retention.ms ago                          |
 
-Only whole segments below the high watermark, and never an empty active one. Topics that are only
-compacted lose segments by start offset alone.
+Only segments that are completely below the high watermark are deleted, and never an empty active
+segment. In topics that are only compacted just the start offset rule applies.
 
 Source: RET-1 … RET-9, L6; Kafka's UnifiedLog.deleteOldSegments.
 """
@@ -32,31 +32,29 @@ class RetentionReason(Enum):
 
 
 class RetainedSegment(Protocol):
-    """The values of a segment for the retention rules.
+    """The values of a segment that the retention rules use.
 
-    `end_offset` is the next base or the log end.
-
-    The largest timestamp of a segment is read from its file, and only if a rule needs it.
+    The largest timestamp is read from the segment's file only if a rule needs it.
     """
 
     @property
     def base_offset(self) -> int:
-        """Return its first offset."""
+        """Return the segment's base offset."""
         ...
 
     @property
     def end_offset(self) -> int:
-        """Return the end offset of the segment (exclusive)."""
+        """Return the next segment's base offset, or the log end offset (exclusive)."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of its .log."""
+        """Return the size of the segment's .log."""
         ...
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return the segment's largest timestamp, or the time that replaces a missing one."""
+        """Return the segment's largest timestamp; the modification time if it has no timestamp."""
         ...
 
     @property
@@ -66,7 +64,7 @@ class RetainedSegment(Protocol):
 
 
 class SegmentFacts(NamedTuple):
-    """A `RetainedSegment` whose values are all known."""
+    """A `RetainedSegment` with known values."""
 
     base_offset: int
     end_offset: int
@@ -76,7 +74,7 @@ class SegmentFacts(NamedTuple):
 
 
 class LogFacts(NamedTuple):
-    """One log at one moment."""
+    """The segments and offsets of one log at one time."""
 
     segments: Sequence[RetainedSegment]
     log_start_offset: int
@@ -94,7 +92,7 @@ class RetentionStep(NamedTuple):
 def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
     """Return the segments to delete, by reason in Kafka's order.
 
-    Each reason applies to the segments that the earlier reasons leave.
+    Each reason applies to the segments that remain after the earlier reasons.
     """
     steps = []
     segments = list(log.segments)
@@ -109,14 +107,14 @@ def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
 
 
 def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
-    """Return how many of the oldest segments end at or below the log start offset."""
+    """Return the number of oldest segments that end at or below the log start offset."""
     return _count(
         log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
     )
 
 
 def _by_size(log: LogFacts, config: LogConfig) -> int:
-    """Return how many of the oldest segments can be deleted so that `retention.bytes` remain."""
+    """Return the number of oldest segments without which the log still has `retention.bytes`."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
         return 0
@@ -131,7 +129,7 @@ def _by_size(log: LogFacts, config: LogConfig) -> int:
 
 
 def _by_time(log: LogFacts, config: LogConfig) -> int:
-    """Count the oldest segments whose largest timestamp is older than `retention.ms`."""
+    """Return the number of oldest segments whose largest timestamp is older than `retention.ms`."""
     if config.retention_ms < 0:
         return 0
     return _count(
@@ -147,7 +145,7 @@ _REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ..
 
 
 def _count(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
-    """Count from the oldest segment while `takes` holds and the HW is at or above its end."""
+    """Count oldest segments up to the first that `takes` refuses or that exceeds the HW."""
     count = 0
     for segment in log.segments:
         if log.high_watermark < segment.end_offset or not takes(segment):

@@ -4,17 +4,17 @@
 append  chunk of batches → end of .log
         more than index.interval.bytes since the last entry?
             .index      (largest offset of this chunk, position of its start)
-            .timeindex  (largest timestamp so far, its offset)
-close   .timeindex once more, then both are written, to size
+            .timeindex  (largest timestamp up to now, its offset)
+close   a last entry of .timeindex, then both indexes are written without padding
 ```
 
-The indexes of the active segment live in memory; their files are empty until the segment is
-closed or flushed. Nothing is lost by that: a log that was not stopped cleanly rebuilds the indexes
-of every segment that was not flushed whole. Differs: Kafka maps preallocated files.
+The indexes of the active segment are in memory; their files are empty until the segment is closed
+or flushed. Nothing is lost by that: a log that was not stopped cleanly rebuilds the indexes of
+every segment above the recovery point. Differs: Kafka maps preallocated files.
 
-A segment rolls when the next chunk would make it larger than segment.bytes, when that chunk is
-segment.ms (less a jitter) newer than the first one (a segment without times: older than that by
-the clock), when an index is full, and when an offset is 2^31 or more above the base.
+A segment rolls if the next chunk would make it larger than segment.bytes, if that chunk is
+segment.ms (less a jitter) newer than the first one (without timestamps: if the segment is older
+than that by the clock), if an index is full, and if an offset is 2^31 or more above the base.
 
 Source: D6, LOG-2 … LOG-6; Kafka's LogSegment.
 """
@@ -54,10 +54,10 @@ from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
 _NOTHING_SURE = -1
-#: Held while indexes are dropped, and while it is noted that they must not be.
+#: Guards `has_unwritten_index` while indexes are dropped.
 _DROPPING = Lock()
 
-#: The files that go with a segment, in the order in which they are removed: the .log last.
+#: The kinds of a segment's files in the order of their removal: the .log last.
 KINDS = (FileKind.TXNINDEX, FileKind.TIMEINDEX, FileKind.INDEX, FileKind.LOG)
 
 
@@ -107,13 +107,12 @@ class Segment:
         now_ms: int,
         state: FileState = FileState.LIVE,
     ) -> None:
-        """Open a segment whose .log is there; see `create_segment`."""
+        """Open a segment whose .log exists; `create_segment` creates one."""
         self._files = files
         self.directory = directory
         self.base_offset = base_offset
         self.config = config
-        #: When the segment was created or opened; counts for rolling where no batch has a
-        #: timestamp.
+        #: Time of creation or opening, from which segment.ms counts if no batch has a timestamp.
         self.created_ms = now_ms
         #: Subtracted from segment.ms, so that partitions created together do not all roll at the
         #: same time.
@@ -121,7 +120,7 @@ class Segment:
         self.state = state
         #: Whether the segment was deleted or replaced. The file closes with the last borrow.
         self.is_gone = False
-        #: The .log, open from the first to the last; borrowed by slices that are being sent.
+        #: The .log, open as long as the segment exists; borrowed by slices that are being sent.
         self._file: File = files.open(self.path(FileKind.LOG), write=True)
         self.size_bytes = self._file.size_bytes()
         #: None until first used after an open, and again after the memory was released: small
@@ -130,38 +129,38 @@ class Segment:
         self._time_index: TimeIndex | None = None
         #: The aborted transactions of the segment, None until first needed.
         self._txn_entries: list[AbortedTransaction] | None = None
-        #: Counts look-ups in the file of an index; after some the index is loaded.
+        #: Number of lookups in the offset index's file; at INDEX_SEARCHES_MAX the index is loaded.
         self._searches = 0
-        #: Largest timestamp and its offset. None: as in the last entry of the time index.
+        #: Largest timestamp and its offset. None: those of the last entry of the time index.
         self._largest: TimestampOffset | None = None
         #: Timestamp of the first batch, from which segment.ms counts. None until read.
         self._rolling_timestamp_ms: int | None = None
-        #: Size, time and last offset up to which `should_roll` needs no further check;
-        #: `_note_bounds` sets them, and zero them every change of the rules.
+        #: Size, time and last offset up to which `should_roll` needs no further check, set by
+        #: `_note_bounds`; a change of the rules resets the size to _NOTHING_SURE.
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
         #: Bytes appended since the last index entry; the next is due after `_interval_bytes`.
         self._bytes_since_entry = 0
-        #: Settings of the index when the segment was opened: a change counts from the next segment
-        #: on, as in Kafka's LogSegment.
+        #: Index settings at the time of opening: a change applies from the next segment on, as in
+        #: Kafka's LogSegment.
         self._interval_bytes = config.index_interval_bytes
         self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
         self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
         #: Base offset and position of the newest chunk, which most readers fetch next. −1: none.
         self._last_base = -1
         self._last_position = 0
-        #: Offset and result of the last look-up: several readers often ask for the same.
+        #: Offset and result of the last lookup: several readers often look up the same offset.
         self._translated_offset: int | None = None
         self._translated: BatchPlace | None = None
         #: Whether the indexes in memory have entries that their files lack.
         self.has_unwritten_index = False
-        #: How many slices use the file now; see `borrow`.
+        #: Number of slices that use the file; see `borrow`.
         self._log_borrows = 0
 
     # Files
 
     def path(self, kind: FileKind) -> str:
-        """Return the path of one of its files, whether it exists or not."""
+        """Return the path of the segment's file of this kind, which need not exist."""
         name = SegmentFileName(self.base_offset, kind, self.state).name
         return f"{self.directory}/{name}"
 
@@ -197,7 +196,7 @@ class Segment:
         return times
 
     def _note_loaded(self) -> None:
-        """Report the memory of the loaded indexes, in bytes, to the bound of the process."""
+        """Report the bytes of the loaded indexes to the limit of the process (IndexMemory)."""
         index, times = self._index, self._time_index
         entry_count = 0 if index is None else len(index)
         time_entry_count = 0 if times is None else len(times)
@@ -207,9 +206,9 @@ class Segment:
         )
 
     def drop_indexes(self) -> None:
-        """Forget the indexes, unless memory has more than their files; they are read when needed.
+        """Drop the indexes from memory unless they have more entries than their files.
 
-        May run on any thread: a current user of one keeps it.
+        May run on any thread: a running lookup keeps its index alive.
         """
         with _DROPPING:
             if not self.has_unwritten_index:
@@ -217,7 +216,7 @@ class Segment:
                 self._searches = 0
 
     def _keep_indexes(self) -> None:
-        """Keep the indexes in memory, which are about to have more than their files."""
+        """Prevent `drop_indexes`, before the indexes get more entries than their files."""
         if not self.has_unwritten_index:
             with _DROPPING:
                 self.has_unwritten_index = True
@@ -241,7 +240,7 @@ class Segment:
         self._largest = None
 
     def use_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
-        """Replace the transaction index, on disk too."""
+        """Replace the transaction index, in memory and on disk."""
         path = self.path(FileKind.TXNINDEX)
         self._txn_entries = list(entries)
         if entries or self._files.exists(path):
@@ -258,14 +257,14 @@ class Segment:
             self._file.close()
 
     def close_file(self) -> None:
-        """Close the .log, once no reader uses it any more."""
+        """Close the .log now, or when the last `borrow` ends."""
         self.is_gone = True
         LOADED_INDEXES.forget(self)
         if not self._log_borrows:
             self._file.close()
 
     def change_state(self, state: FileState) -> None:
-        """Rename all its files, the .log first: an index alone is removed by the loader."""
+        """Rename all its files, the .log first: the loader removes an index without .log."""
         for kind in reversed(KINDS):
             old = self.path(kind)
             if self._files.exists(old):
@@ -274,7 +273,7 @@ class Segment:
         self.state = state
 
     def remove_files(self) -> None:
-        """Remove all its files; absent ones are fine."""
+        """Remove the segment's existing files."""
         for kind in KINDS:
             path = self.path(kind)
             if self._files.exists(path):
@@ -295,7 +294,7 @@ class Segment:
 
         `largest` is the largest timestamp in the chunk and the last offset of the first batch with
         that timestamp. The caller ensures that offsets rise and fit (`should_roll`). `first_offset`
-        is remembered if it is given: readers want the newest chunk next.
+        is remembered if given, because most readers want the newest chunk next.
 
         Source: LOG-2.
         """
@@ -315,9 +314,10 @@ class Segment:
     def append_batches(
         self, contents: Sequence[Buffer], batches: Sequence[tuple[int, int, int]]
     ) -> None:
-        """Append batches in one write, each with an index entry if it is due.
+        """Append batches in one write, each with an index entry if one is due.
 
-        `batches` has of each its size in bytes, its last offset (inclusive) and its largest time.
+        `batches` has for each batch its size in bytes, last offset (inclusive) and largest
+        timestamp.
         """
         position = self._file.append(contents)
         for size_bytes, last_offset, largest_ms in batches:
@@ -341,13 +341,13 @@ class Segment:
         self._bytes_since_entry = 0
 
     def truncate_to_bytes(self, size_bytes: int) -> None:
-        """Truncate the .log to a size; the caller replaces its indexes after this."""
+        """Truncate the .log to a size; the caller must replace the indexes afterwards."""
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new settings; settings of indexes apply from the next segment on."""
+        """Apply new settings; index settings apply from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
@@ -363,7 +363,7 @@ class Segment:
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Return whether a chunk belongs into a new segment; see the module's rules.
+        """Return True if a chunk must go to a new segment; see the module's rules.
 
         Source: LOG-6.
         """
@@ -400,7 +400,7 @@ class Segment:
         )
 
     def _note_bounds(self) -> None:
-        """Note up to where no rule rolls, as long as there is room in the indexes."""
+        """Store the size, time and offset up to which no rule rolls while the indexes have room."""
         rolling = self._rolling_timestamp_ms
         if self.size_bytes and rolling is not None and rolling >= 0:
             self._sure_bytes = self.config.segment_bytes
@@ -423,8 +423,8 @@ class Segment:
     def first_truncated(self, offset: int) -> BatchPlace | None:
         """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
-        Raises CorruptRecord for damage before that batch. At the base offset all batches go,
-        whether they are damaged or not.
+        Raises CorruptRecord for damage before that batch. At the base offset all batches are
+        removed, damaged or not.
         """
         base_offset, end = self.base_offset, self.size_bytes
         if offset <= base_offset:
@@ -438,8 +438,8 @@ class Segment:
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Remove every batch with an offset at or above `offset`; return the bytes removed.
 
-        At the base offset headers alone decide, as for a segment whose offsets are in disorder.
-        Raises the errors of `first_truncated`, with nothing changed.
+        At the base offset the batch is found by headers alone, as for a segment whose offsets do
+        not rise. Raises the errors of `first_truncated`, with nothing changed.
         """
         by_headers = offset <= self.base_offset
         place = self.translate(offset) if by_headers else self.first_truncated(offset)
@@ -472,9 +472,9 @@ class Segment:
         return removed
 
     def _scanned_largest(self) -> TimestampOffset:
-        """Return the largest timestamp, which may lie after the last entry of the index.
+        """Return the largest timestamp, including batches after the last entry of the time index.
 
-        Differs: after damage nothing can be read, which fails a truncation of Kafka half-way.
+        Differs: batches after damage are ignored; in Kafka damage fails a truncation half-way.
         """
         largest = self.time_index.last_entry
         start = self.index.lookup(largest.offset).position
@@ -485,7 +485,7 @@ class Segment:
         return largest
 
     def become_inactive(self) -> None:
-        """Complete the time index and write both indexes; there are no appends after this call."""
+        """Complete the time index and write both indexes; no append may follow."""
         if self.config.preallocate:
             self._file.truncate(self.size_bytes)
         self._keep_indexes()
@@ -494,14 +494,17 @@ class Segment:
         self.write_indexes()
 
     def write_indexes(self) -> None:
-        """Write both indexes to size; they are durable after `sync`, and may be dropped."""
+        """Write both indexes without padding.
+
+        Then they may be dropped. `sync` makes them durable.
+        """
         self._rewrite(self.path(FileKind.INDEX), self.index.encode())
         self._rewrite(self.path(FileKind.TIMEINDEX), self.time_index.encode())
         self.has_unwritten_index = False
         self._note_loaded()
 
     def _rewrite(self, path: str, content: bytes) -> None:
-        """Replace a file's content in place: not atomic, and durable only after a sync."""
+        """Replace a file's content in place; not atomic, and durable only after a sync."""
         handle = self._files.open(path, write=True, create=True)
         try:
             handle.truncate(0)
@@ -511,7 +514,7 @@ class Segment:
             handle.close()
 
     def sync(self, *, with_indexes: bool) -> None:
-        """Make the .log durable, and its indexes. May run on a thread other than the appender's."""
+        """Sync the .log, and with `with_indexes` the indexes. May run on a worker thread."""
         self._file.sync()
         if not with_indexes:
             return
@@ -529,9 +532,9 @@ class Segment:
 
     @property
     def largest(self) -> TimestampOffset:
-        """Return the largest timestamp so far and its offset, (−1, base offset) without one.
+        """Return the largest timestamp and its offset, (−1, base offset) without a timestamp.
 
-        Of a closed segment only the last entry of the time index is read.
+        For a closed segment only the last entry of the time index is read.
         """
         largest = self._largest
         if largest is None:
@@ -544,20 +547,23 @@ class Segment:
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return retention's time: the largest timestamp, else the file's modification time."""
+        """Return the time for retention.
+
+        The largest timestamp, else the file's modification time.
+        """
         timestamp = self.largest.timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
     def modified_ms(self) -> int:
-        """Return when the .log was changed."""
+        """Return the modification time of the .log."""
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def keep_modified_ms(self, modified_ms: int) -> None:
-        """Set the modification time of the .log to that of the newest segment that it replaces."""
+        """Set the .log's modification time to that of the segments that a cleaning replaces."""
         self._files.set_modified_ms(self.path(FileKind.LOG), modified_ms)
 
     def first_timestamp_ms(self) -> int:
-        """Return the largest time in the first batch, −1 without one."""
+        """Return the largest timestamp of the first batch, −1 without one."""
         if self._rolling_timestamp_ms is None:
             self._rolling_timestamp_ms = self._first_timestamp_ms()
         return self._rolling_timestamp_ms
@@ -565,8 +571,9 @@ class Segment:
     def translate(self, offset: int) -> BatchPlace | None:
         """Return the first batch that ends at or after `offset`, None after the last one.
 
-        Raises CorruptRecord at damage. A place is kept only if its batch ends before the newest
-        one begins: a header that was misread may lead anywhere, and the next read may be right.
+        Raises CorruptRecord at damage. The result is cached only if its batch ends before the
+        newest one begins: a header that was misread may lead anywhere, and the next read may be
+        right.
         """
         if offset == self._translated_offset:
             return self._translated
@@ -580,9 +587,9 @@ class Segment:
         return batch_at
 
     def _search_start(self, offset: int) -> int:
-        """Return the position in the .log where a search for an offset starts.
+        """Return the position in the .log at which a search for an offset starts.
 
-        An index that is not in memory is read whole only if there is room for it or it is searched
+        An index that is not in memory is loaded only if there is room for it or it is searched
         often; otherwise readers of many segments would load all indexes again and again.
         """
         if self._index is None and self._searches < INDEX_SEARCHES_MAX:
@@ -600,7 +607,7 @@ class Segment:
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of a reader's batches, from the batch with `offset` on.
 
-        That batch is whole even if it exceeds `max_bytes`, and no batch begins at or after the
+        That batch is complete even if it exceeds `max_bytes`, and no batch begins at or after the
         position `end`. None if there is no batch before `end`. Raises CorruptRecord as `translate`
         does.
         """
@@ -608,7 +615,7 @@ class Segment:
             position = self._last_position
             size = end - position
             if 0 < size <= max_bytes:
-                # The newest chunk fits: its batches need no check.
+                # The newest chunk fits: its headers need no scan.
                 return position, size
         place = self.translate(offset)
         if place is None:
@@ -621,7 +628,7 @@ class Segment:
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the first one on that ends at or after `offset`.
 
-        Batches are views of a reused buffer. A batch with lower offsets does not end the iteration.
+        Batches are views of a reused buffer. Later batches with lower offsets are yielded too.
         """
         start = self._search_start(offset)
         is_there = False
@@ -631,9 +638,9 @@ class Segment:
                 yield batch
 
     def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
-        """Return the first record at or after `start_offset` with this time or a later one.
+        """Return the first record at or after `start_offset` with this timestamp or later.
 
-        Errors: CorruptRecord, also for a batch that is too large once it is opened.
+        Raises CorruptRecord, also for a batch that is too large when decompressed.
         """
         return find_timestamp(
             self._file,

@@ -1,13 +1,13 @@
-"""The files of one partition directory, sorted by their purpose.
+"""List the files of one partition directory, sorted by their purpose.
 
 ```
 segments      a .log and the side files with its base offset
-snapshots     .snapshot by offset: at a segment's base, or at the end of the log
+snapshots     .snapshot by offset: at a segment's base offset, or at the log end offset
 checkpoints   KRaft snapshots
 orphans       an index whose .log is missing
 leftovers     .deleted .cleaned .swap, and .tmp of an interrupted replacement
 side files    leader-epoch-checkpoint, partition.metadata, quorum-state
-unknown       anything else; never touched
+unknown       any other name; never changed
 ```
 
 No file is opened: names and sizes are enough. A file that is removed meanwhile is left out.
@@ -40,7 +40,7 @@ INDEX_KINDS = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
 
 class SegmentFiles(NamedTuple):
-    """The sizes of one segment's live files by kind; LOG is always among them."""
+    """The sizes of one segment's live files by kind; LOG is always present."""
 
     base_offset: int
     sizes: Mapping[FileKind, int]
@@ -51,12 +51,12 @@ class SegmentFiles(NamedTuple):
         return self.sizes[FileKind.LOG]
 
     def name(self, kind: FileKind) -> str:
-        """Return the name of one of its files, whether it exists or not."""
+        """Return the name of the segment's file of this kind, which need not exist."""
         return SegmentFileName(self.base_offset, kind).name
 
 
 class Leftover(NamedTuple):
-    """A file in a change that did not end; `parsed` is None for a .tmp."""
+    """A file of an interrupted change; `parsed` is None for a .tmp."""
 
     name: str
     size_bytes: int
@@ -90,7 +90,7 @@ class PartitionFiles(NamedTuple):
 
 
 def list_partition_files(files: Files, path: str) -> PartitionFiles:
-    """Return the files of a partition directory."""
+    """Return the files of a partition directory, sorted by purpose."""
     live: dict[int, dict[FileKind, int]] = {}
     snapshots: dict[int, int] = {}
     checkpoints: list[SegmentFileName] = []
@@ -148,7 +148,7 @@ def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[
 
 
 def _is_temporary(name: str) -> bool:
-    """Return whether a file is the unfinished replacement of a known file."""
+    """Return True for the `.tmp` file of an unfinished replacement of a known file."""
     final = name.removesuffix(TEMPORARY_SUFFIX)
     return final != name and (final in SIDE_FILES or _parsed(final) is not None)
 

@@ -11,7 +11,7 @@ from engine.log.segment import Segment
 
 
 class SegmentList:
-    """Segments by base offset, with look-ups in O(log n)."""
+    """Segments by base offset, with lookups in O(log n)."""
 
     __slots__ = ("_bases", "_segments")
 
@@ -46,12 +46,12 @@ class SegmentList:
         return sum(segment.size_bytes for segment in self._segments)
 
     def floor(self, offset: int) -> Segment | None:
-        """Return the segment with the greatest base at or below `offset`."""
+        """Return the segment with the greatest base offset at or below `offset`, or None."""
         number = bisect_right(self._bases, offset) - 1
         return self._segments[number] if number >= 0 else None
 
     def higher(self, base_offset: int) -> Segment | None:
-        """Return the segment with the smallest base above `base_offset`."""
+        """Return the segment with the smallest base offset above `base_offset`, or None."""
         number = bisect_right(self._bases, base_offset)
         return self._segments[number] if number < len(self._segments) else None
 
@@ -74,13 +74,13 @@ class SegmentList:
         self._segments.insert(number, segment)
 
     def remove(self, segment: Segment) -> None:
-        """Remove a segment from the list; its files stay."""
+        """Remove a segment from the list; its files remain."""
         number = self._segments.index(segment)
         del self._segments[number]
         del self._bases[number]
 
     def facts(self, log_end_offset: int) -> list[RetainedSegment]:
-        """Return the segments' facts for retention; each is read when it is needed."""
+        """Return the segments' values for retention; timestamps are read on access."""
         ends = (*self._bases[1:], log_end_offset)
         active = self._segments[-1]
         return [

@@ -29,7 +29,7 @@ from engine.records.batch_header import (
     read_prologue,
 )
 
-# Entries after a truncation are stale in a running broker's index; more are not worth a check.
+# Number of index entries to try: a running broker's index may have stale ones after a truncation.
 _TRIED_ENTRIES = 16
 
 
@@ -44,7 +44,7 @@ class BatchPlace(NamedTuple):
 def find_offset(file: File, index: OffsetIndex, offset: int) -> BatchPlace | None:
     """Return the first batch that ends at or after `offset`, None after the segment's end.
 
-    Raises CorruptRecord when damage lies between the index entry and that batch.
+    Raises CorruptRecord for damage between the index entry and that batch.
     """
     start = index.lookup(offset).position
     for position, batch in scan_batches(file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
@@ -79,7 +79,7 @@ def find_timestamp(
 
 
 def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
-    """Return the first batch from a position on that ends at or after `offset`, by headers alone.
+    """Return the first batch from a position on that ends at or after `offset`, by headers.
 
     None if no batch before `end`, the segment's end, does. Raises CorruptRecord for an impossible
     size, and for a batch that extends beyond the end.
@@ -118,17 +118,17 @@ def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace
 
 
 class LogEnd(NamedTuple):
-    """The end of a segment's whole batches: the offset after the last one, and the bytes."""
+    """The end of a segment's whole batches: the offset after the last one, and its end position."""
 
     next_offset: int
     good_bytes: int
 
 
 def find_end(file: File, index: OffsetIndex) -> LogEnd:
-    """Return the end of the last whole batch, the base offset and 0 without one.
+    """Return the end of the last whole batch; the base offset and 0 without one.
 
-    The index saves reading the whole log, but is not trusted: entries are tried from the last one
-    back until one leads to a good batch.
+    The index saves reading the complete log, but is not trusted: entries are tried from the last
+    one back until one leads to a valid batch.
     """
     for number in range(len(index) - 1, max(len(index) - _TRIED_ENTRIES, 0) - 1, -1):
         index_entry = index.entry(number)
@@ -139,7 +139,10 @@ def find_end(file: File, index: OffsetIndex) -> LogEnd:
 
 
 def _batch_near(file: File, position: int, offset: int) -> int | None:
-    """Return `position` if a good batch with nothing above `offset` as its base starts there."""
+    """Return `position` if a valid batch with a base offset up to `offset` starts there.
+
+    Else None.
+    """
     if not 0 <= position < file.size_bytes():
         return None
     try:

@@ -1,7 +1,7 @@
 """Segments that left their log: renamed to `.deleted`, removed after file.delete.delay.ms (RET-8).
 
-Readers that still send from a segment's file keep it open; names that a crash leaves are removed
-at the next start. A log whose folder is renamed meanwhile takes its trash along.
+Readers that still send from a segment's file keep it open; files that a crash leaves are removed at
+the next start. If the log's folder is renamed meanwhile, its `.deleted` files are found there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def discard_segments(
     *,
     delay_ms: int,
 ) -> None:
-    """Rename segments and their snapshots in the order given, and plan their removal."""
+    """Rename segments and their snapshots in the given order, and schedule their removal."""
     gone = list(segments)
     offsets: list[int] = []
     for segment in gone:
@@ -44,10 +44,10 @@ def discard_replaced(
     *,
     delay_ms: int,
 ) -> None:
-    """Rename replaced segments to `.deleted`, give the new one live names, then drop snapshots.
+    """Rename replaced segments to `.deleted`, the new one to live names, then drop snapshots.
 
-    The snapshot at the new segment's base offset stays. The order of renames decides what a crash
-    leaves.
+    The snapshot at the new segment's base offset is kept. The order of renames determines the state
+    after a crash.
     """
     gone = list(segments)
     for segment in gone:
@@ -60,7 +60,7 @@ def discard_replaced(
 
 
 class _Trash(NamedTuple):
-    """Segments and snapshots that were renamed; `snapshots` knows the folder of that time."""
+    """Renamed segments and snapshots; `snapshots` knows the log's current folder."""
 
     files: Files
     segments: Sequence[Segment]
@@ -72,7 +72,7 @@ class _Trash(NamedTuple):
             tasks.once("delete-file", delay_ms, self._remove)
 
     def _remove(self) -> None:
-        """Remove the `.deleted` files, in the folder where the log is now: it may have moved."""
+        """Remove the `.deleted` files from the log's current folder."""
         for segment in self.segments:
             segment.directory = self.snapshots.directory
             segment.remove_files()

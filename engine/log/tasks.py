@@ -1,7 +1,7 @@
-"""The tasks that a log gives its driver: delayed work, work in steps, work on a worker thread.
+"""The tasks that a log passes to its driver: delayed work, work in steps, work on a worker thread.
 
 A log never waits and has no threads. It passes on the tasks that Kafka gives to its scheduler:
-removing files after their delay, making a rolled segment durable, writing checkpoints.
+removing files after their delay, syncing a rolled segment, writing checkpoints.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from engine.errors import StorageError
 from engine.log.flush_times import FlushTimes
 from engine.model import TopicPartition
 
-#: Work over many logs, which ends after each step for a moment: others may be served there, and
-#: the logs that it reads next may have changed meanwhile.
+#: Work over many logs that yields after each step: the loop may serve requests there, so the logs
+#: of later steps may have changed.
 Steps: TypeAlias = Iterator[None]
 
 
 class LogTasks(Protocol):
-    """Runs the tasks of logs; names are Kafka's and serve for messages."""
+    """Runs the tasks of logs; task names are Kafka's, for messages."""
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Run `action` once after a delay, on the thread that owns the logs."""
@@ -29,20 +29,20 @@ class LogTasks(Protocol):
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
-        """Run `action` again and again until the process stops, on the same thread."""
+        """Run `action` periodically on the same thread, until the process stops."""
         ...
 
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """The same for work in steps: the period begins when all are done."""
+        """Run `steps` periodically; the period starts when all steps are done."""
         ...
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run all steps, perhaps in several turns of the loop; then run `done`.
+        """Run all steps, possibly in several turns of the loop; then call `done`.
 
-        A step that fails is the last one; `done` is run all the same. After a stop no step is
-        taken, and nothing run.
+        A step that fails is the last one; `done` is called nevertheless. After a stop no step runs,
+        and `done` is not called.
         """
         ...
 
@@ -52,9 +52,9 @@ class LogTasks(Protocol):
         work: Callable[[], None],
         done: Callable[[StorageError | None], None],
     ) -> None:
-        """Run `work`, which may take long and may run on a worker thread, then `done` on the loop.
+        """Run `work`, which may be slow, on a worker thread if possible; then `done` on the loop.
 
-        `done` gets the StorageError that `work` raised, None if all went well.
+        `done` is called with the StorageError that `work` raised, None without an error.
         """
         ...
 
@@ -62,11 +62,10 @@ class LogTasks(Protocol):
 class LogHooks(NamedTuple):
     """The functions that a log calls, in addition to its files.
 
-    `on_failure` gets an I/O error that happened on a worker thread. `on_truncated` must write
-    the log's recovery point down before it returns: records that are appended to a log whose
-    checkpoint is too high would not be read after a power cut. It is called on a worker
-    thread, and raises StorageError. `jitter_ms` draws a number in
-    [0, bound).
+    `on_failure` is called with an I/O error from a worker thread. `on_truncated` must write the
+    log's recovery point before it returns, because records appended above a checkpoint that is too
+    high would not be read after a power cut. It is called on a worker thread, and raises
+    StorageError. `jitter_ms` returns a random number in [0, bound).
     """
 
     tasks: LogTasks
@@ -77,12 +76,12 @@ class LogHooks(NamedTuple):
 
 
 def take_all(steps: Steps) -> None:
-    """Run all steps in one turn."""
+    """Run all steps without yielding to the loop."""
     deque(steps, maxlen=0)
 
 
 class InlineTasks:
-    """Runs work at once and keeps delayed actions until requested: enough for tools and tests."""
+    """Runs work immediately and keeps delayed actions until requested, for tools and tests."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[str, int, Callable[[], object]]] = []
@@ -101,11 +100,11 @@ class InlineTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Keep for `run_periodic` the function that takes all steps."""
+        """Keep for `run_periodic` a function that runs all steps."""
         self.periodic.append((name, period_ms, lambda: take_all(steps())))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run all steps now."""
+        """Run all steps and `done` immediately."""
         try:
             take_all(steps)
         finally:
@@ -117,7 +116,7 @@ class InlineTasks:
         work: Callable[[], None],
         done: Callable[[StorageError | None], None],
     ) -> None:
-        """Run the work now."""
+        """Run the work and `done` immediately."""
         failure = None
         try:
             work()
@@ -126,20 +125,20 @@ class InlineTasks:
         done(failure)
 
     def run_waiting(self) -> None:
-        """Run all delayed actions, as if their time had come."""
+        """Run all delayed actions, regardless of their delays."""
         waiting, self.waiting = self.waiting, []
         for _, _, action in waiting:
             action()
 
     def run_periodic(self, name: str) -> None:
-        """Run the periodic actions with a name once."""
+        """Run the periodic actions of this name once."""
         for task_name, _, action in self.periodic:
             if task_name == name:
                 action()
 
 
 class DeferredTasks:
-    """Keeps tasks until `release`; tasks after that are passed on at once.
+    """Keeps tasks until `release`; later tasks are passed on immediately.
 
     Used for logs that are opened on separate threads: their tasks belong to the loop's thread.
     """
@@ -161,7 +160,7 @@ class DeferredTasks:
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
-        """Run `action` again and again."""
+        """Run `action` periodically."""
         self._pass_on(
             lambda: self._tasks.every(name, period_ms, action, first_after_ms=first_after_ms)
         )
@@ -187,7 +186,7 @@ class DeferredTasks:
         self._pass_on(lambda: self._tasks.offload(name, work, done))
 
     def _pass_on(self, call: Callable[[], None]) -> None:
-        """Run a call now, or keep it until `release`."""
+        """Run a call immediately after `release`, keep it before."""
         if self._kept is None:
             call()
         else:

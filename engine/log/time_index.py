@@ -4,9 +4,9 @@
 entry (12 bytes)   int64 timestamp   int32 offset − base offset
 ```
 
-An entry means: `timestamp` is the largest of the batches up to the one that ends at `offset`, and
-that batch is the first with it. Both columns rise strictly. The active segment's file is
-preallocated: entries end before the first all-zero entry with a number above 0.
+An entry means: `timestamp` is the largest of the batches up to the one with last offset `offset`,
+which is the first batch that has it. Both fields rise strictly. The active segment's file is
+preallocated: entries end before the first all-zero entry except entry 0.
 
 Source: Kafka's TimeIndex; LOG-5, L5.
 """
@@ -35,14 +35,14 @@ _INT_MAX = (1 << 31) - 1
 
 
 class TimestampOffset(NamedTuple):
-    """A timestamp in ms and the last offset of the first batch that has it as its largest."""
+    """A timestamp in ms, and the last offset of the first batch with that largest timestamp."""
 
     timestamp: int
     offset: int
 
 
 class TimeIndex:
-    """The entries of one time index, in memory; nothing is promised about a parsed one."""
+    """The entries of one time index, in memory; a parsed index may be wrong, see `problem`."""
 
     __slots__ = (
         "base_offset",
@@ -54,7 +54,7 @@ class TimeIndex:
     )
 
     def __init__(self, base_offset: int) -> None:
-        """Begin empty."""
+        """Create an empty index."""
         self.base_offset = base_offset
         #: Largest timestamp up to each entry, and the relative offset of its batch.
         self.timestamps = array("q")
@@ -76,28 +76,28 @@ class TimeIndex:
             yield TimestampOffset(timestamp, base + relative)
 
     def entry(self, number: int) -> TimestampOffset:
-        """Return the entry with a number counted from 0, or a negative one counted from the end."""
+        """Return the entry with this number, from 0; negative numbers count from the end."""
         return TimestampOffset(
             self.timestamps[number], self.base_offset + self.relative_offsets[number]
         )
 
     @property
     def last_entry(self) -> TimestampOffset:
-        """Return the last entry, (no timestamp, base offset) without one."""
+        """Return the last entry, (NO_TIMESTAMP, base offset) without one."""
         return self.entry(-1) if len(self) else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
         """Return the greatest entry with a timestamp ≤ `timestamp`.
 
-        Without one it is (no timestamp, base offset): search from the start of the segment.
+        (−1, base offset) without one: search from the start of the segment.
         """
         number = bisect_right(self.timestamps, timestamp) - 1
         return self.entry(number) if number >= 0 else TimestampOffset(-1, self.base_offset)
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
-        """Add an entry unless the last one has this timestamp already; returns whether it did.
+        """Add an entry if its timestamp is above the last one's; return True if added.
 
-        Raises IndexOrderBroken when the timestamp or the offset is below the last entry's.
+        Raises IndexOrderBroken if the timestamp or the offset is below the last entry's.
         """
         timestamps = self.timestamps
         relative = offset - self.base_offset
@@ -124,7 +124,7 @@ class TimeIndex:
         del self.relative_offsets[count:]
 
     def problem(self) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None for a sound index."""
+        """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
         if not len(self):
@@ -137,9 +137,9 @@ class TimeIndex:
         return None
 
     def encode(self) -> bytes:
-        """Return the entries as a file has them, without padding."""
-        # Put together in words of 4 bytes: one format for all entries would be kept by `struct`,
-        # and takes five times as much memory as the entries.
+        """Return the entries in the file's form, without padding."""
+        # Assembled from 4-byte words: `struct` would cache one format for all entries, which takes
+        # five times as much memory as the entries.
         timestamps, relative_offsets = self.timestamps[:], self.relative_offsets[:]
         swap_to_big_endian(timestamps)
         swap_to_big_endian(relative_offsets)
@@ -155,7 +155,7 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     """Return the entries of a file's content."""
     index = TimeIndex(base_offset)
     whole = len(content) - len(content) % ENTRY_BYTES
-    # Most of a preallocated file is zero: leave that part out before entries are read.
+    # Most of a preallocated file is zero: skip that part before entries are decoded.
     filled = len(bytes(memoryview(content)[:whole]).rstrip(b"\0"))
     words = array("i")
     words.frombytes(memoryview(content)[: -(-filled // ENTRY_BYTES) * ENTRY_BYTES])
@@ -175,7 +175,7 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
 
 
 def _timestamps_of(words: array[int]) -> array[int]:
-    """Return the timestamps of entries that are taken apart into words of the machine's order."""
+    """Return the timestamps of entries given as 4-byte words in the machine's byte order."""
     high_at = 1 if sys.byteorder == "little" else 0
     halves = array("i", bytes(len(words) // 3 * 8))
     halves[high_at::2] = words[0::3]
@@ -186,7 +186,7 @@ def _timestamps_of(words: array[int]) -> array[int]:
 def _count_before_zeros(index: TimeIndex) -> int:
     """Return the number of entries before the zeros of a preallocated file.
 
-    The first entry may be all zeros by right; a later one is padding.
+    Only the first entry may be all zeros; a later such entry is padding.
     """
     timestamps, number = index.timestamps, 1
     while number < len(timestamps):
@@ -201,10 +201,10 @@ def _count_before_zeros(index: TimeIndex) -> int:
 
 
 def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:
-    """Return the last entry of a time index after reading only its first and last entry.
+    """Return the last entry of a time index by reading only its first and last entry.
 
-    Spares the load of whole indexes when a broker starts. None if the file has to be read whole: it
-    is preallocated or damaged, or the last entry contradicts the first.
+    Avoids loading whole indexes when a broker starts. None if the file has to be read completely:
+    it is preallocated or damaged, or the last entry contradicts the first.
     """
     handle = files.open(path)
     try:

@@ -1,4 +1,4 @@
-"""A topic's settings as its logs take them.
+"""Convert a topic's configuration to the settings of its logs.
 
 Source: Kafka's LogConfig; `configs.md`.
 """
@@ -51,14 +51,17 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
 
 
 def _segment_ms(topic: TopicConfig) -> int:
-    """Return the age at which a segment is rolled: overdue compaction needs a closed one."""
+    """Return the age in ms at which a segment rolls.
+
+    At most max.compaction.lag.ms in a compacted topic, because the cleaner needs closed segments.
+    """
     if topic.is_compacted and topic.max_compaction_lag_ms > 0:
         return min(topic.segment_ms, topic.max_compaction_lag_ms)
     return topic.segment_ms
 
 
 def _codec(name: str) -> Codec | None:
-    """Return the codec of `compression.type`, None where batches stay as produced."""
+    """Return the codec of `compression.type`, None for `producer`."""
     if name == _AS_PRODUCED:
         return None
     return Codec.NONE if name == _UNCOMPRESSED else codec_named(name)

@@ -1,14 +1,14 @@
-"""First batches of transactions that a leader verifies before it writes them. Pure.
+"""Verify the first batch of a transaction with the coordinator before it is written. Pure.
 
 ```
  first batch of a transaction ── begin ──> verify: is the partition in the transaction?
-     │                                        │ yes, and nothing ended meanwhile ──> written
-     │ marker, or a later epoch               └ else ──> refused
-     └──────────────────────────────> ended: the answer does not count any more
+   │                                        │ yes, and the verification is open ──> written
+   │ marker, or a later epoch               └ else ──> refused
+   └──────────────────────────────> verification ended: the coordinator's answer is ignored
 ```
 
-Without it a batch that comes after the marker of its transaction would begin one that is never
-ended: readers of committed records would wait for ever.
+Without verification, a batch that arrives after the marker of its transaction would start a
+transaction that never ends: the last stable offset would never rise again.
 
 Source: VerificationStateEntry, ProducerStateManager.maybeCreateVerificationStateEntry of 3.9.1;
 TXN-8, T7; KIP-890.
@@ -18,20 +18,20 @@ from __future__ import annotations
 
 
 class Verification:
-    """One verification by the coordinator; all first batches of a producer's epoch share it."""
+    """One request to the coordinator; all first batches of a producer's epoch share it."""
 
     __slots__ = ("epoch", "last_batch_ms", "lowest_sequence")
 
     def __init__(self, epoch: int, lowest_sequence: int, last_batch_ms: int) -> None:
-        """`lowest_sequence` is the lowest base sequence of the batches that share it."""
+        """Create a verification; `lowest_sequence` is the lowest base sequence of its batches."""
         self.epoch = epoch
         self.lowest_sequence = lowest_sequence
-        #: When a batch last shared this verification (wall clock).
+        #: Time at which a batch last shared this verification (wall clock).
         self.last_batch_ms = last_batch_ms
 
 
 class TransactionVerifications:
-    """The verifications of one log that are in progress, by producer id."""
+    """The open verifications of one log, by producer id."""
 
     __slots__ = ("_open",)
 
@@ -44,7 +44,10 @@ class TransactionVerifications:
     def begin(
         self, producer_id: int, epoch: int, base_sequence: int, *, now_ms: int
     ) -> Verification:
-        """Return the verification of a producer's first batch; `now_ms` is wall time."""
+        """Return the open verification of a producer's first batch, or open one.
+
+        `now_ms` is wall time.
+        """
         known = self._open.get(producer_id)
         if known is None or known.epoch < epoch:
             known = self._open[producer_id] = Verification(epoch, base_sequence, now_ms)
@@ -54,15 +57,15 @@ class TransactionVerifications:
         return known
 
     def is_open(self, producer_id: int, verification: Verification) -> bool:
-        """Return whether nothing has ended a verification since it was begun."""
+        """Return True if a verification was not ended or replaced since `begin`."""
         return self._open.get(producer_id) is verification
 
     def end(self, producer_id: int) -> None:
-        """End a producer's verification: its transaction has begun, or ended."""
+        """End a producer's verification, because its transaction has started or ended."""
         self._open.pop(producer_id, None)
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Remove verifications that were not repeated for so long: most got an error.
+        """Remove verifications that no batch has shared for `expiration_ms`: most got an error.
 
         Differs: Kafka counts from the first batch that shares a verification.
         """
@@ -75,5 +78,5 @@ class TransactionVerifications:
             del self._open[producer_id]
 
     def clear(self) -> None:
-        """Settle all."""
+        """Remove all verifications."""
         self._open.clear()

@@ -1,15 +1,15 @@
-"""The transactions that a scan of a log sees begin and end, and their index entries.
+"""Track the open transactions during a scan of a log, and make index entries of aborted ones.
 
 ```
 first transactional batch of a producer      opens its transaction at that offset
 its COMMIT or ABORT marker                   closes it
-an ABORT that closes one                     gives an entry of the transaction index:
+an ABORT that closes one                     makes an entry of the transaction index:
                                              last stable offset = first offset of the oldest other
                                              open transaction, else the marker's offset + 1
 ```
 
-A marker without an open transaction (its data was before the log's start, was compacted away, or
-never existed) gives no entry.
+A marker without an open transaction (its data was below the log start offset, was compacted away,
+or never existed) makes no entry.
 
 Source: Kafka's ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.lastStableOffset.
 """
@@ -25,22 +25,22 @@ from engine.records.view import RecordBatch
 
 
 class EndedTransaction(NamedTuple):
-    """A marker that was seen; `aborted` is its index entry, None if it has none."""
+    """A transaction marker; `aborted` is its index entry, None if it has none."""
 
     control_type: ControlType
     aborted: AbortedTransaction | None
 
 
 class TransactionsSeen:
-    """The open transactions up to a point of a scan, by producer."""
+    """The open transactions at one point of a scan, by producer id."""
 
     def __init__(self) -> None:
         self._first_offsets: dict[int, int] = {}
 
     def see(self, batch: RecordBatch) -> EndedTransaction | None:
-        """Process one batch; return the transaction that it ends, if it is a marker.
+        """Process one batch; return the ended transaction if it is a marker, else None.
 
-        Raises CorruptRecord when a control record cannot be read.
+        Raises CorruptRecord if a control record cannot be decoded.
         """
         if batch.producer_id < 0:
             return None

@@ -1,18 +1,18 @@
-"""Find where a segment is truncated, although one of its batches is read damaged.
+"""Find the position at which a segment is truncated, even if one of its batches is damaged.
 
 ```
-header walk  from the index entry at or before the offset to the first batch that ends at or after
+header scan  from the index entry at or before the offset to the first batch that ends at or after
              it
-doubt        1 that batch is damaged, begins after the offset or ends after the next one begins, or
+in doubt     1 that batch is damaged, begins after the offset or ends after the next one begins, or
                there is none
-             2 each batch from the index entry on is checked against its neighbours as well: no
-               checksum covers its base offset
-             3 a damaged one must lead to a whole one that begins within its offsets or right after
-               them, and ends there
-             4 where neighbours do not agree, nothing is truncated
+             2 each batch from the index entry on is compared with its neighbours as well, because
+               no checksum covers its base offset
+             3 a damaged batch must be followed by a valid one that begins within its offsets or
+               directly after them
+             4 if neighbours contradict each other, nothing is truncated
 ```
 
-Source: Kafka's LogSegment.truncateTo. Differs: Kafka takes any header for a batch, and truncates
+Source: Kafka's LogSegment.truncateTo. Differs: Kafka accepts any header as a batch, and truncates
 the file in the middle of a good batch if the length of an earlier one is damaged.
 """
 
@@ -24,9 +24,9 @@ from engine.log.segment_lookup import BatchPlace, walk_headers
 from engine.records.batch_header import PROLOGUE_BYTES, read_prologue
 from engine.records.view import batch_at
 
-#: Each batch ends after it.
+#: An offset below the last offset of every batch.
 _BELOW_ALL = -1 << 63
-#: No batch begins after it.
+#: An offset above the base offset of every batch.
 _NO_BATCH = (1 << 63) - 1
 
 
@@ -35,11 +35,11 @@ def first_truncated(
 ) -> BatchPlace | None:
     """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
-    `place` is the first batch whose header ends at or after `offset`. The search for it began
-    at the position `start`, the start of a batch; `end` is the segment's end position, and
-    `base_offset` the segment's base offset. If `place` is doubtful, the batches from `start` on
+    `place` is the first batch whose header ends at or after `offset`. The search for it began at
+    the position `start`, the start of a batch; `end` is the segment's end position, and
+    `base_offset` the segment's base offset. If `place` is in doubt, the batches from `start` on
     decide. The last batch of the segment is removed if its header says so, even if the header is
-    wrong: no batch follows that could contradict it.
+    wrong, because no batch follows that could contradict it.
 
     Raises CorruptRecord unless the start and end of each batch from `start` to the result are
     certain.
@@ -59,9 +59,9 @@ def first_truncated(
 
 
 def _is_sure(file: File, place: BatchPlace, offset: int, end: int) -> bool:
-    """Return whether a batch is whole, begins at or before `offset`, and ends before the next one.
+    """Return True if a batch is valid, begins at or before `offset` and ends before the next.
 
-    A wrapper of an old format has its last offset in front, which leaves a doubt.
+    A wrapper of an old format has its last offset in the header, so it is not certain.
     """
     position, size_bytes, last = place
     return (
@@ -96,13 +96,13 @@ def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end
 
 
 def _disagreement(file: File, position: int) -> CorruptRecord:
-    """Return the error of batches that do not follow one another at a position."""
+    """Return the error for batches that do not follow each other at a position."""
     expected = "a batch that goes on where the one before it ends"
     return CorruptRecord(expected, "no such batch", path=file.path, position=position)
 
 
 def _base_offset(file: File, position: int, end: int) -> int:
-    """Return the base offset of the batch at a position, the largest integer at the end."""
+    """Return the base offset of the batch at a position; _NO_BATCH at the end."""
     if position >= end - PROLOGUE_BYTES:
         return _NO_BATCH
     base: int = read_prologue(file.read_at(position, PROLOGUE_BYTES), 0)[0]
@@ -110,7 +110,7 @@ def _base_offset(file: File, position: int, end: int) -> int:
 
 
 def _is_whole(file: File, place: BatchPlace) -> bool:
-    """Return whether a batch has a header and the right checksum."""
+    """Return True if a batch has a valid header and checksum."""
     try:
         content = memoryview(file.read_at(place.position, place.size_bytes))
         return batch_at(content, 0).is_crc_valid()

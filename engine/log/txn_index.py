@@ -5,8 +5,9 @@ entry (34 bytes)   int16 version 0   int64 producerId   int64 firstOffset   int6
                    int64 lastStableOffset
 ```
 
-`lastOffset` is the marker's offset, `lastStableOffset` the one right after the abort. The file
-exists only once a transaction was aborted. Entries rise by `lastOffset`; first offsets need not.
+`lastOffset` is the marker's offset, `lastStableOffset` the last stable offset right after the
+abort. The file is created for the first aborted transaction. Entries rise by `lastOffset`, but not
+necessarily by `firstOffset`.
 
 Source: Kafka's TransactionIndex and AbortedTxn.
 """
@@ -24,14 +25,14 @@ from engine.log.directory.small_file import read_bounded
 
 #: Bytes of one entry.
 ENTRY_BYTES = 34
-#: The only version there is.
+#: The only existing version.
 VERSION = 0
 
 _ENTRY = struct.Struct(">hqqqq")
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction; `first_offset` and `last_offset` are both inclusive."""
+    """One aborted transaction; `first_offset` and `last_offset` (the marker's) are inclusive."""
 
     producer_id: int
     first_offset: int
@@ -47,7 +48,7 @@ class TransactionIndex(NamedTuple):
     leftover_bytes: int = 0
 
     def problem(self, base_offset: int) -> str | None:
-        """Return the fault that Kafka's sanity check finds, None for a sound index."""
+        """Return the problem that Kafka's sanity check finds, None for a sound index."""
         for transaction in self.entries:
             if transaction.last_offset < base_offset:
                 return (
@@ -57,9 +58,9 @@ class TransactionIndex(NamedTuple):
 
 
 def parse_txn_index(content: Buffer, path: str) -> TransactionIndex:
-    """Return the entries of a file's content; raises CorruptFile at an unknown version.
+    """Return the entries of a file's content; raises CorruptFile for an unknown version.
 
-    An incomplete last entry is left out, as a broker leaves it out.
+    An incomplete last entry is ignored, as brokers do.
     """
     whole = len(content) - len(content) % ENTRY_BYTES
     entries: list[AbortedTransaction] = []
@@ -93,10 +94,10 @@ def read_txn_index(files: Files, path: str) -> TransactionIndex:
 def aborted_between(
     entries: Sequence[AbortedTransaction], start_offset: int, end_offset: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """Return the aborted transactions that touch [start, end), and whether the search is done.
+    """Return the aborted transactions that overlap [start, end), and True for a complete search.
 
-    It is done when an entry's last stable offset reached the end: later segments cannot hold
-    another. Source: TransactionIndex.collectAbortedTxns.
+    The search is complete if an entry's last stable offset is at or above the end: later segments
+    have no further entry. Source: TransactionIndex.collectAbortedTxns.
     """
     aborted = []
     for transaction in entries:

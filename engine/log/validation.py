@@ -1,52 +1,52 @@
-"""Check a producer's batches, and set the leader's fields. Pure but for the caller's buffer.
+"""Validate a producer's batches, and set the leader's fields. Pure except for the caller's buffer.
 
-A produce request brings for each partition one batch of magic 2, or messages of magic 0 and 1.
-The log always gets one batch of magic 2:
+A produce request has for each partition one batch of magic 2, or messages of magic 0 and 1. The log
+always gets one batch of magic 2:
 
 | received                              | what is done                                           |
 |---------------------------------------|--------------------------------------------------------|
-| magic 2, the codec the topic wants    | base offset and epoch are set in place, the rest stays |
-| the same, topic with append time      | its time is set in place too, and the checksum         |
-| magic 2, another codec                | the records are recompressed                           |
+| magic 2 with the topic's codec        | base offset and epoch are set in place                 |
+| the same, topic with LogAppendTime    | timestamp and checksum are set in place, too           |
+| magic 2 with another codec            | the records are recompressed                           |
 | magic 0 and 1                         | one batch is built of all messages                     |
 
 | refused                                              | error                             |
 |------------------------------------------------------|-----------------------------------|
-| wrong checksum, size or magic, also of a message     | CorruptMessage 2                  |
-| inside of another                                    |                                   |
+| wrong checksum, size or magic, also of an inner      | CorruptMessage 2                  |
+| message                                              |                                   |
 | a batch above max.message.bytes, before or after     | MessageTooLarge 10                |
-| more batches than one; offsets or count that do not  | InvalidRecord 87                  |
-| fit; control records or no sequence from a client;   |                                   |
-| no key in a compacted topic; records that do not     |                                   |
-| follow their format                                  |                                   |
+| more batches than one; wrong offsets or count;       | InvalidRecord 87                  |
+| control records or no sequence from a client; no key |                                   |
+| in a compacted topic; records that violate their     |                                   |
+| format                                               |                                   |
 | no batch at all                                      | NoBatch 87                        |
-| a codec that does not exist, compressed data that    | UnreadableRecords −1, as Kafka    |
-| cannot be opened, what cannot be rewritten; sizes    | has no code for it                |
-| of magic 0 and 1 beyond their message; a length of   |                                   |
-| magic 2 that does not end                            |                                   |
-| a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
-| set by a producer                                    |                                   |
+| an unknown codec, compressed data that cannot be     | UnreadableRecords −1, as Kafka    |
+| decompressed, records that cannot be rewritten;      | has no code for it                |
+| sizes of magic 0 and 1 beyond their message; an      |                                   |
+| unterminated varint of magic 2                       |                                   |
+| a timestamp outside of the topic's limits;           | InvalidTimestamp 32               |
+| LogAppendTime set by a producer                      |                                   |
 
-Every record of every batch is read. The records of nearly all batches take the fast path (see
-`record_walk.py`), and `LeaderRules.largest_time_fast` is the whole check of them. Others are read
-record by record in `accept`, which alone knows the errors. Results of earlier checks are in the
-`CheckedBatch`, and not computed again. Records are checked as strictly as their use requires, as in
+Every record of every batch is checked. Records of nearly all batches are checked on the fast path
+(`record_walk.py`), for which `LeaderRules.largest_time_fast` is the complete check. Other records
+are decoded one by one in `accept`, which alone raises the errors. Results of earlier checks are in
+the `CheckedBatch`, and not computed again. The strictness depends on the use of the records, as in
 Kafka:
 
-| records                        | read by                                                   |
+| records                        | decoded                                                   |
 |--------------------------------|-----------------------------------------------------------|
-| uncompressed, in every case    | the strict reader; offset deltas may be any               |
-| compressed, stay as they are   | the skimming one: lengths of records are not checked;     |
+| uncompressed, in every case    | strictly; offset deltas are not checked                   |
+| compressed, stored unchanged   | skimmed: lengths of records are not checked;              |
 |                                | offset deltas other than 0, 1, 2 … end in −1, because     |
-|                                | Kafka then wants to rewrite what it has passed over       |
-| compressed, rewritten          | the strict one; offset deltas may be any                  |
+|                                | Kafka then wants to rewrite records that it has skipped   |
+| compressed, rewritten          | strictly; offset deltas are not checked                   |
 
-The largest time in the log is the one that the records have, and not that of a header.
+The batch's largest timestamp is set from the records, not taken from the producer's header.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords and LogValidator; LOG-8.
-Differs: a record's length is compared with the present bytes before memory is taken for it, where
-Kafka may run out of memory (−1, here 87). Compressed records beyond
-`LogConfig.opened_batch_bytes_max` are refused (87); Kafka has no bound.
+Differs: a record's length is compared with the remaining bytes before memory is allocated for it,
+where Kafka may run out of memory (−1, here 87). Compressed records beyond
+`LogConfig.opened_batch_bytes_max` are refused (87); Kafka has no limit.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.records.varint import VarintTooLong
 from engine.records.view import RecordBatch, batches_in
 
-_Judged = TypeVar("_Judged", Record, LegacyMessage)
+_Validated = TypeVar("_Validated", Record, LegacyMessage)
 _UNREADABLE = (
     BatchRefused,
     CompressedDataCorrupt,
@@ -100,7 +100,7 @@ _UNREADABLE = (
 
 
 class CorruptMessage(ApiError):
-    """The sent bytes do not form batches, or a checksum is wrong."""
+    """CORRUPT_MESSAGE: the sent bytes do not form batches, or a checksum is wrong."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(CORRUPT_MESSAGE, reason)
@@ -108,7 +108,7 @@ class CorruptMessage(ApiError):
 
 
 class MessageTooLarge(ApiError):
-    """A batch is larger than the topic allows."""
+    """MESSAGE_TOO_LARGE: a batch is larger than the topic's max.message.bytes."""
 
     def __init__(self, size_bytes: int, max_bytes: int) -> None:
         super().__init__(
@@ -119,20 +119,23 @@ class MessageTooLarge(ApiError):
 
 
 class RecordsRefused(ApiError):
-    """Records break a rule; `record_errors` lists the records at fault, if single ones are."""
+    """Records violate a rule.
+
+    `record_errors` lists the refused records, empty for a whole batch.
+    """
 
     def __init__(self, code: int, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(code, reason)
         self.reason = reason
         self.record_errors = tuple(record_errors)
-        #: How many records lack the key that compaction needs, and how many have another magic: for
-        #: meters.
+        #: Numbers of records without a key in a compacted topic, and of records with another magic
+        #: than their batch, for metrics.
         self.missing_keys = 0
         self.invalid_magics = 0
 
 
 class InvalidRecord(RecordsRefused):
-    """A batch, or a record in it, breaks a rule of the format or the topic."""
+    """INVALID_RECORD: a batch, or a record in it, violates a rule of the format or the topic."""
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(INVALID_RECORD, reason, record_errors)
@@ -143,11 +146,14 @@ class InvalidHeader(InvalidRecord):
 
 
 class NoBatch(InvalidRecord):
-    """The sent bytes hold no whole batch."""
+    """The sent bytes contain no complete batch."""
 
 
 class UnreadableRecords(ApiError):
-    """Records cannot be opened or rewritten. Source: errors that Kafka does not catch by name."""
+    """Records cannot be decoded or rewritten. Source.
+
+    Exceptions that Kafka does not map to a code.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, reason)
@@ -155,17 +161,17 @@ class UnreadableRecords(ApiError):
 
 
 class InvalidTimestamp(RecordsRefused):
-    """Records have times that the topic does not allow."""
+    """INVALID_TIMESTAMP: records have timestamps that the topic does not allow."""
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(INVALID_TIMESTAMP, reason, record_errors)
 
 
 class LeaderBatch(NamedTuple):
-    """The one batch to append to the log; `batch` is a view of it with all fields set.
+    """The batch to append to the log; `batch` is a view of it with all fields set.
 
-    `log_append_time_ms` is −1 unless the broker sets times. `is_rewritten` means that the bytes
-    are not the producer's buffer.
+    `log_append_time_ms` is −1 unless the broker sets timestamps. `is_rewritten` is True if the
+    bytes are not in the producer's buffer.
     """
 
     batch: BatchView
@@ -174,7 +180,7 @@ class LeaderBatch(NamedTuple):
 
 
 class LeaderRules:
-    """The rules of one partition, worked out once from its topic's settings."""
+    """The validation rules of one partition, derived from its topic's settings."""
 
     __slots__ = (
         "_after_max_ms",
@@ -189,12 +195,12 @@ class LeaderRules:
     )
 
     def __init__(self, config: LogConfig, topic_partition: TopicPartition) -> None:
-        """Work the rules out of a topic's settings; a change of settings makes other rules."""
+        """Derive the rules from a topic's settings; create another object after a change."""
         self._config = config
         self._topic_partition = topic_partition
         #: The topic's codec. None is `compression.type=producer`: batches keep theirs.
         self._codec = config.compression_type
-        #: How large records may be without compression.
+        #: Largest decompressed size of a batch's records, in bytes.
         self.limit_bytes = config.opened_batch_bytes_max
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
@@ -208,16 +214,16 @@ class LeaderRules:
         self.kept_codecs = frozenset(Codec if self._codec is None else (self._codec,))
 
     def largest_time_fast(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
-        """Return the largest time of records that break no rule, if a walk can decide that.
+        """Return the largest timestamp of records that violate no rule, if a walk can decide that.
 
-        `walked` has their common values, and their producer set the times, which count from
-        `base_ms`. None decides nothing yet: the records are to be read one by one.
+        `walked` has the common values of records with CreateTime, whose timestamps count from
+        `base_ms`. None if the records must be decoded one by one.
         """
         if walked is None:
             return None
         least, greatest, has_null_key = walked
         largest_ms = base_ms + greatest
-        # Sums of Java wrap; a walk has no deltas of 2^55 or more.
+        # Java's sums wrap around; deltas of a walk are below 2^55.
         if largest_ms > LONG_MAX or base_ms + least < -LONG_MAX:
             return None
         if self._has_rules:
@@ -242,7 +248,7 @@ class LeaderRules:
     ) -> LeaderBatch:
         """Return the batch to append at `base_offset`; it must be writable, and is patched.
 
-        Bytes of an incomplete last batch are left out. Errors: see the module's table.
+        Bytes of an incomplete last batch are left out. Raises the errors of the module's table.
         """
         data = checked.data
         is_current = len(data) > PROLOGUE_BYTES and data[MAGIC_AT] == MAGIC
@@ -269,7 +275,7 @@ class LeaderRules:
         return taken
 
     def _valid(self, checked: CheckedBatch, origin: AppendOrigin) -> list[RecordBatch]:
-        """Return the batches, each with a good size and checksum, at least one."""
+        """Return the batches, at least one, each with a valid size and checksum."""
         batches: list[RecordBatch] = []
         try:
             for batch in batches_in(checked.data, allow_partial_tail=True):
@@ -306,7 +312,7 @@ class LeaderRules:
         config, first = self._config, batches[0]
         source = first.codec
         target = source if self._codec is None else self._codec
-        # Markers of transactions are never compressed.
+        # Transaction markers are never compressed.
         is_kept = source is target or (first.is_control and source is Codec.NONE)
         is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         append_time_ms = now_ms if is_append_time else NO_TIMESTAMP
@@ -331,7 +337,7 @@ class LeaderRules:
         return LeaderBatch(BatchView(memoryview(built)), append_time_ms, True)
 
     def _largest_time(self, checked: CheckedBatch, batch: BatchView, now_ms: int) -> int:
-        """Return the largest time of a batch whose records stay as they are, and are right."""
+        """Check records that are stored unchanged; return their largest timestamp."""
         if batch.timestamp_type is TimestampType.CREATE_TIME and batch.record_count > 0:
             walked = checked.walk(self.limit_bytes)
             largest_ms = self.largest_time_fast(walked, batch.base_timestamp_ms, now_ms)
@@ -341,7 +347,7 @@ class LeaderRules:
         is_in_order, largest_ms = True, NO_TIMESTAMP
         opened = checked.open(self.limit_bytes) if is_compressed else None
         records = batch.records_for_leader(opened, is_skimmed=True)
-        for index, record in enumerate(self._judged(batch, records, now_ms, is_compressed)):
+        for index, record in enumerate(self._validated(batch, records, now_ms, is_compressed)):
             is_in_order = is_in_order and record.offset == index
             largest_ms = max(largest_ms, record.timestamp_ms)
         if not is_in_order and is_compressed:
@@ -351,7 +357,7 @@ class LeaderRules:
     def _records(
         self, checked: CheckedBatch, batches: list[RecordBatch], now_ms: int
     ) -> list[Record]:
-        """Return all records, each of which keeps the topic's rules."""
+        """Return all records, after checking that each meets the topic's rules."""
         accepted: list[Record] = []
         if self._codec in (None, Codec.NONE):
             # Kafka computes the size of messages before it reads their content.
@@ -366,7 +372,7 @@ class LeaderRules:
                 opened = checked.open(self.limit_bytes) if is_compressed else None
                 # Of two faults the first one counts: records before it, then the unopened rest.
                 records = batch.records_for_leader(opened, is_skimmed=False)
-                accepted += self._judged(batch, records, now_ms)
+                accepted += self._validated(batch, records, now_ms)
         if not accepted:
             raise InvalidRecord("no records")
         return accepted
@@ -376,16 +382,16 @@ class LeaderRules:
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
         messages = batch.messages(limit_bytes=self.limit_bytes)
-        return [_as_record(message) for message in list(self._judged(batch, messages, now_ms))]
+        return [_as_record(message) for message in list(self._validated(batch, messages, now_ms))]
 
-    def _judged(
+    def _validated(
         self,
         batch: RecordBatch,
-        records: Iterable[_Judged],
+        records: Iterable[_Validated],
         now_ms: int,
         is_skimmed: bool = False,
-    ) -> Iterator[_Judged]:
-        """Yield a batch's records, and raise at their end if some break a rule of the topic."""
+    ) -> Iterator[_Validated]:
+        """Yield a batch's records; after the last one raise if some violate a rule of the topic."""
         errors: list[RecordError] = []
         is_time_wrong = False
         missing_keys = invalid_magics = 0
@@ -415,10 +421,10 @@ class LeaderRules:
         now_ms: int,
         is_skimmed: bool,
     ) -> str | None:
-        """Return why the topic refuses a record's timestamp, None if it does not."""
+        """Return why the topic refuses a record's timestamp, None if it accepts it."""
         config, time_ms = self._config, record.timestamp_ms
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
-            # Times out of range wrap around, and then have no bounds.
+            # As in Java, differences beyond int64 wrap around, and may pass the check.
             past_ms = int64(now_ms - time_ms)
             if past_ms > self._before_max_ms or int64(-past_ms) > self._after_max_ms:
                 return time_out_of_range(record, now_ms, self._before_max_ms, self._after_max_ms)
@@ -428,7 +434,7 @@ class LeaderRules:
 
 
 def _message_problem(batch: RecordBatch, message: LegacyMessage) -> str | None:
-    """Return why an inner message is invalid, None if valid; raise CorruptMessage for its CRC."""
+    """Return why an inner message is invalid, None if valid; raises CorruptMessage for its CRC."""
     if message.magic != batch.magic:
         _as_record(message)
         return f"magic {message.magic} inside of magic {batch.magic}"

@@ -1,4 +1,4 @@
-"""A window that slides over a file: one buffer for a file of any size."""
+"""A sliding window over a file: one buffer for a file of any size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Window:
         self._filled = 0
 
     def at(self, position: int, length: int) -> memoryview:
-        """Return `length` bytes from `position`; fewer only where the file ends."""
+        """Return `length` bytes from `position`; fewer only at the end of the file."""
         offset = position - self._start
         if offset < 0 or offset + length > self._filled:
             self._slide(position, length)
@@ -33,7 +33,7 @@ class Window:
         return self._view[offset : min(offset + length, self._filled)]
 
     def ahead(self, position: int) -> memoryview:
-        """Return the bytes buffered from `position` up to `end`, reading on when they are few."""
+        """Return the buffered bytes from `position` up to `end`; read more if only few are left."""
         offset = position - self._start
         left = self._filled - offset
         if not 0 <= offset <= self._filled or (
@@ -44,7 +44,7 @@ class Window:
         return self._view[offset : min(self._filled, offset + self.end - position)]
 
     def exactly(self, position: int, length: int, part: str) -> memoryview:
-        """Return `length` bytes from `position`; raises CorruptRecord where the file ends."""
+        """Return `length` bytes from `position`; raises CorruptRecord at the end of the file."""
         view = self.at(position, length)
         if len(view) < length:
             raise CorruptRecord(
@@ -53,7 +53,7 @@ class Window:
         return view
 
     def _slide(self, position: int, length: int) -> None:
-        """Fill the buffer from `position` on, enlarged first if it is shorter than `length`."""
+        """Fill the buffer from `position` on; enlarge it first to `length` if it is shorter."""
         if length > len(self._buffer):
             self._buffer = bytearray(length)
             self._view = memoryview(self._buffer)

@@ -1,1 +1,1 @@
-"""Compiled code: kept on disk, loaded, made; and its plain twin."""
+"""Compiled code: caching, loading and compiling it, and versions of it in plain Python."""

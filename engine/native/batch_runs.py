@@ -5,12 +5,12 @@ bytes of a log ─ find ─► batches that follow each other ─ fill ─► of
 ```
 
 find      whole batches of magic 2, of one leader epoch, each with the base offset that must come
-          next; their CRCs are the caller's to check
-fill      the records of such batches, each key and value copied once, from the bytes of the log to
-          the end of a column; of the wanted records alone
+          next; the caller checks their CRCs
+fill      the records of such batches, or only the wanted ones; each key and value is copied once,
+          from the bytes of the log to the end of a column
 
-Only compiled code does either (`run_kernel.py`), so there is no plain tier: where there is none, or
-a batch is anything else, `records.decode` reads it record by record.
+Both functions exist only as compiled code (`run_kernel.py`), with no plain Python version. Without
+compiled code, and for batches that it does not handle, `records.decode` reads record by record.
 
 Source: D16.
 """
@@ -40,21 +40,22 @@ _START, _SIZE, _CRC, _POSITION, _PASSED, _ATTRIBUTES = (
     FRAME.index(name) for name in ("start", "size", "crc", "position", "is_passed", "attributes")
 )
 _CODEC_BITS = 7
-# What goes in, with what goes in and out as its last; what comes out, with that as its first.
+# The slots of parameters and of results; the slot that is both is the last parameter and the first
+# result.
 _FIND_IN = Struct(f"={FIND.index('next_offset') + 1}q")
 _FIND_OUT = Struct(f"={len(FIND) - FIND.index('next_offset')}q")
 _OUT_AT = 8 * FIND.index("next_offset")
 
 
 class RunCode(NamedTuple):
-    """The addresses of both functions."""
+    """The addresses of the two compiled functions, find and fill."""
 
     find: int
     fill: int
 
 
 class RunTier:
-    """The compiled code of this process, None until there is some."""
+    """The compiled code that this process uses, None until it is loaded."""
 
     code: RunCode | None = None
 
@@ -96,7 +97,7 @@ class BatchRun(NamedTuple):
         return self.frames[number * WIDTH : (number + 1) * WIDTH]
 
     def is_to_open(self, number: int) -> bool:
-        """Return whether a batch is compressed, and not passed over."""
+        """Return whether a batch must be decompressed: it is compressed, and not passed over."""
         slot = number * WIDTH
         return (
             not self.frames[slot + _PASSED] and self.frames[slot + _ATTRIBUTES] & _CODEC_BITS != 0
@@ -107,12 +108,12 @@ class BatchRun(NamedTuple):
         return self.frames[FRAME.index(name) : self.frame_count * WIDTH : WIDTH].tolist()
 
     def pass_over(self, number: int) -> None:
-        """Mark a batch whose records are not to be taken."""
+        """Mark a batch so that its records are left out."""
         self.frames[number * WIDTH + _PASSED] = 1
 
 
 class RunFinder:
-    """Finds runs; for one thread, and one run at a time."""
+    """Finds runs of batches; for one thread, and for one run at a time."""
 
     def __init__(self, code: RunCode, *, passes_control: bool) -> None:
         """With `passes_control`, control batches are marked as passed over."""
@@ -122,7 +123,7 @@ class RunFinder:
         self._call = ctypes.PYFUNCTYPE(ctypes.c_int)(code.find)
         self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
         self._passes_control = passes_control
-        #: Result of a call: the numbers of the batches found. Below, parameters and results, one
+        #: FRAME numbers of the batches that a call found; below, its parameters and results, one
         #: slot each.
         self._frames = array("q", bytes(8 * WIDTH * FRAMES_MAX))
         self._numbers = array("q", bytes(8 * len(FIND)))
@@ -143,9 +144,11 @@ class RunFinder:
         *,
         frames_max: int = FRAMES_MAX,
     ) -> BatchRun:
-        """Return the run that starts in a writable buffer, of no batch that starts at `limit`.
+        """Return the run of batches from `start` on in a writable buffer, before `limit`.
 
-        The buffer is at `file_position`; the first batch has the offset that comes next.
+        No batch of the run starts at `limit` or after it. `file_position` is the position of the
+        buffer in the file; the first batch must have `next_offset` as its base offset, and all have
+        `epoch`.
         """
         size, passes = len(buffer), self._passes_control
         _FIND_IN.pack_into(
@@ -159,7 +162,7 @@ class RunFinder:
 
 
 class RowFiller:
-    """Puts records into columns at the addresses in the slots of `numbers`; for one thread."""
+    """Puts records into the columns whose addresses are in `numbers`; for one thread."""
 
     def __init__(self, code: RunCode) -> None:
         """Allocate parameters and result; `numbers` is filled by the caller."""
@@ -177,9 +180,12 @@ class RowFiller:
         self._numbers_at = self._pointer(self.numbers.buffer_info()[0])
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> int:
-        """Take batches from the `first` one on, of `count` whose bytes are in `data`.
+        """Add the records of the batches from `first` on to the columns.
 
-        Returns why it ended; the slot `frame` then has where. `data` is bytes, or writable.
+        `data` has `count` batches.
+
+        Returns why it stopped; the slot `frame` of `numbers` then has the batch where it stopped.
+        `data` is bytes or a writable buffer.
         """
         numbers = self.numbers
         numbers[0], numbers[1], numbers[2] = first, count, len(data)
@@ -202,7 +208,10 @@ def kept_fill_path() -> str | None:
 
 
 def load_runs() -> RunCode | None:
-    """Return the kept code of this machine, None without it; it is not yet tried."""
+    """Return the cached code of this machine, None without it.
+
+    The caller must test it before use.
+    """
     find_path, fill_path = kept_find_path(), kept_fill_path()
     if find_path is None or fill_path is None:
         return None

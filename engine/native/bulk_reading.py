@@ -1,4 +1,4 @@
-"""Compiled code for commands that read many records: taken up once they are many."""
+"""Compiled code for commands that read many records, loaded only after they have read many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class BulkReading:
     """Counts the records that a command reads, and loads compiled code once they are many."""
 
     def __init__(self, take_up: Callable[[], object] | None = None) -> None:
-        """`take_up` brings the code that is needed; None: that for fields."""
+        """`take_up` loads the compiled code that is needed; None loads the field reader."""
         self._take_up = take_up
         self._count = 0
 

@@ -1,25 +1,25 @@
-"""The numbers that plain and compiled code of the cleaner exchange: slots, by their order.
+"""Layout of the numbers that the cleaner and its compiled code exchange, as slots of an array.
 
 The base offset, times and offsets are int64, all below 2^62; `latest_offset` is inclusive.
 """
 
 from __future__ import annotations
 
-#: In: what the batch and the map are; in and out: keys in the map; out: the last offset noted, and
-#: how many records were gone over.
+#: Parameters: sizes and offsets of the batch and the map. Parameter and result: the number of keys
+#: in the map. Results: the last offset put into the map, and the number of records looked at.
 NOTE = (
     "base_offset", "start_offset", "slot_count", "size", "limit", "latest_offset", "records",
 )  # fmt: skip
-#: In: the batch, the map, and what decides on tombstones; out: what stays, and where the written
-#: records end. `new_horizon_ms` is noted with the first tombstone that stays.
+#: Parameters: the batch, the map, and the rules for tombstones. Results: which records stay, and
+#: where the written records end. `new_horizon_ms` is used from the first tombstone that stays.
 KEEP = (
     "base_offset", "latest_offset", "slot_count", "keeps_tombstones", "base_ms", "has_horizon",
     "horizon_ms", "new_horizon_ms", "count", "has_tombstone", "new_base_ms", "max_ms", "out_bytes",
 )  # fmt: skip
-#: Numbers of a record that stays: its start, the place behind its time, its end, its time delta.
+#: Numbers of a record that stays: its start, the position after its time, its end, its time delta.
 SPAN = 4
-#: The digest, and behind it room for the last two blocks of a key.
+#: Size of the scratch memory: the digest, then room for the last two MD5 blocks of a key.
 SCRATCH_TAIL = 16
 SCRATCH_BYTES = SCRATCH_TAIL + 128
-#: What a record may grow by when its time delta changes: a longer length, and a longer delta.
+#: By how many bytes a record may grow when its time delta changes: length and delta get longer.
 GROWTH_BYTES = 16

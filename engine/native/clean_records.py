@@ -1,13 +1,14 @@
-"""Compiled tier of the cleaner's work on the records of a batch, called through ctypes.
+"""Compiled version of the cleaner's work on the records of a batch, called through ctypes.
 
 ```
-note_keys      the last offset of each key into the map's memory          40 ns a record, and MD5
-keep_records   which records the map says stay, and their bytes again      the same, and the copy
+note_keys      puts the last offset of each key into the map     40 ns a record, and MD5
+keep_records   selects the records to keep, and writes them      the same, and the copy
 ```
 
-Plain Python does the same over the same memory (`engine.log.cleaner`), 3 µs a record; it also
-handles records off the fast path: None says so, and nothing is changed then. How compiled code
-comes to be is told in `compiled_walk.py`; here it is the cleaner's process that looks for it.
+Plain Python does the same over the same memory (`engine.log.cleaner`) in 3 µs a record. It also
+handles the records that compiled code does not (those off the fast path): the compiled functions
+return None for them, and change nothing. `compiled_walk.py` describes how code is compiled and
+cached; here the cleaner's process looks for it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SOURCES = (
     "cleaner_kernel.py", "clean_layout.py", "kernel_varint.py", "md5_code.py", "raw_memory.py",
 )  # fmt: skip
 _FULL = 2
-# Room that most batches fit into: more is made for larger ones.
+# Sizes that most batches fit into; more memory is allocated for larger ones.
 _COUNT_FAST, _BYTES_FAST = 1 << 10, 1 << 18
 _NOTE_IN = Struct(f"={len(NOTE)}q")
 _KEEP_IN = Struct("=8q")
@@ -37,14 +38,14 @@ _COUNT, _TOMBSTONE, _BASE_MS, _MAX_MS, _OUT = (
 
 
 class CleanerCode(NamedTuple):
-    """The addresses of both functions."""
+    """The addresses of the two compiled functions, `note_keys` and `keep_records`."""
 
     note: int
     keep: int
 
 
 class MapMemory(NamedTuple):
-    """The memory of an offset map: 16 bytes of digest and an int64 for each slot, one spare."""
+    """The memory of an offset map: per slot 16 bytes of digest and an int64, and one spare slot."""
 
     digests: bytearray
     offsets: memoryview
@@ -74,7 +75,7 @@ class KeptRecords(NamedTuple):
 
 
 class CompiledCleaner:
-    """Both functions on the memory of one map; for one thread."""
+    """Calls both compiled functions on the memory of one map; for one thread."""
 
     def __init__(self, code: CleanerCode, memory: MapMemory) -> None:
         """Use `memory`, the slots of the offset map, which must not be replaced later."""
@@ -119,9 +120,12 @@ class CompiledCleaner:
         size: int,
         limit: int,
     ) -> Noted | None:
-        """Note the keys of records at or behind `start_offset`; None for records off the fast path.
+        """Put the keys of records from `start_offset` on into the map.
 
-        `data` are `count` records, bytes or writable. No key is put beyond `limit` in the map.
+        None for records off the fast path.
+
+        `data` holds `count` records, as bytes or a writable buffer. The map gets no more than
+        `limit` keys.
         """
         length = len(data)
         if not length:
@@ -149,15 +153,14 @@ class CompiledCleaner:
         horizon_ms: int | None,
         new_horizon_ms: int,
     ) -> KeptRecords | None:
-        """Decide which records are kept.
-
-        None off the fast path. The payload is valid until the next call.
+        """Select the records to keep and write them; None for records off the fast path.
 
         The map has offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's delete
         horizon, None without one; `new_horizon_ms` is the horizon that a kept tombstone gives it.
+        The payload that is returned is valid until the next call.
         """
         size = len(data)
-        # A record has seven bytes at least: a count that lies takes no memory.
+        # A record has at least seven bytes, so a wrong count must not allocate memory.
         if not size or count * 7 > size:
             return None
         room = size + GROWTH_BYTES * count
@@ -189,7 +192,10 @@ class CompiledCleaner:
 
 
 class CleanerTier:
-    """The compiled code of this process, None until there is some, and whether it was requested."""
+    """The compiled code that this process uses, and whether it was requested.
+
+    The code is None until it is loaded.
+    """
 
     code: CleanerCode | None = None
     is_requested = False
@@ -213,7 +219,10 @@ def load_cleaner() -> CleanerCode | None:
 
 
 def take_up_cleaner() -> bool:
-    """Use kept code, or have it compiled once for cleanings to come; returns whether it is used."""
+    """Load the cached code, or start its compilation for later cleanings.
+
+    Return whether it is used.
+    """
     if CleanerTier.code is not None:
         return True
     code = load_cleaner()
@@ -258,7 +267,7 @@ def _digest(key: bytes) -> bytes:
 
 
 def is_note_right(address: int) -> bool:
-    """Return whether code for `note_keys` gives the right results for samples."""
+    """Return whether compiled code for `note_keys` gives the right results for the samples."""
     memory = _sample_map()
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
@@ -280,11 +289,11 @@ def is_note_right(address: int) -> bool:
 
 
 def is_keep_right(address: int) -> bool:
-    """Return whether code for `keep_records` gives the right results for samples."""
+    """Return whether compiled code for `keep_records` gives the right results for the samples."""
     memory = _sample_map()
     for slot, (key, offset) in enumerate({b"k": 11, _LONG: 14}.items()):
         start = int.from_bytes(_digest(key)[:8], "little") % _SLOTS
-        # The second one's place may be taken by the first one.
+        # The first digest may have taken the slot of the second.
         place = start if not memory.offsets[start] else (start + 1) % _SLOTS
         memory.digests[16 * place : 16 * place + 16] = _digest(key)
         memory.offsets[place] = offset + 1
@@ -307,10 +316,11 @@ def is_keep_right(address: int) -> bool:
             return found
         return found._replace(payload=bytes(found.payload))
 
-    # Those of "j" and of the long key stay: times from the new horizon on, −1995 and −1989 ms.
+    # The records of "j" and of the long key stay; their time deltas from the new horizon are
+    # −1995 and −1989 ms.
     second = bytes.fromhex("10 00 951f 02 02 6a 01 00")
     fourth = bytes.fromhex("9c01 00 891f 08 8c01") + _LONG + bytes.fromhex("00 00")
-    # From the first of them on: 0 and 6 ms.
+    # Time deltas from the first of them: 0 and 6 ms.
     later = bytes.fromhex("0e 00 00 02 02 6a 01 00"), bytes.fromhex("9a01 00 0c 08 8c01")
     return (
         kept(_ALL, 3, 20, None) is None

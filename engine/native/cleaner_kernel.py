@@ -91,7 +91,7 @@ def _key_at(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, in
 
 @_inlined
 def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
-    """Leave the MD5 of some bytes at the start of the scratch memory."""
+    """Compute the MD5 of some bytes into the first 16 bytes of the scratch memory."""
     put_eight(scratch, 0, _U64(_START_LOW))
     put_eight(scratch, 8, _U64(_START_HIGH))
     left = length
@@ -113,7 +113,7 @@ def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
         n += 1
     put_byte(scratch, _TAIL + left, _I64(0x80))
     put_eight(scratch, _TAIL + last + 56, _U64(length) << _U64(3))
-    # A loop, so that the steps are there once.
+    # A loop, so that the code of the MD5 steps is compiled in only once.
     block = _I64(0)
     while block <= last:
         md5_block(scratch, scratch, _TAIL + block)
@@ -122,7 +122,7 @@ def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
 
 @_inlined
 def _slot_of(scratch: Bytes, digests: Bytes, offsets: Numbers, slot_count: int) -> int:
-    """Return the slot of a digest, or the free slot where it belongs."""
+    """Return the slot of the digest in `scratch`, or the free slot where it would be put."""
     low = load_eight(scratch, 0)
     high = load_eight(scratch, 8)
     slot = _I64(low % _U64(slot_count))
@@ -144,13 +144,13 @@ def note_kernel(
     offsets: Numbers,
     scratch: Bytes,
 ) -> int:
-    """Note the last offsets of keys; see the module's head."""
+    """Put the last offset of each key into the map; the module docstring has the parameters."""
     size = _I64(size)
     base = numbers[_N_BASE_OFFSET]
     start = numbers[_N_START_OFFSET]
     slot_count = numbers[_N_SLOT_COUNT]
     verdict = _I64(0)
-    # The first round only looks, so that the steps of MD5 are there once.
+    # The first round only checks the records. One loop for both rounds has the MD5 code only once.
     for is_sure in range(2):
         at = _I64(0)
         last_delta = _I64(-1)
@@ -240,7 +240,10 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
     spans: Numbers,
     out: Bytes,
 ) -> int:
-    """Decide on the records of a block and write the kept ones; see the module's head."""
+    """Select the records of a block to keep, and write them.
+
+    The module docstring has the parameters.
+    """
     size = _I64(size)
     base = numbers[_K_BASE_OFFSET]
     latest = numbers[_K_LATEST_OFFSET]
@@ -301,7 +304,7 @@ def compile_note_kernel() -> tuple[str, str]:
 
 
 def compile_keep_kernel() -> tuple[str, str]:
-    """Compile; returns as `compile_note_kernel`."""
+    """Compile the kernel; return the same parts as `compile_note_kernel`."""
     return _compiled(KEEP_SIGNATURE, keep_kernel)
 
 

@@ -1,11 +1,11 @@
-"""The folder of kept compiled code: which files are trusted, and their removal.
+"""The cache folder of compiled code: which files are trusted, and when files are removed.
 
 `native_code.py` keeps object code there, `flat_code.py` code that needs no loader.
 
 Each version of the sources has files of its own, and several versions may share the folder. Loading
-a file makes its time new; a file that no process has loaded for long is removed when another is
-kept. Every process may do that at any time: code that is mapped stays until its process ends, and
-a process that finds no file compiles again.
+a file updates its modification time; a file that no process has loaded for long is removed when
+another one is added. Any process may remove files at any time: code that is mapped stays mapped
+until its process ends, and a process that does not find a file compiles it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.errors import StorageError
 from engine.host.real import RealClock, RealFiles
 from engine.limits import KEPT_CODE_NOTED_MS, KEPT_CODE_UNUSED_MS
 
-# Code, the locks of those who compile it, and what a process left that was killed meanwhile.
+# Code, lock files of compiler processes, and temporary files of processes that were killed.
 _SUFFIXES = (".o", ".flat", ".lock", ".trial", ".tmp")
 
 
@@ -29,7 +29,7 @@ def kept_path(name: str) -> str:
 
 
 def key_of(text: bytes) -> str:
-    """Return the prefix of names of cached files, a checksum of the source text."""
+    """Return the key that starts the names of cached files: a checksum of the source text."""
     return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"
 
 
@@ -48,7 +48,7 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
     except (StorageError, OSError):
         return None
     if content is not None:
-        # Another process may remove it just now; where nothing can be written, nothing is removed.
+        # Another process may have removed it; on a read-only file system no process removes files.
         with suppress(StorageError, OSError):
             if _age_ms(files, path) > KEPT_CODE_NOTED_MS:
                 os.utime(path)
@@ -60,13 +60,13 @@ def make_folder() -> bool:
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
-        # A home that cannot be written costs the next run its time, no more.
+        # If the folder is not writable, the next run only has to compile again.
         return False
     return True
 
 
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
-    """Cache a file for later runs, and remove unused ones; return whether that worked."""
+    """Add a file to the cache, and remove unused ones; return whether it could be added."""
     try:
         if not make_folder():
             return False

@@ -1,10 +1,10 @@
-"""Get the compiled reader of fields into a command: from kept code, or by a compiler process.
+"""Load the compiled reader of fields into a command, or have it compiled for later commands.
 
 ```
-kept code, known samples right     used from now on
-none, numba installed              a process of the lowest priority compiles and keeps it, for the
-                                   commands to come; this one makes records
-anything else                      records are made
+cached, right for the samples      used from now on
+not cached, numba installed        a process of the lowest priority compiles it for later commands;
+                                   this command reads record by record
+anything else                      the command reads record by record
 ```
 """
 
@@ -24,13 +24,16 @@ def kept_fields_path() -> str | None:
 
 
 def load_fields(path: str) -> FieldReader | None:
-    """Return the reader that is kept at a path, None without one; it is not yet tried."""
+    """Return the reader cached at a path, None without one; the caller must test it before use."""
     address = load_flat(path)
     return None if address is None else field_reader(address)
 
 
 def take_up_fields() -> bool:
-    """Use kept code, or have it compiled for the next command; returns whether it is used."""
+    """Load the cached reader, or start its compilation for later commands.
+
+    Return whether it is used.
+    """
     path = kept_fields_path()
     if path is None:
         return False

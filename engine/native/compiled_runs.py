@@ -1,6 +1,6 @@
-"""Get the compiled code for runs of batches into a command, as that for fields.
+"""Load the compiled code for runs of batches into a command.
 
-See `compiled_fields.py`.
+It works as `compiled_fields.py` does for the field reader.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ def is_right(code: RunCode) -> bool:
 
 
 def take_up_runs() -> bool:
-    """Use kept code, or have it compiled for the next command; returns whether it is used."""
+    """Load the cached code, or start its compilation for later commands.
+
+    Return whether it is used.
+    """
     if kept_find_path() is None:
         return False
     code = load_runs()

@@ -1,14 +1,14 @@
-"""The compiled tier of `records.record_walk`, called through ctypes, and how it comes to be.
+"""The compiled version of `records.record_walk`, called through ctypes: loading and compilation.
 
 ```
-kept code, known samples right     used from now on
-none, numba installed              a process of the lowest priority compiles and keeps it, once for
-                                   this machine (2 s); the broker takes it up when that has ended
-anything else                      records are walked in plain Python
+cached, right for the samples      used from now on
+not cached, numba installed        a process of the lowest priority compiles and caches it, once for
+                                   this machine (2 s); the broker loads it when that has ended
+anything else                      records are checked in plain Python
 ```
 
-A broker looks a moment after its start, so that starting costs nothing. The compiling process ends
-by itself, also if the broker ends.
+A broker looks for the code only a moment after its start, so that its start takes no longer. The
+compiler process goes on to its end even if the broker ends before.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ def kept_walk_path() -> str | None:
 
 
 def load_walk(path: str) -> RecordWalk | None:
-    """Return the walk that is kept at a path, None without one; it is not yet tried."""
+    """Return the walk cached at a path, None without one; the caller must test it before use."""
     address = load_flat(path)
     return None if address is None else compiled_walk(address)
 
 
 def compiled_walk(address: int) -> RecordWalk:
-    """Return a walk by the code at an address; for one thread."""
+    """Return a record walk that calls the code at an address; for one thread."""
     import ctypes
 
     # The function's result, and what `walk_kernel` puts into `out`.
     numbers = array("q", (0, 0, 0))
     numbers_at, _ = numbers.buffer_info()
     result, out = ctypes.c_void_p(numbers_at), ctypes.c_void_p(numbers_at + numbers.itemsize)
-    # Unlike CFUNCTYPE this keeps the interpreter's lock: letting go of it takes longer than a walk.
-    # Types of arguments are not said: checking them takes as long as all the rest.
+    # Unlike CFUNCTYPE this holds the interpreter's lock: releasing it takes longer than a walk.
+    # Argument types are not declared: checking them would take as long as the rest of the call.
     call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
     byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
@@ -69,7 +69,7 @@ def compiled_walk(address: int) -> RecordWalk:
             try:
                 block = by_reference(byte_in(data, position))
             except TypeError:
-                # It is not writable: nothing gives its address away.
+                # The buffer is read-only, so ctypes cannot get its address.
                 block = bytes(data[position:])
         call(result, None, block, size, count, out)
         verdict, least, greatest = numbers
@@ -79,7 +79,7 @@ def compiled_walk(address: int) -> RecordWalk:
 
 
 class CompiledWalkLoader:
-    """Brings the compiled walk into a process that runs brokers."""
+    """Loads the compiled walk into a process that runs brokers."""
 
     def __init__(self, timers: Timers, clock: Clock, start: Callable[[], int | None]) -> None:
         """`start` starts the compiler and returns its pid, None if it cannot."""
@@ -94,14 +94,14 @@ class CompiledWalkLoader:
         self._after(WALK_TAKE_UP_DELAY_MS, self._check)
 
     def _check(self) -> None:
-        """Use the code in the cache; without it schedule the compiler."""
+        """Use the cached code; without it schedule the compilation."""
         path = kept_walk_path()
         if path is None or self._use_kept(path):
             return
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
     def _use_kept(self, path: str) -> bool:
-        """Use kept code; returns whether there is some, right or not."""
+        """Use the cached code if it is right; return whether there is any, right or not."""
         walk = load_walk(path)
         if walk is not None:
             record_walk.use_compiled(walk)
@@ -118,7 +118,7 @@ class CompiledWalkLoader:
         """Use the compiled code once the compiler has ended; give up after several checks."""
         if not processes.is_running(self._pid):
             path = kept_walk_path()
-            # It ended at once if that of another broker is at it.
+            # It ends at once if the compiler process of another broker is running.
             self._checks_left -= 1
             if path is None or self._use_kept(path) or not self._checks_left:
                 return
@@ -130,7 +130,10 @@ class CompiledWalkLoader:
 
 
 def start_compiler() -> int | None:
-    """Start the process that compiles and keeps the walk; returns its pid, None if it cannot."""
+    """Start the process that compiles and caches the walk.
+
+    Return its pid, None if it cannot start.
+    """
     if find_spec("numba") is None:
         return None
     try:

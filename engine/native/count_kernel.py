@@ -1,10 +1,10 @@
-"""Batches counted by their headers, as code to be compiled; see `header_counts.py`.
+"""Count of records from batch headers, as source to be compiled; `header_counts.py` calls it.
 
     count_kernel(raw, numbers, numbers) -> 1
 
-`raw` has room for one header, `numbers` are the slots of COUNT. Headers are read one by one through
-`pread`, whose address is in a slot: nothing is read of a batch but its header, and a file that is
-truncated meanwhile ends the walk. Imported only to compile.
+`raw` has room for one header, `numbers` are the slots of COUNT. Only the header of each batch is
+read, with `pread`, whose address is in a slot; if the file is truncated meanwhile, the count ends
+there. Imported only to compile.
 """
 
 from __future__ import annotations

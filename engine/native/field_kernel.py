@@ -1,10 +1,10 @@
-"""Positions of the fields in a block of records, as code to be compiled; see `record_fields.py`.
+"""Positions of the fields in a block of records, as source to be compiled; see `record_fields.py`.
 
-    field_kernel(raw, size, count, out) -> 0 off the fast path, else 1 + what is so of all of them
+    field_kernel(raw, size, count, out) -> 0 off the fast path, else 1 + flags of the block
 
 `raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
-`FIELDS` numbers a record. Like the walk it becomes one function that needs nothing else.
-Imported only to compile: numba takes half a second to import.
+`FIELDS` numbers a record. The compiled function calls no other. Imported only to compile, because
+numba takes half a second to import.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _NUMBERS = types.CPointer(types.int64)
 SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
 
 _FIELDS = 7
-# What a record may have; a block has what any of its records has.
+# Flags of a record; a block has the flags of all its records.
 _KEY, _NULL_KEY, _NULL_VALUE, _HEADERS = 1, 2, 4, 8
 
 
 def field_kernel(  # noqa: C901, PLR0912 (no calls)
     raw: Bytes, size: int, count: int, out: Numbers
 ) -> int:
-    """Find the fields; see the module's head."""
+    """Find the fields of each record; the module docstring has the parameters and the result."""
     size = types.int64(size)
     at = types.int64(0)
     slot = types.int64(0)

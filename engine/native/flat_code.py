@@ -1,15 +1,15 @@
-"""Machine code of one function that needs nothing but itself: kept, mapped, called.
+"""Machine code of a single function without dependencies: cached, mapped into memory, and called.
 
 ```
 $XDG_CACHE_HOME/kctl/native/<name>-<machine>-<key>.flat
-head    64 bytes   a mark that is a line, crc32 of the code in hex as a line, zeroes
+head    64 bytes   a line that marks the format, a line with the crc32 of the code in hex, zeroes
 code               from its first byte on; runs wherever it is mapped
 ```
 
-`native_code.py` needs llvmlite to put object code where it runs: 55 MB of memory that a broker has
-better uses for. Code without calls, tables and relocations (`flat_object.py` sees to that) is
-mapped from its file in a millisecond. It is made for the plainest processor of an architecture, so
-that its name and its sources are all of the key. Everything fails softly: there is just no code.
+`native_code.py` needs llvmlite to load object code, which takes 55 MB of memory: too much for a
+broker. Code without calls, tables and relocations (`flat_object.py` checks that) is mapped from its
+file in a millisecond. It is compiled for the baseline processor of an architecture, so that the key
+needs only its name and its sources. No failure is raised: there is just no compiled code then.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
 
 
 def keep_flat(path: str, code: bytes) -> bool:
-    """Keep code for later runs; returns whether that worked."""
+    """Cache code for later runs; return whether that worked."""
     head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
     return keep(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
 
 
 def load_flat(path: str) -> int | None:
-    """Return the address of kept code, mapped for as long as the process lives; or None."""
+    """Map cached code, for as long as the process lives; return its address, None without it."""
     content = read_ours(RealFiles(), path)
     if content is None or len(content) <= _HEAD_BYTES or not content.startswith(_MARK):
         return None

@@ -1,8 +1,8 @@
-"""Compiler process: it compiles flat code and keeps it for others, see `flat_code.py`.
+"""Compiler process: it compiles flat code and caches it for other processes, see `flat_code.py`.
 
-One at a time for a cache: a lock beside a kept file says that another is at it, and is gone with
-its process. Code is tried here before it gets its name, so that code that crashed would take no
-broker and no command with it.
+A lock file beside each cached file lets only one process compile it; the lock is released when that
+process ends. Code is tested here before the file gets its final name, so that code that crashes
+ends this process, not a broker or a command.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ KERNELS = (WALK, FIELDS, NOTE, KEEP, FIND, FILL, COUNT)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:
-    """Compile, try and keep a function; returns whether it is there."""
+    """Compile, test and cache a function; return whether it is cached."""
     # Code for any processor of this architecture: numba looks at these when it is imported.
     os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     try:

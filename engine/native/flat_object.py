@@ -1,10 +1,10 @@
-"""The machine code of one function out of LLVM's code for it, if it needs nothing else.
+"""Extracts the machine code of a single function from the object file that LLVM makes.
 
-The parts that are read of the object file that LLVM makes of a module with one function:
+These parts of the object file are looked at:
 
 ```
-.text                      the function's code from its first byte on, if it needs nothing else
-.rela.text, .rel.text      what a loader would have to fill in there: must be absent
+.text                      the function's code from its first byte on
+.rela.text, .rel.text      places that a loader would have to fill in: must be absent
 another section of code    must be absent
 ```
 
@@ -24,7 +24,7 @@ _RELOCATION_SECTIONS = (".rela.text", ".rel.text")
 
 
 class NotFlat(Exception):
-    """Code that cannot run by itself."""
+    """Raised for code that cannot run without other code or a loader."""
 
 
 def flat_code_of(llvm_text: str, name: str) -> bytes:
@@ -50,7 +50,7 @@ def flat_code_of(llvm_text: str, name: str) -> bytes:
 
 
 def _code_of(object_file: llvm.ObjectFileRef, name: str) -> bytes:
-    """Return the only section of code; NotFlat if something must be filled in."""
+    """Return the content of the only code section; raise NotFlat if it needs a loader."""
     code = b""
     for section in object_file.sections():
         section_name, size = (section.name() or b"").decode(), section.size()

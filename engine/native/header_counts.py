@@ -1,16 +1,17 @@
-"""Records counted by the headers of their batches, by compiled code called through ctypes.
+"""Count of records from the headers of their batches, by compiled code called through ctypes.
 
 ```
 file ─ pread 61 bytes ─► header ─ next one at its length ─► pread 61 bytes …
 ```
 
-Of batches of magic 2 that follow each other without a gap, in epochs that do not go back, each with
-as many records as offsets. Anything else is odd: the caller reads on from two batches before it. A
-wrong length, offset or count of one is noticed by the header behind it, and the other shows what
-comes next. Wrong bytes of records are not noticed: no checksum is computed. A million headers take
-0.3 s.
+This counts batches of magic 2 that follow each other without a gap, in epochs that do not decrease,
+each with as many records as offsets. Any other batch is "odd": the caller then reads the batches
+themselves, from two batches before the odd one. Two, because a wrong length, offset or count of a
+batch shows only in the header after it, and the other one shows what should come next. Damaged
+records are not noticed, as no checksum is computed. A million headers take 0.3 s.
 
-Compiled code (`count_kernel.py`) does it, or `analysis/plain_header_counts.py`. Source: D16.
+The compiled code is `count_kernel.py`; without it `analysis/plain_header_counts.py` counts.
+Source: D16.
 """
 
 from __future__ import annotations
@@ -27,24 +28,25 @@ from engine.native.flat_code import flat_path, load_flat
 
 _SOURCES = ("count_kernel.py", "header_counts.py", "kernel_numbers.py", "raw_calls.py")
 HEADER_BYTES: Final = 61
-#: In: the address of pread, what is read and up to where (no batch begins at `limit`, none reaches
-#: `file_end`), whether control batches are left out, how many batches at most. In and out: where
-#: the next batch is, with what offset, and the least epoch. Out: the records, whether the next
-#: batch is odd, and where the last two are that were counted, with how many records.
+#: Parameters: the address of pread, the file and the ends of the range (batches start before
+#: `limit` and end by `file_end`), whether control batches are left out, the largest number of
+#: batches. Parameters and results: position and offset of the next batch, and the lowest epoch that
+#: it may have. Results: the number of records, whether the next batch is odd, and the positions
+#: and record counts of the last two batches that were counted.
 COUNT: Final = (
     "pread", "descriptor", "limit", "file_end", "passes_control", "frames_max", "position",
     "next_offset", "epoch", "record_count", "is_odd", "last_position", "last_count",
     "before_position", "before_count",
 )  # fmt: skip
 _IN_AND_OUT = COUNT.index("position")
-#: In one call, which keeps the interpreter's lock: some milliseconds.
+#: Batches in one call, which holds the interpreter's lock: this many take some milliseconds.
 _FRAMES_MAX = 1 << 14
 
 
 class CountTier:
-    """The address of the compiled code of this process, None until there is some.
+    """The address of the compiled code that this process uses, None until it is loaded.
 
-    It is sought once: what is compiled meanwhile is for the next command.
+    The process looks for it once: code compiled after that is for later commands.
     """
 
     code: int | None = None
@@ -52,7 +54,7 @@ class CountTier:
 
 
 class HeaderRange(NamedTuple):
-    """Bytes of a file that begin with a batch; ends are exclusive."""
+    """A range of a file that starts with a batch; ends are exclusive."""
 
     descriptor: int
     start: int
@@ -63,7 +65,7 @@ class HeaderRange(NamedTuple):
 
 
 class CountedRecords(NamedTuple):
-    """The records of the batches up to `position`, where the next has `next_offset`."""
+    """The number of records before `position`, and `next_offset`, the offset expected there."""
 
     record_count: int
     position: int
@@ -71,7 +73,7 @@ class CountedRecords(NamedTuple):
 
 
 class HeaderCounter:
-    """Counts records; for one thread."""
+    """Counts records with compiled code; for one thread."""
 
     def __init__(self, code: int, *, passes_control: bool) -> None:
         """With `passes_control`, control batches are left out."""
@@ -91,7 +93,7 @@ class HeaderCounter:
         )
 
     def count(self, within: HeaderRange) -> CountedRecords:
-        """Count the records of a range, up to the last two batches before an odd one."""
+        """Count the records of a range; before an odd batch, leave out the last two batches."""
         numbers, total = self._numbers, 0
         numbers[:] = array("q", (
             self._pread, within.descriptor, within.limit, within.file_end, self._passes_control,
@@ -116,17 +118,16 @@ def kept_count_path() -> str | None:
 
 
 def load_count() -> int | None:
-    """Return the address of kept code, None without it; it is not yet tried."""
+    """Return the address of cached code, None without it; the caller must test it before use."""
     path = kept_count_path()
     return None if path is None else load_flat(path)
 
 
 def is_count_right(code: int) -> bool:
-    """Return True if compiled code counts sample batches correctly.
+    """Return whether compiled code counts sample batches correctly.
 
-    Only then it is used and cached.
-
-    Raises StorageError if the sample file cannot be written.
+    Code is cached and used only if it does. Raises StorageError if the sample file cannot be
+    written.
     """
     batches = [_batch(7, 3, 0), _batch(10, 1, 32), _batch(11, 2, 4), _batch(14, 1, 0)]
     sizes = [len(batch) for batch in batches]
@@ -157,7 +158,10 @@ def _batch(base_offset: int, count: int, attributes: int) -> bytes:
 
 
 def take_up_count() -> bool:
-    """Use kept code, or have it compiled for the next command; returns whether it is used."""
+    """Load the cached code, or start its compilation for later commands.
+
+    Return whether it is used.
+    """
     from engine.native.compiled_walk import start_compiler
 
     if CountTier.is_sought or kept_count_path() is None:
@@ -167,7 +171,7 @@ def take_up_count() -> bool:
     if code is None:
         start_compiler()
         return False
-    # Where it cannot be tried, records are counted without it.
+    # If the code cannot be tested, records are counted without it.
     with suppress(StorageError):
         if is_count_right(code):
             CountTier.code = code

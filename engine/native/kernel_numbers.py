@@ -1,4 +1,4 @@
-"""Numbers of Kafka's byte order, for code to be compiled: signed, from raw bytes."""
+"""Signed big-endian integers read from raw bytes, for source to be compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Varints for code to be compiled, which is inlined where it is used."""
+"""Varints read from raw bytes, for source to be compiled; numba inlines the function."""
 
 from __future__ import annotations
 

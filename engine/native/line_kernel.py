@@ -59,7 +59,7 @@ def _put_number(out: Bytes, at: int, value: int) -> int:
     if value < 0:
         out[at] = 45
         at += 1
-        # The smallest int64 has no positive twin; taken apart as unsigned it needs none.
+        # The smallest int64 has no positive counterpart, so its digits are taken as unsigned.
         rest = _U64(-(value + 1)) + _U64(1)
     else:
         rest = _U64(value)
@@ -107,7 +107,7 @@ def _sequence_length(raw: Bytes, i: int, end: int) -> int:
         if i + k >= end or raw[i + k] < low or raw[i + k] > high:
             return -k
         low, high = 0x80, 0xBF
-    # Java reads a surrogate whole before it refuses it.
+    # Java reads all bytes of a surrogate before it rejects it.
     return -3 if lead == 0xED and raw[i + 1] >= 0xA0 else wanted
 
 
@@ -153,7 +153,10 @@ def _put_text(out: Bytes, at: int, raw: Bytes, start: int, end: int) -> int:
 def _put_header_names(
     out: Bytes, at: int, raw: Bytes, position: int, end: int, count: int
 ) -> tuple[int, int]:
-    """Write names with commas; returns the ends in `out` and in `raw`, −1 off the fast path."""
+    """Write header names separated by commas.
+
+    Returns the end positions in `out` and in `raw`, −1 off the fast path.
+    """
     for n in range(count):
         size, position = _varint(raw, position, end, 5)
         if position < 0 or size < 0 or size > end - position:
@@ -181,7 +184,7 @@ def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
 def _put_metadata(
     out: Bytes, at: int, words: Bytes, numbers: Numbers, delta_ms: int, delta: int
 ) -> int:
-    """Write the line up to its time."""
+    """Write the first part of the line, up to the time."""
     at = _put_word(out, at, words, _OFFSET)
     at = _put_number(out, at, numbers[_BASE_OFFSET] + delta)
     append_ms = numbers[_APPEND_MS]
@@ -196,7 +199,7 @@ def _put_metadata(
 def _put_sizes(
     out: Bytes, at: int, words: Bytes, key_size: int, value_size: int, sequence: int
 ) -> int:
-    """Write the line from the key's size to the opening of the header names."""
+    """Write the part of the line from the key's size to the start of the header names."""
     at = _put_word(out, at, words, _KEY_SIZE)
     at = _put_number(out, at, key_size)
     at = _put_word(out, at, words, _VALUE_SIZE)
@@ -229,14 +232,17 @@ def _put_record(
     numbers: Numbers,
     gaps: Numbers,
 ) -> tuple[int, int]:
-    """Write one record's line; return its ends in `raw` and `out`, −1 off the fast path."""
+    """Write one record's line.
+
+    Return its end positions in `raw` and `out`, −1 off the fast path.
+    """
     delta_ms, position = _varint(raw, position + 1, end, 10)
     if position < 0:
         return -1, at
     delta, position = _varint(raw, position, end, 5)
     if position < 0 or delta < -0x80000000 or delta > 0x7FFFFFFF:
         return -1, at
-    # Sequences wrap by rules that damaged deltas bend: that is the other path's affair.
+    # With damaged deltas, sequence numbers wrap by other rules; the general path handles those.
     base_sequence = numbers[_BASE_SEQUENCE]
     if base_sequence >= 0 and (delta < 0 or delta > 0x7FFFFFFF - base_sequence):
         return -1, at
@@ -350,7 +356,10 @@ def _put_batch_tail(
 
 @_jit
 def _load_batch(raw: Bytes, start: int, numbers: Numbers) -> bool:
-    """Set the numbers that records are written by; False for a batch off the fast path."""
+    """Set the numbers of a batch that its records' lines need.
+
+    False for a batch off the fast path.
+    """
     numbers[_RAW_START] = start + 61
     numbers[_RAW_END] = start + 12 + _big_endian(raw, start + 8, 4)
     numbers[_BASE_OFFSET] = _big_endian(raw, start, 8)
@@ -416,7 +425,7 @@ def line_kernel(
     positions: Numbers,
     valid: Bytes,
 ) -> int:
-    """Write the lines of one batch's records, or of whole batches; see the module's head."""
+    """Write the lines of one batch's records, or of whole batches; see the module docstring."""
     if numbers[_BATCH_COUNT]:
         _put_batches(raw, out, words, numbers, gaps, positions, valid)
         return 0

@@ -1,9 +1,9 @@
-"""One block of MD5 as code to be compiled: no tables, no calls, all 64 steps in a row.
+"""One block of MD5 as code for LLVM: no tables, no calls, all 64 steps in a row.
 
-    state   16 bytes   four little-endian words, which are the digest behind the last block
+    state   16 bytes   four little-endian words; after the last block they are the digest
     block   64 bytes
 
-Machines of big-endian byte order are not among those that code is kept for. Source: RFC 1321.
+Code is not compiled for big-endian machines. Source: RFC 1321.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ START = (0xEFCDAB8967452301, 0x1032547698BADCFE)
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types.Type) -> Intrinsic:
-    """Take the block at `block[at]` into the state."""
+    """Update the state with the block at `block[at]`."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]

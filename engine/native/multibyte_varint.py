@@ -1,7 +1,7 @@
-"""The bytes of a variable-length integer behind its first one, for readers in plain Python.
+"""The bytes of a variable-length integer after its first one, for readers in plain Python.
 
-Readers of records check the first byte themselves: for most numbers it is the only one, and a call
-would cost more than all else.
+Readers of records handle the first byte themselves: most numbers have only one, and a call for
+those would take longer than the rest of the work.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Final
 
 from engine.host.ports import Buffer
 
-#: Where the last byte's bits begin in the longest form that is taken. Lengths and offset deltas of
-#: five bytes, and times of nine and ten, are left to the readers that say what is wrong.
+#: The bit at which the last byte starts in the longest form accepted here. Lengths and offset
+#: deltas of five bytes, and times of nine and ten, are left to the slow readers, which report
+#: errors.
 VARINT_SHIFT_MAX: Final = 21
 VARLONG_SHIFT_MAX: Final = 49
 

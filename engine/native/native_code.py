@@ -1,12 +1,13 @@
-"""Machine code compiled once and kept: loading it again needs neither its compiler nor numba.
+"""Machine code compiled once and cached: loading it needs neither its compiler nor numba.
 
 ```
 $XDG_CACHE_HOME/kctl/native/<name>-<key>.o    name of the function, a newline, object code
 ```
 
 The key covers the sources, the processor with its features, and the version of LLVM's loader, so
-that code never runs where it was not made for. A file that is damaged or not ours is not loaded.
-Everything fails softly: without llvmlite, a cache folder or a compiler there is just no code.
+that code never runs on a processor that it was not made for. A file that is damaged, or that
+another user could have written, is not loaded. No failure is raised: without llvmlite, a cache
+folder or a compiler there is just no compiled code.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from engine.native.code_cache import keep, kept_path, key_of, read_ours, sources
 Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
 
 _MARK = b"kctl-native 1\n"
-# An engine owns its code: letting it go would unmap functions still in use.
+# An LLVM engine owns its code: freeing it would unmap functions that are still in use.
 _engines: list[object] = []
 
 
 def load_native(
     name: str, beside: str, sources: tuple[str, ...], compiler: Compiler | None
 ) -> int | None:
-    """Return the address of a compiled function, compiling it if it is not kept yet.
+    """Return the address of a compiled function, compiling it if it is not cached yet.
 
     `sources` are files in the folder of `beside`. None without llvmlite, or when the function
-    is not kept and `compiler` is None or lacks its packages.
+    is not cached and `compiler` is None or lacks its packages.
     """
     try:
         import llvmlite
@@ -88,7 +89,7 @@ def _link(llvm: ModuleType, code: bytes, symbol: str) -> int | None:
     """Link object code into this process; return the address of `symbol`."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    # What compilers call for copies; the loader does not look for them itself.
+    # Compiled code calls these functions for copies; the loader does not find them by itself.
     libc = ctypes.CDLL(None)
     for name in ("memcpy", "memmove", "memset"):
         llvm.add_symbol(name, ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)

@@ -1,4 +1,4 @@
-"""Calls of functions of the C library at addresses, for compiled code that may name none."""
+"""Calls of C library functions by their addresses, for compiled code that may not link to them."""
 
 from __future__ import annotations
 

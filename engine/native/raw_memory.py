@@ -80,7 +80,10 @@ def copy_through(
     _start: types.Type,
     _count: types.Type,
 ) -> Intrinsic:
-    """Copy as `copy_bytes` does, by the `memcpy` at an address: for code that may name none."""
+    """Copy as `copy_bytes` does, with the `memcpy` at an address.
+
+    It is for code that may not link to other code.
+    """
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
@@ -103,12 +106,15 @@ def copy_through(
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def prefetch(_typing: Context, target: types.Type, _at: types.Type) -> Intrinsic:
-    """Have a line of memory in the cache soon, to be written; any address will do."""
+    """Request a line of memory into the processor's cache, to be written.
+
+    Any address is allowed.
+    """
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
-        """Emit a hint."""
+        """Emit the processor's prefetch hint."""
         address, at = args
         pointer = ir.IntType(8).as_pointer()
         number = ir.IntType(32)
@@ -149,7 +155,10 @@ words_at = intrinsic(_pointer_of(types.int32, 32))
 def _stored(
     context: BaseContext, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value
 ) -> ir.Value:
-    """Store at any byte, and let no compiler make a call to memcpy or memset of several stores."""
+    """Emit a store at any alignment, with a barrier after it.
+
+    The barrier keeps LLVM from turning several stores into a call of memcpy or memset.
+    """
     builder.store(value, pointer, align=1)
     nothing = ir.FunctionType(ir.VoidType(), [])
     builder.call(ir.InlineAsm(nothing, "", "~{memory}", side_effect=True), [])

@@ -1,15 +1,15 @@
-"""Positions of the fields in a block of records, for columns without a `Record` of each.
+"""Positions of the fields in a block of records, for columns, without a `Record` object for each.
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
 
-fast      the lengths fit exactly, no offset delta is negative, nothing behind the last record; no
+fast      the lengths fit exactly, no offset delta is negative, no bytes after the last record; no
           length above 2^27, no time delta of 2^55 or more
 slow      anything else, right or wrong: `records.decode` reads it record by record
 ```
 
-Only compiled code (`field_kernel.py`, 10 ns a record) is quicker at that than making records, so
-there is no plain tier: without compiled code nothing is on the fast path.
+Only compiled code (`field_kernel.py`, 10 ns a record) is faster at this than making records, so
+there is no plain Python version: without compiled code all records take the slow path.
 
 Source: D16.
 """
@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 #: A record's numbers: offset delta, time delta in ms, where its key starts and ends (exclusive;
 #: −1 null), where its value does, and where its number of headers stands.
 FIELDS = 7
-#: What the kernel says of a block: something, and what any of its records has.
+#: Flags in the kernel's result: what at least one record has, and that all are on the fast path.
 KEY, NULL_KEY, NULL_VALUE, HEADERS = 1, 2, 4, 8
 _IS_FAST = 16
 
@@ -41,13 +41,13 @@ FieldReader: TypeAlias = Callable[[bytes, int], "Fields | None"]
 
 
 class FieldTier:
-    """The reader of this process, None until there is one."""
+    """The compiled field reader that this process uses, None until it is loaded."""
 
     read: FieldReader | None = None
 
 
 def field_reader(address: int) -> FieldReader:
-    """Return a reader by the code at an address; for one thread."""
+    """Return a field reader that calls the code at an address; for one thread."""
     import ctypes
 
     result = array("q", (0,))
@@ -57,7 +57,7 @@ def field_reader(address: int) -> FieldReader:
 
     def read(data: bytes, count: int) -> Fields | None:
         """Return the fields of `count` records, None for records off the fast path."""
-        # Seven bytes are the least that a record has: a count that lies makes no large array.
+        # A record has at least seven bytes, so a wrong count must not allocate a large array.
         if count * 7 > len(data):
             return None
         numbers = array("q", bytes(8 * FIELDS * count))
@@ -70,7 +70,7 @@ def field_reader(address: int) -> FieldReader:
 
 
 def use_fields(reader: FieldReader) -> bool:
-    """Read by compiled code from now on, if it is right about the samples; returns whether so."""
+    """Use a reader from now on if it is right about the samples; return whether it is."""
     is_right = is_right_about_samples(reader)
     if is_right:
         FieldTier.read = staticmethod(reader)
@@ -86,7 +86,7 @@ _THIRD = bytes.fromhex("9e03 00 00 08 00 9003") + bytes(200) + b"\x00"
 _ALL = _FIRST + _SECOND + _THIRD
 _NUMBERS = (0, -3, 5, 6, 7, 12, 12, 3, 1 << 20, 28, -1, 29, -1, 29, 4, 0, 36, 36, 38, 238, 238)
 
-#: Blocks, how many records they are said to have, and what a reader says of them.
+#: Blocks, the count of records that is passed with them, and the expected result.
 _SAMPLES: tuple[tuple[bytes, int, Fields | None], ...] = (
     (_ALL, 3, Fields(array("q", _NUMBERS), KEY | NULL_KEY | NULL_VALUE | HEADERS)),
     (_THIRD, 1, Fields(array("q", (4, 0, 6, 6, 8, 208, 208)), KEY)),

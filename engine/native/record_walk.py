@@ -1,20 +1,20 @@
-"""Reading over the records of a magic 2 batch without making any: are all as they should be?
+"""Check that the records of a magic 2 batch are well-formed, without making `Record` objects.
 
-A leader reads every record of every batch, and nearly all batches have nothing to tell but that
-their records are right. So the question asked here is a narrow and cheap one:
+A leader must check every record that it appends, and nearly all are valid. So this is a fast check
+that only finds valid records of the usual form:
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
 
-fast      the lengths fit exactly, offset deltas are 0, 1, 2 …, as many records as said, nothing
-          behind them; no length above 2^27, no time delta of 2^55 or more
+fast      the lengths fit exactly, offset deltas are 0, 1, 2 …, as many records as said, no bytes
+          after them; no length above 2^27, no time delta of 2^55 or more
 slow      anything else, right or wrong: `engine.log.validation` reads it record by record
 ```
 
-Two tiers give the same results: `walk_plainly`, 1.4 µs a record and a tenth of that in a long run
-of records of one kind (`uniform_run.py`), and code compiled from `walk_kernel.py`, 1 µs a call and
-10 ns a record, once `use_compiled` was given it. `WalkTier` has the one to use. Source:
-`DefaultRecord.readFrom`.
+Two versions give the same results: `walk_plainly` takes 1.4 µs a record, and a tenth of that in a
+long run of records of the same form (`uniform_run.py`); code compiled from `walk_kernel.py` takes
+1 µs a call and 10 ns a record, once `use_compiled` has accepted it. `WalkTier` has the one to use.
+Source: `DefaultRecord.readFrom`.
 
 Source: D16.
 """
@@ -32,12 +32,12 @@ from engine.native.uniform_run import uniform_run
 Walked: TypeAlias = tuple[int, int, bool] | None
 
 _DELTA_MAX = 1 << 62
-#: How many records are walked over after a look for a uniform run that found none.
+#: How many records are checked one by one after no uniform run was found, before the next attempt.
 _SEARCHED_IN_VAIN = 16
 
 
 class RecordWalk(Protocol):
-    """A tier: walks `count` ≥ 1 records from `position` to the end of `data`."""
+    """A version of the check: reads `count` ≥ 1 records from `position` to the end of `data`."""
 
     def __call__(self, data: Buffer, position: int, count: int) -> Walked:
         """Return the walk over the records, None if they are off the fast path."""
@@ -130,13 +130,13 @@ def _headers_end(data: Buffer, position: int, raw: int) -> int:
 
 
 class WalkTier:
-    """The tier that this process walks by."""
+    """The version of the check that this process uses."""
 
     walk: RecordWalk = staticmethod(walk_plainly)
 
 
 def use_compiled(walk: RecordWalk) -> bool:
-    """Walk by a compiled tier from now on, if it is right about the samples; returns whether so."""
+    """Use a compiled walk from now on if it is right about the samples; return whether it is."""
     is_right = agrees(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
@@ -150,7 +150,7 @@ _SECOND = bytes.fromhex("12 00 80808001 02 01 01 00")
 # length 207, time 0, offset 2, an empty key, a value of 200
 _THIRD = bytes.fromhex("9e03 00 00 04 00 9003") + bytes(200) + b"\x00"
 
-#: Blocks, how many records they are said to have, and what a walk says of them.
+#: Blocks, the count of records that is passed with them, and the expected result.
 _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
     (_FIRST, 1, (-3, -3, False)),
     (_FIRST + _SECOND, 2, (-3, 1 << 20, True)),
@@ -166,7 +166,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 
 
 def agrees(walk: RecordWalk) -> bool:
-    """Return whether a walk gives the right results for the samples, wherever they lie."""
+    """Return whether a walk gives the right results for the samples, at every tested position."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):
             if walk(memoryview(bytearray(before) + block), before, count) != expected:

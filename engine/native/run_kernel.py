@@ -1,15 +1,15 @@
-"""Runs of batches and their records into columns, as code to be compiled; see `batch_runs.py`.
+"""Runs of batches, and their records put into columns, as source to be compiled.
 
     find_kernel(raw, numbers, frames) -> 1
     fill_kernel(raw, numbers, frames) -> DONE, FULL, COMPRESSED or ODD
 
 `raw` points at a buffer, `numbers` at the slots of FIND or FILL, `frames` at those of FRAME for
-each batch (`run_layout.py`). No byte is read that is not in the buffer, none written that is not
-said to be there: a batch is looked at in its buffer, a record in its batch, a field in its record,
-and a batch is begun only if all its bytes would fit into each column.
+each batch (`run_layout.py`). No byte outside the buffer is read, and none outside the given columns
+is written: a batch must lie in its buffer, a record in its batch, a field in its record, and a
+batch is started only if all its bytes would fit into each column.
 
-Each becomes one function that needs nothing else: `memcpy` is called where `numbers` says it is.
-Imported only to compile: numba takes half a second to import.
+Each compiled function calls nothing but `memcpy`, by the address in `numbers`. `batch_runs.py`
+calls them. Imported only to compile, because numba takes half a second to import.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ _RECORD_BYTES_MIN = 7
 _PLAIN_BASE_MAX = 1 << 62
 _NO_TIMESTAMP = -1
 _SHORT_BYTES = 16
-# How far before a copy comes there its target is requested: it is no longer in the cache.
+# How many bytes ahead of a copy its target is prefetched, because it is no longer in the cache.
 _AHEAD_BYTES = 4096
 
 
@@ -189,9 +189,9 @@ def _is_passed_over(numbers: Numbers, frames: Numbers, slot: int) -> int:
 def _copy(
     memcpy: int, raw: Bytes, start: int, size: int, readable: int, target: Bytes, at: int
 ) -> int:
-    """Copy a field, none for a size of -1; returns where it ends.
+    """Copy a field, nothing for a size of -1; return its end in the target.
 
-    Behind it up to 16 bytes of the target's slack may be overwritten.
+    Up to 16 bytes after that end may be overwritten; the target has room for them.
     """
     if size <= _SHORT_BYTES and start + _SHORT_BYTES <= readable:
         put_eight(target, at, load_eight(raw, start))
@@ -415,7 +415,7 @@ def _take_batch(  # noqa: PLR0915 (no calls)
 
 
 def fill_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
-    """Put the records of batches into columns; see the module's head."""
+    """Put the records of batches into columns; see the module docstring."""
     while numbers[_L_FRAME] < numbers[_L_FRAME_COUNT]:
         slot = numbers[_L_FRAME] * _FRAME
         frames[slot + _ROWS] = 0
@@ -451,7 +451,7 @@ def compile_find_kernel() -> tuple[str, str]:
 
 
 def compile_fill_kernel() -> tuple[str, str]:
-    """Compile; returns as `compile_find_kernel`."""
+    """Compile the kernel; return the same parts as `compile_find_kernel`."""
     return _compiled(fill_kernel)
 
 

@@ -1,4 +1,4 @@
-"""Sample batches with known results: compiled code for runs is used only if it has them right."""
+"""Sample batches with known results: compiled code for runs is used only if it gets them right."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _batch(base_offset: int, last_delta: int, count: int, records: bytes, flags:
 
 _LOG = (
     _batch(_BASE_OFFSET, 4, 3, _FIRST + _SECOND + _THIRD)
-    # A marker, then one whose records have the time of the log.
+    # A control batch, then a batch with log append time.
     + _batch(_BASE_OFFSET + 5, 0, 1, _FIRST, 0x30)
     + _batch(_BASE_OFFSET + 6, 0, 1, _FIRST, 0x08)
 )
@@ -101,7 +101,7 @@ def is_find_right(address: int) -> bool:
         return False
     if not run.is_compacted or _found(code, _LOG, frames_max=2).frame_count != 2:
         return False
-    # Cut short, of another epoch, of another magic, of an unknown codec, with a length below all.
+    # Truncated, of another epoch, of another magic, of an unknown codec, with too small a length.
     size = run.frames[_SIZE_SLOT]
     changes = (12, b"\1"), (16, b"\3"), (_CODEC_AT, b"\5"), (8, bytes((0, 0, 0, 48)))
     damaged = [_LOG[:at] + new + _LOG[at + len(new) :] for at, new in changes]
@@ -131,7 +131,10 @@ def _filled(code: RunCode, frames: array[int], log: bytes, **said: int) -> tuple
 
 
 def is_fill_right(code: RunCode) -> bool:
-    """Return whether code for `fill` gives the right results for samples; `find` is right."""
+    """Return whether code for `fill` gives the right results for samples.
+
+    Its `find` must be right.
+    """
     run = _found(code, _LOG)
     log, frames = b"??" + _LOG, run.frames[: run.frame_count * WIDTH]
     return _are_all_taken(code, frames, log) and _are_others_refused(code, frames, log)
@@ -181,7 +184,7 @@ def _are_others_refused(code: RunCode, frames: array[int], log: bytes) -> bool:
     compressed[FRAME.index("attributes")] = 4
     if _filled(code, compressed, log)[::2] != (COMPRESSED, 0):
         return False
-    # A record that is longer than its batch, one that is shorter than it says, one too many.
+    # A record longer than its batch, one shorter than its length says, one record too many.
     start = 2 + _HEADER.size
     damaged = [
         log[:at] + new + log[at + 1 :] for at, new in ((start, b"\x7e"), (start + 6, b"\x0c"))

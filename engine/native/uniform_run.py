@@ -1,7 +1,7 @@
-"""Records that follow one of their own kind: checked column by column, not one by one.
+"""Checks runs of records of the same form by columns of bytes, not record by record.
 
-Producers often send records of one size. Then the bytes that say how long things are stand at the
-same distance from each other, and a slice with a step takes out one of them of every record:
+Producers often send records of one size. Their lengths and attributes then stand at the same
+distance from each other, and a slice with that step takes one such byte out of every record:
 
 ```
 record 7   len len attr TIME off key value value … 0
@@ -9,8 +9,9 @@ record 8   len len attr TIME off key value value … 0
            └── alike ─┘      └ the next index        └ no headers, alike
 ```
 
-Bytes that are alike, times of one or two bytes, and offset deltas that count on: all else is left
-to the walk over single records, of which this is a part (`record_walk.py`). Up to 50 times as fast.
+A run has equal bytes in these places, times of one or two bytes, and offset deltas that count up.
+All other records are left to the walk over single records, which calls this (`record_walk.py`). It
+is up to 50 times as fast.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from typing import NamedTuple, TypeAlias
 from engine.host.ports import Buffer
 from engine.limits import UNIFORM_BLOCKS_KEPT, UNIFORM_RUN_MIN
 
-#: How many records, and their least and greatest timestamp delta.
+#: The number of records in a run, and their least and greatest timestamp delta.
 UniformRun: TypeAlias = tuple[int, int, int]
 
 #: How many indexes one table of expected bytes covers; deltas of three bytes begin with a table.
 _BLOCK = 4096
-#: How many indexes go by until the second byte of a delta changes, and the first of two bytes.
+#: After how many indexes the second byte of a delta changes, and the first index of two bytes.
 _STEP = 64
 _LOW = bytes(range(0, 2 * _STEP, 2))
 _LOW_GOES_ON = bytes(low | 0x80 for low in _LOW)
 _ENDS_HERE = bytes(range(0x80))
 _GOES_ON = bytes(range(0x80, 0x100))
-#: Where the low byte stands in a number of two bytes.
+#: The position of the low byte in a number of two bytes.
 _LOW_AT = 0 if sys.byteorder == "little" else 1
 
 
 class _Shape(NamedTuple):
     """Positions of the fields in a record, from its start on."""
 
-    #: What is alike in all records of a run.
+    #: The parts that must be equal in all records of a run.
     alike: tuple[int, ...]
     time_at: int
     time_bytes: int
@@ -77,7 +78,7 @@ def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> 
 
 
 def _prefix(column: bytes, allowed: bytes) -> int:
-    """Return how many bytes from the start on are among the allowed ones."""
+    """Return how many of the first bytes of a column are all among the allowed ones."""
     return len(column) - len(column.lstrip(allowed))
 
 
@@ -106,7 +107,7 @@ def _extremes(first: bytes, last: bytes) -> set[int]:
     joined = bytearray(2 * len(first))
     joined[_LOW_AT::2], joined[1 - _LOW_AT :: 2] = first, last
     numbers = memoryview(joined).cast("H")
-    # Even numbers are deltas from 0 on, in their order.
+    # Zigzag numbers: the even ones are the deltas from 0 up, in the same order.
     is_even = not first.translate(None, _LOW_GOES_ON)
     extremes = {min(numbers), max(numbers)} if is_even and first else set(numbers)
     return {number & 0x7F | number >> 8 << 7 for number in extremes}

@@ -1,11 +1,11 @@
-"""The walk over records as code to be compiled; `record_walk.py` says what it returns.
+"""The check of `record_walk.py`, as source to be compiled.
 
     walk_kernel(raw, size, count, out) -> 0 off the fast path, 1 on it, 2 on it and a key is null
 
 `raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
-the least and the greatest timestamp delta. It becomes one function that needs nothing else, not
-even numba: no calls, no tables, no exceptions, so that its bytes run wherever they are put.
-Imported only to compile: numba takes half a second to import.
+the least and the greatest timestamp delta. The compiled function needs nothing else, not even
+numba: it has no calls, no tables and no exceptions, so that its bytes run at any address.
+Imported only to compile, because numba takes half a second to import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _sized_field_end(raw: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
-    """Walk a block; see the module's head."""
+    """Check the records of a block; see the module docstring."""
     size = types.int64(size)
     at = types.int64(0)
     least = _DELTA_MAX
@@ -78,6 +78,6 @@ def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
 
 
 def compile_kernel() -> tuple[str, str]:
-    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(walk_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

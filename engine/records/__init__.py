@@ -1,1 +1,1 @@
-"""Record batches of every format: read, patched, built; pure."""
+"""Record batches of every format: decode, patch, build; pure."""

@@ -1,12 +1,13 @@
-"""Contents of records that say nothing of people: hashed, masked or dropped.
+"""Anonymise the contents of records: hash, mask or drop.
 
-| method | content |
+| method | result |
 |---|---|
-| hash | SHA-256 in hex, or HMAC-SHA-256 with a key: the same for the same |
+| hash | SHA-256 in hex, or HMAC-SHA-256 with a key; equal contents get equal hashes |
 | mask | `***` |
-| drop | none |
+| drop | None |
 
-A hash without a key hides nothing that can be guessed: everybody can hash all telephone numbers.
+A hash without a key does not protect contents that can be guessed: anybody can hash all telephone
+numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MASKED: Final = b"***"
 
 
 def anonymised_content(content: bytes, method: str, key: bytes | None = None) -> bytes | None:
-    """Return a content as it may be given away, None where it is dropped."""
+    """Return a content hashed or masked; None for the method DROP."""
     if method == DROP:
         return None
     if method == MASK:

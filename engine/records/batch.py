@@ -1,13 +1,13 @@
-"""Record batches of magic 2, seen in place: header fields, checksum, patches, records.
+"""Record batches of magic 2, read in place: header fields, checksum, patches, records.
 
 ```
 fields       see `batch_header.py`
 attributes: bits 0–2 codec, 3 append time, 4 transactional, 5 control, 6 delete horizon
 ```
 
-The first 21 bytes lie outside the checksum, so the offset and the leader's epoch can be set
-without computing it again. A damaged header is shown as it is: only what cannot be shown
-(an unknown codec, fields beyond the data) raises. Source: `DefaultRecordBatch`.
+The first 21 bytes are outside of the checksum, so base offset and leader epoch can be set without
+computing it again. A damaged header is returned unchanged: CorruptRecord is raised only for fields
+that cannot be returned (an unknown codec, bytes beyond the data). Source: `DefaultRecordBatch`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _INFLATED_STEP_BYTES = 16 * 1024
 
 
 class BatchView:
-    """A view of one batch inside a buffer: no copy, and no change except by the `patch` methods.
+    """A view of one batch inside a buffer, without copies; only `patch` changes bytes.
 
-    Only the header has to be in the buffer; `records`, `raw` and the checksum need all bytes.
+    The buffer must contain the header; `records`, `raw` and the checksum need all bytes.
 
     Source: D5.
     """
@@ -79,27 +79,27 @@ class BatchView:
 
     @property
     def base_offset(self) -> int:
-        """Return the offset of the first record when the batch was written."""
+        """Return the base offset: that of the first record at the time of writing."""
         return self._header[0]
 
     @property
     def batch_length(self) -> int:
-        """Return the bytes after the length field."""
+        """Return the number of bytes after the length field."""
         return self._header[1]
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the whole batch."""
+        """Return the size of the complete batch."""
         return self._header[1] + LENGTH_OVERHEAD_BYTES
 
     @property
     def leader_epoch(self) -> int:
-        """Return the epoch of the leader that appended the batch, −1 before that."""
+        """Return the epoch of the leader that appended the batch, −1 before an append."""
         return self._header[2]
 
     @property
     def magic(self) -> int:
-        """Return the magic byte as it is; more than 2 only in damaged data."""
+        """Return the magic byte unchanged; above 2 only in damaged data."""
         return self._header[3]
 
     @property
@@ -114,7 +114,7 @@ class BatchView:
 
     @property
     def codec(self) -> Codec:
-        """Return the codec of the records; CorruptRecord for an unknown one."""
+        """Return the codec of the records; raises CorruptRecord for an unknown one."""
         try:
             return codec_of(self._header[5])
         except CorruptRecord as error:
@@ -122,12 +122,12 @@ class BatchView:
 
     @property
     def is_compressed(self) -> bool:
-        """Return whether the records are compressed; CorruptRecord for an unknown codec."""
+        """Return True if the records are compressed; raises CorruptRecord for an unknown codec."""
         return self.codec is not Codec.NONE
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return whether producer or broker set the records' timestamps."""
+        """Return LOG_APPEND_TIME if the broker set the records' timestamps, else CREATE_TIME."""
         if self._header[5] & APPEND_TIME_FLAG:
             return TimestampType.LOG_APPEND_TIME
         return TimestampType.CREATE_TIME
@@ -144,28 +144,31 @@ class BatchView:
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Return whether the cleaner has noted when to drop the batch's tombstones."""
+        """Return True if the cleaner has set the removal time of the batch's tombstones."""
         return self._header[5] & DELETE_HORIZON_FLAG != 0
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """Return when tombstones and markers may go, None if not noted yet (KIP-534)."""
+        """Return the time from which tombstones and markers may be removed.
+
+        None: unset (KIP-534).
+        """
         return self._header[7] if self.has_delete_horizon else None
 
     @property
     def last_offset_delta(self) -> int:
-        """Return the distance from the first to the last offset when written."""
+        """Return the difference of last offset and base offset."""
         return self._header[6]
 
     @property
     def last_offset(self) -> int:
-        """Return the last offset (inclusive), which compaction keeps without its record."""
+        """Return the last offset (inclusive), which compaction keeps even without its record."""
         offset = self._header[0] + self._header[6]
         return offset if -_INT64_MAX <= offset <= _INT64_MAX else int64(offset)
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after the batch."""
+        """Return the offset after the last offset."""
         offset = self._header[0] + self._header[6] + 1
         return offset if -_INT64_MAX <= offset <= _INT64_MAX else int64(offset)
 
@@ -176,10 +179,7 @@ class BatchView:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest timestamp of the records.
-
-        With append time, the time of all records.
-        """
+        """Return the largest timestamp of the records; with append time, the timestamp of all."""
         return self._header[8]
 
     @property
@@ -230,18 +230,18 @@ class BatchView:
         return self._buffer[self._position + HEADER_BYTES : self._position + self.size_bytes]
 
     def is_crc_valid(self) -> bool:
-        """Return whether the stored checksum equals the computed one.
+        """Return True if the stored checksum equals the computed one.
 
         False for a truncated batch.
         """
         return self.size_bytes >= HEADER_BYTES and self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
-        """Return the CRC-32C of the bytes under the checksum."""
+        """Return the CRC-32C of the bytes that the checksum covers."""
         return crc32c(self.raw[CHECKED_FROM:])
 
     def ensure_size(self) -> None:
-        """Raise CorruptRecord if the batch claims to be shorter than a header."""
+        """Raise CorruptRecord if the length field is too small for a header."""
         if self.size_bytes < HEADER_BYTES:
             raise CorruptRecord(
                 f"a batch of at least {HEADER_BYTES} bytes",
@@ -262,9 +262,9 @@ class BatchView:
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
         """Yield the records as Kafka's `iterator` does.
 
-        Uncompressed records are yielded up to the one at fault; of a compressed batch, none if
-        any is. The checksum is not looked at. Errors: CorruptRecord, DecompressedTooLarge.
-        Source: `DefaultRecordBatch.iterator`.
+        Uncompressed records are yielded up to the damaged one; of a compressed batch with a damaged
+        record, none is yielded. The checksum is not verified. Raises CorruptRecord,
+        DecompressedTooLarge. Source: `DefaultRecordBatch.iterator`.
         """
         if self.record_count == 0:
             return
@@ -274,11 +274,11 @@ class BatchView:
             yield from self.read_records(limit_bytes=limit_bytes)
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records, or raise; see `records`."""
+        """Return all records, or raise the errors of `records`."""
         return self.records_in(self.opened(limit_bytes=limit_bytes)) if self.record_count else []
 
     def opened(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> bytes:
-        """Return the bytes of the records without compression, or raise; see `records`."""
+        """Return the decompressed bytes of the records, or raise the errors of `records`."""
         if self.codec is Codec.NONE:
             return bytes(self.payload)
         try:
@@ -287,16 +287,16 @@ class BatchView:
             raise error.at(None, self._position + HEADER_BYTES) from error
 
     def records_in(self, opened: bytes) -> list[Record]:
-        """Return all records of the batch, which `opened` returned the bytes of, or raise."""
+        """Decode all records of the batch from `opened`, the result of that method, or raise."""
         origin = self._origin(is_decompressed=self.codec is not Codec.NONE)
         return list(decode_records(opened, origin))
 
     def salvage_records(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[Record]:
-        """Yield every record before the first fault, also of compressed batches, then raise it.
+        """Yield every record before the first damage, also of compressed batches, then raise.
 
-        What can be decompressed before damage is decoded. Source:
+        The data that can be decompressed before damage is decoded. Source:
         `DefaultRecordBatch.streamingIterator`.
         """
         if self.record_count == 0:
@@ -311,11 +311,11 @@ class BatchView:
         *,
         is_skimmed: bool,
     ) -> Iterator[Record]:
-        """Yield the records as a leader reads them, up to the first fault, which is then raised.
+        """Yield the records as a leader validates them; raise at the first damaged one.
 
-        `opened` are the decompressed records as far as possible, and the fault that ended
-        decompression. With `is_skimmed` keys and values of compressed records are left out, empty
-        or null.
+        `opened` are the decompressed records up to a fault, and the fault that ended decompression.
+        With `is_skimmed` keys and values of compressed records are left out: they are empty or
+        null.
 
         Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
         """
@@ -327,13 +327,13 @@ class BatchView:
         assert opened is not None
         data, fault = opened
         if isinstance(fault, DeflatedDataBroken):
-            # Java inflates so much in one step, and has nothing of it where the data is wrong.
+            # Java inflates in steps of this size, and loses a complete step with wrong data.
             data = data[: len(data) - len(data) % _INFLATED_STEP_BYTES]
         read = skim_records if is_skimmed else decode_records
         yield from read(bytes(data), self._origin(is_decompressed=True), fault)
 
     def _opened_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
-        """Decompress the records as far as possible; return them and the fault, if any."""
+        """Decompress the records up to a fault; return them and the fault, None without one."""
         data, fault = decompress_prefix(self.codec, self.payload, limit_bytes=limit_bytes)
         if fault is not None:
             fault = fault.at(None, self._position + HEADER_BYTES)
@@ -349,8 +349,8 @@ class BatchView:
     ) -> None:
         """Set header fields in the buffer, which must be writable.
 
-        The checksum is computed again only if the timestamp's type or maximum changes. The
-        records keep their offset deltas, so they move with the base offset.
+        The checksum is computed again only if the timestamp's type or maximum changes. The records
+        keep their offset deltas, so their offsets change with the base offset.
         """
         buffer, start = self._buffer, self._position
         if buffer.readonly:
@@ -367,7 +367,7 @@ class BatchView:
         self._header = read_header(buffer, start)
 
     def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
-        """Set timestamp type and max timestamp in place and renew the CRC, if either differs."""
+        """Set timestamp type and maximum timestamp, and renew the CRC, if either differs."""
         if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
             return
         is_append_time = kind is TimestampType.LOG_APPEND_TIME

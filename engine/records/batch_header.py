@@ -1,4 +1,4 @@
-"""The header of a record batch: where its fields are, for code that reads or sets them.
+"""The header of a record batch: functions that read or set its fields.
 
 ```
  0 int64 baseOffset        16 int8  magic (2)             35 int64 maxTimestamp
@@ -8,11 +8,11 @@
                            27 int64 baseTimestamp         57 int32 records count     61 records
 ```
 
-The length counts what follows it, so a batch is 12 bytes larger. The checksum covers all from the
-attributes on. Base offset, length and the place of the magic are those of older formats too.
+The length counts the bytes after it, so a batch is 12 bytes larger. The checksum covers all bytes
+from the attributes on. Base offset, length and magic are at the same positions in older formats.
 
-Every function below reads at a position of a buffer and makes no object: logs are walked over by
-them. `batch.BatchView` gives the fields their names.
+The functions read at a position of a buffer and create no object, because logs are scanned with
+them. `batch.BatchView` names the fields.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import struct
 from typing import Final
 
 MAGIC: Final = 2
-#: Bytes before those that the length counts.
+#: Bytes before and including the length field, which the length does not count.
 LENGTH_OVERHEAD_BYTES: Final = 12
-#: Up to the magic, with it: what says how large a batch is and of which format.
+#: Bytes up to and including the magic, which determine a batch's size and format.
 PROLOGUE_BYTES: Final = 17
-#: Up to the delta of the last offset, with it.
+#: Bytes up to and including the last offset delta.
 HEADER_UP_TO_DELTA_BYTES: Final = 27
 HEADER_BYTES: Final = 61
 
@@ -49,7 +49,7 @@ _DELTA_AT: Final = 23
 #: Base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp,
 #: max timestamp, producer id, producer epoch, base sequence, count of records.
 read_header: Final = _HEADER.unpack_from
-#: Writes the same fields in the same order.
+#: Packs the same fields in the same order.
 write_header: Final = _HEADER.pack_into
 #: The same up to the last offset delta.
 read_header_start: Final = struct.Struct(">qiibIhi").unpack_from
@@ -71,10 +71,10 @@ _Written = bytearray | memoryview
 
 #: Sets the base offset of the batch at a position: `set_base_offset(buffer, position, offset)`.
 set_base_offset: Final = _pack_int64
-#: Sets the leader's epoch: `set_leader_epoch(buffer, position + LEADER_EPOCH_AT, epoch)`. This and
-#: the one above are done for every batch that is produced, and are not worth a call of their own.
+#: Sets the leader epoch: `set_leader_epoch(buffer, position + LEADER_EPOCH_AT, epoch)`. This and
+#: `set_base_offset` run for every produced batch, so they avoid the cost of a Python function.
 set_leader_epoch: Final = _INT32.pack_into
-#: Sets base offset, length and leader's epoch at once, for one whose length is known:
+#: Sets base offset, length and leader epoch at once, for a batch whose length is known:
 #: `set_place(buffer, position, base_offset, length, leader_epoch)`.
 set_place: Final = struct.Struct(">qii").pack_into
 
@@ -104,5 +104,5 @@ def set_attributes(buffer: _Written, position: int, attributes: int) -> None:
 
 
 def set_max_timestamp(buffer: _Written, position: int, timestamp_ms: int) -> None:
-    """Set the largest time; the checksum must be set again."""
+    """Set the largest timestamp; the checksum must be set again."""
     _pack_int64(buffer, position + 35, timestamp_ms)

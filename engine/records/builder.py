@@ -1,10 +1,10 @@
-"""Building record batches of magic 2, byte for byte as Kafka's own builder does.
+"""Build record batches of magic 2, byte for byte as Kafka's own builder does.
 
-The bytes are drawn in `batch.py` and `decode.py`. Rules of the header:
+The layout is shown in `batch.py` and `decode.py`. Rules of the header:
 
 - base timestamp: that of the first record, or the delete horizon if one is set
 - maximum timestamp: the largest of the records, or the append time
-- last offset: that of the last record, unless `build` is told another (compaction keeps it)
+- last offset: that of the last record, unless `build` gets another (compaction keeps it)
 
 Source: `MemoryRecordsBuilder`, `DefaultRecord.writeTo`.
 """
@@ -50,17 +50,17 @@ NO_LEADER_EPOCH = -1
 _CRC_AT = 17
 _CRC = struct.Struct(">I")
 _INT32_MAX = 0x7FFFFFFF
-#: Varints of numbers below take one byte.
+#: Zigzag varints of numbers from 0 to below this take one byte.
 _ONE_BYTE = 64
-# Of the attributes of a batch, those of its records; the delete horizon is given again.
+# Attributes that `batch_like` keeps; the delete horizon is a parameter.
 _KEPT_FLAGS = CODEC_BITS | APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
-# Length, attributes, timestamp delta and offset delta at their longest.
+# Largest sizes of length, attributes, timestamp delta and offset delta together.
 _RECORD_OVERHEAD_BYTES_MAX = 5 + 1 + 10 + 5
 
 
 class BatchRefused(EngineError):
-    """Records or settings that do not make a batch."""
+    """Records or settings cannot form a batch."""
 
     def __init__(self, rule: str, got: object) -> None:
         super().__init__(f"no record batch: {rule}, got {got}")
@@ -69,7 +69,7 @@ class BatchRefused(EngineError):
 
 
 class BatchSettings(NamedTuple):
-    """Fields of a batch's header that do not come from its records.
+    """Fields of a batch's header that do not depend on its records.
 
     `level` None is the codec's default level. `append_time_ms` is used only with append time.
     """
@@ -113,7 +113,7 @@ class BatchSettings(NamedTuple):
 
 
 def settings_of(batch: BatchView) -> BatchSettings:
-    """Return the settings that build a batch like this one, with other or fewer records."""
+    """Return the settings of an existing batch, to build one with other records."""
     return BatchSettings(
         base_offset=batch.base_offset,
         codec=batch.codec,
@@ -142,14 +142,14 @@ class BatchBuilder:
     )
 
     def __init__(self, settings: BatchSettings | None = None) -> None:
-        """Begin without records. Raises BatchRefused for settings that contradict each other."""
+        """Start without records. Raises BatchRefused for settings that contradict each other."""
         self.settings = settings or BatchSettings()
         self.settings.check()
         self.record_count = 0
         #: Encoded records without the header.
         self._payload = bytearray()
-        #: Timestamp to which those of the records are relative: the delete horizon, else that of
-        #: the first record. None before.
+        #: Base timestamp of the records' deltas: the delete horizon, else the first record's
+        #: timestamp. None before the first record.
         self._base_timestamp_ms = self.settings.delete_horizon_ms
         self._max_timestamp_ms = NO_TIMESTAMP
         #: Offset of the last record; one below the base offset before the first.
@@ -157,7 +157,7 @@ class BatchBuilder:
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after the last record, at first the base offset."""
+        """Return the offset after the last record; the base offset without records."""
         return self._last_offset + 1
 
     @property
@@ -176,7 +176,7 @@ class BatchBuilder:
     ) -> None:
         """Add a record at the next offset, or at a given higher one.
 
-        Errors: BatchRefused for a timestamp below −1, and for an offset that does not rise or does
+        Raises BatchRefused for a timestamp below −1, and for an offset that does not rise or does
         not fit the batch.
         """
         last_offset = self._last_offset
@@ -201,9 +201,12 @@ class BatchBuilder:
         self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)
 
     def append_fast(self, timestamp_ms: int, run: FastRun, start: int, *, limit_bytes: int) -> int:
-        """Add records of a run from `start` on while the batch keeps to the limit; return how many.
+        """Add records of a run from `start` on while the batch stays within the limit.
 
-        As `append` after `has_room_for` for each, but that a first record never goes beyond it.
+        Return how many.
+
+        Equals `append` after `has_room_for` for each record, except that even the first record must
+        be within the limit.
         """
         base_ms = timestamp_ms if self._base_timestamp_ms is None else self._base_timestamp_ms
         taken = 0
@@ -240,9 +243,9 @@ class BatchBuilder:
         *,
         limit_bytes: int,
     ) -> bool:
-        """Return whether one more record keeps the uncompressed batch within the limit.
+        """Return True if the uncompressed batch stays within the limit with one more record.
 
-        The first record always has room.
+        True for the first record.
         """
         if self.record_count == 0:
             return True
@@ -252,9 +255,9 @@ class BatchBuilder:
         return self.uncompressed_size_bytes + size <= limit_bytes
 
     def build(self, *, last_offset: int | None = None) -> bytearray:
-        """Return the batch; empty if there are no records.
+        """Return the batch; empty bytes if there are no records.
 
-        `last_offset` (inclusive) is above the last record if a cleaning dropped later ones.
+        `last_offset` (inclusive) is above the last record if a cleaning removed later records.
         """
         if self.record_count == 0:
             return bytearray()
@@ -274,7 +277,7 @@ class BatchBuilder:
 
 
 def build_batch(records: Iterable[Record], settings: BatchSettings | None = None) -> bytearray:
-    """Return one batch of these records at their offsets; an empty batch without records.
+    """Return one batch of these records at their offsets; empty bytes without records.
 
     Without settings, the first record's offset is the base offset.
     """
@@ -292,8 +295,8 @@ def build_empty_batch(
 ) -> bytearray:
     """Return a batch without records, which keeps its producer's last sequence in the log.
 
-    Written by a cleaning that removes a producer's last records. Codec and delete horizon are left
-    out.
+    Written by a cleaning that removes a producer's last records. The batch has no codec and no
+    delete horizon.
 
     Source: `DefaultRecordBatch.writeEmptyHeader`.
     """
@@ -318,11 +321,11 @@ def batch_like(
 ) -> bytearray:
     """Return a batch of other, encoded records with the header fields of an existing batch.
 
-    The records' deltas count from its base offset and the given base timestamp. Raises BatchRefused
-    for a header that contradicts itself.
+    The records' deltas are relative to its base offset and the given base timestamp. Raises
+    BatchRefused for settings that contradict each other.
     """
     old, producer_id = batch.attributes, batch.producer_id
-    # Nothing is wrong with a batch of no producer and no transaction.
+    # A batch without producer id and transaction always passes the check.
     if producer_id != NO_PRODUCER_ID or old & TRANSACTIONAL_FLAG:
         settings_of(batch).check()
     codec = batch.codec
@@ -363,7 +366,7 @@ def assemble_batch(
     record_count: int,
     payload: Buffer,
 ) -> bytearray:
-    """Return a whole batch: header, payload and CRC-32C.
+    """Return a complete batch: header, payload and CRC-32C.
 
     Raises BatchRefused if a number does not fit into its field.
     """
@@ -401,9 +404,9 @@ def write_record(
     value: Buffer | None,
     headers: Iterable[Header] = (),
 ) -> int:
-    """Append one record and return its size; the layout is drawn in `decode.py`."""
+    """Append one encoded record to `out` and return its size; see `decode.py` for the layout."""
     if 0 <= timestamp_delta < _ONE_BYTE and 0 <= offset_delta < _ONE_BYTE:
-        # As in the first records of nearly every batch.
+        # The most frequent case: the first 64 records of a batch.
         body = bytearray((0, timestamp_delta << 1, offset_delta << 1))
     else:
         body = bytearray(1)
@@ -436,7 +439,7 @@ def fast_run(
     key: bytes | None = None,
     headers: Iterable[Header] = (),
 ) -> FastRun:
-    """Return records that `append_fast` takes; with `keys`, each has its own."""
+    """Return records for `append_fast`; with `keys` each record has its own key."""
     key_bytes, header_bytes = bytearray(), bytearray()
     if keys is None:
         _write_sized(key_bytes, key)
@@ -453,7 +456,7 @@ def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
 
 
 def _header_name(name: str) -> bytes:
-    """Return the bytes of a header's name; lone surrogates stand for bytes that are no UTF-8.
+    """Return the bytes of a header's name; lone surrogates represent bytes that are no UTF-8.
 
     Any other surrogate becomes a question mark, as in Java (PEP 383).
     """
@@ -488,7 +491,7 @@ def record_size_bytes(
 def batch_size_bytes_max(
     key: Buffer | None, value: Buffer | None, headers: Iterable[Header] = ()
 ) -> int:
-    """Return the most that an uncompressed batch of this one record can take."""
+    """Return the largest possible size of an uncompressed batch with this one record."""
     contents = _contents_size_bytes(key, value, headers)
     return HEADER_BYTES + _RECORD_OVERHEAD_BYTES_MAX + contents
 

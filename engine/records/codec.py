@@ -18,12 +18,12 @@ class Codec(IntEnum):
 
     @property
     def label(self) -> str:
-        """Return the name in configs and in the output of Kafka's tools."""
+        """Return the codec's name in configurations and in the output of Kafka's tools."""
         return _LABELS[self]
 
 
 class CompressedDataCorrupt(CorruptRecord):
-    """Compressed records do not follow their codec's format."""
+    """Compressed records violate their codec's format."""
 
 
 class DeflatedDataBroken(CompressedDataCorrupt):
@@ -31,7 +31,7 @@ class DeflatedDataBroken(CompressedDataCorrupt):
 
 
 class DecompressedTooLarge(CorruptRecord):
-    """Compressed records grow beyond the limit that their reader set."""
+    """Compressed records decompress beyond the limit that their reader set."""
 
 
 class UnknownCodec(CorruptRecord):
@@ -51,7 +51,7 @@ _LEVELS = {
 
 
 def codec_of(attributes: int) -> Codec:
-    """Return the codec in a batch's or message's attributes; UnknownCodec for 5, 6 and 7."""
+    """Return the codec in a batch's or message's attributes; raises UnknownCodec for 5, 6, 7."""
     number = attributes & 7
     if number >= len(_CODECS):
         raise UnknownCodec("a compression codec from 0 to 4", number)
@@ -59,7 +59,7 @@ def codec_of(attributes: int) -> Codec:
 
 
 def codec_named(label: str) -> Codec:
-    """Return the codec with Kafka's name (`none`, `gzip`, …); ConfigError for an unknown one."""
+    """Return the codec with Kafka's name (`none`, `gzip`, …); raises ConfigError if unknown."""
     codec = _BY_LABEL.get(label)
     if codec is None:
         raise ConfigError("compression.type", label, "must be one of " + ", ".join(_BY_LABEL))
@@ -67,9 +67,9 @@ def codec_named(label: str) -> Codec:
 
 
 def checked_level(codec: Codec, level: int | None) -> int:
-    """Return the level, or Kafka's default for None; ConfigError when out of Kafka's range.
+    """Return the compression level, Kafka's default for None; raises ConfigError out of range.
 
-    Codecs without levels take none and give 0.
+    For codecs without levels only None is allowed, and 0 is returned.
     """
     key = f"compression.{codec.label}.level"
     if codec not in _LEVELS:

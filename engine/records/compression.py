@@ -1,17 +1,17 @@
-"""Compressing the records of a batch as Kafka does, and decompressing them within a bound.
+"""Compress the records of a batch as Kafka does, and decompress them within a limit.
 
 ```
-codec    framing             written here               read too
+codec    framing             written                    also read
 none     the records
-gzip     members, gzip.py    one member                 many members; what follows is ignored
+gzip     members, gzip.py    one member                 many members; trailing data is ignored
 snappy   xerial, snappy.py   blocks of 32 KiB           one raw block
 lz4      frame, lz4.py       64 KiB blocks              the wrong header checksum of magic 0
 zstd     frame, zstd.py      no size, no checksum       several frames
 ```
 
-A codec's module is loaded with its first batch: most runs of a tool meet none or one.
-Nothing is allocated on the word of the data: sizes are checked against what the codec can
-reach from the bytes that are there, and against the caller's limit.
+A codec's module is imported with its first batch: most runs of a tool need at most one. Sizes in
+the data are not trusted: before memory is allocated they are checked against what the codec can
+produce from the available bytes, and against the caller's limit.
 
 Source: D16.
 """
@@ -56,10 +56,10 @@ _MAGIC = 2
 
 
 def compress(codec: Codec, payload: Buffer, level: int | None = None, magic: int = 2) -> bytes:
-    """Return the payload compressed as Kafka would for a batch of this magic.
+    """Return the payload compressed as Kafka does for a batch of this magic.
 
-    `level` None is Kafka's default. ConfigError for a level out of Kafka's range, and for zstd
-    below magic 2.
+    `level` None is Kafka's default. Raises ConfigError for a level out of Kafka's range, and for
+    zstd below magic 2.
     """
     level_used = checked_level(codec, level)
     if codec is Codec.GZIP:
@@ -93,8 +93,8 @@ def decompress(
 ) -> bytes:
     """Return the decompressed data.
 
-    Errors: DecompressedTooLarge at the limit, CompressedDataCorrupt for damage; their
-    positions count from the start of `data`.
+    Raises DecompressedTooLarge at the limit, CompressedDataCorrupt for damage; their positions
+    count from the start of `data`.
     """
     pieces = [bytes(piece) for piece in _pieces(codec, memoryview(data), magic, limit_bytes)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -107,7 +107,7 @@ def decompress_prefix(
     magic: int = 2,
     limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> tuple[bytes, CorruptRecord | None]:
-    """Return the content that can be decompressed, and the fault that ended it (None if none)."""
+    """Return the data decompressed up to a fault, and the fault; None without one."""
     pieces: list[bytes] = []
     fault: CorruptRecord | None = None
     try:
@@ -123,7 +123,7 @@ def decompress_into(
 ) -> int:
     """Decompress to the start of `arena` and return the size.
 
-    Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
+    Raises DecompressedTooLarge if the arena is too small, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
     typical_size = fast_decompressor(codec)(source, target) if magic == _MAGIC else None
@@ -132,7 +132,7 @@ def decompress_into(
     size = 0
     for piece in _pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)
-        # Most pieces lie here already: copying them onto themselves costs next to nothing.
+        # Most pieces are at this place already: copying them onto themselves costs little.
         target[size:end] = piece
         size = end
     return size
@@ -142,8 +142,8 @@ def decompress_into(
 def fast_decompressor(codec: int) -> FastDecompressor:
     """Return the fast-path decompressor of a codec of magic 2.
 
-    It writes the content to an arena's start and returns its size, or None if the data needs the
-    slow path, is damaged or does not fit: `decompress_into` then raises the right error.
+    It writes the content to an arena's start and returns its size; None if the data needs the
+    general path, is damaged or does not fit. Then `decompress_into` raises the exact error.
     """
     if codec == Codec.GZIP:
         from engine.records import gzip
@@ -178,7 +178,10 @@ def _pieces(
     keep_prefix: bool = False,
     arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
-    """Yield the content in pieces, `limit_bytes` at most; the next may overwrite a piece."""
+    """Yield the content in pieces, at most `limit_bytes` in total.
+
+    The next may overwrite a piece.
+    """
     source = _source(codec, data, magic, limit_bytes, keep_prefix=keep_prefix, arena=arena)
     left = limit_bytes
     for piece in source:
@@ -199,7 +202,7 @@ def _source(
     keep_prefix: bool,
     arena: memoryview | None,
 ) -> Iterator[Buffer]:
-    """Return the decompressed pieces of the data; the decompressor is loaded at first use."""
+    """Return the decompressed pieces of the data; import the codec's module if necessary."""
     if codec is Codec.GZIP:
         from engine.records import gzip
 

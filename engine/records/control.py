@@ -3,12 +3,12 @@
 ```
 key                  int16 version 0 | int16 type
 value of 0 and 1     int16 version 0 | int32 coordinator epoch
-value of 2 and above a message of KRaft's schemas, handed out as it is
+value of 2 and above a message of KRaft's schemas, returned undecoded
 ```
 
-A batch of control records has the control bit; a transaction's marker is one record in a
-batch of 78 bytes with the transactional bit, without a sequence. Versions above 0 are read
-as 0, as in Kafka. Source: `ControlRecordType`, `EndTransactionMarker`.
+A batch of control records has the control bit; a transaction marker is one record in a batch of 78
+bytes with the transactional bit, without a sequence. Versions above 0 are decoded as 0, as in
+Kafka. Source: `ControlRecordType`, `EndTransactionMarker`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.records.batch_header import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchRefused, BatchSettings, assemble_batch
 from engine.records.record import Record
 
-#: Size of a transaction's marker.
+#: Size of a batch with a transaction marker.
 MARKER_BATCH_BYTES = 78
 
 _KEY = struct.Struct(">hh")
@@ -48,7 +48,10 @@ class ControlType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """The end of a transaction: ABORT or COMMIT, decided by a coordinator of this epoch."""
+    """The end of a transaction.
+
+    ABORT or COMMIT, and the epoch of the coordinator that decided it.
+    """
 
     control_type: ControlType
     coordinator_epoch: int
@@ -59,7 +62,7 @@ _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 
 def control_type_id(record: Record) -> int:
-    """Return the number of a control record's type, known or not; CorruptRecord for a bad key."""
+    """Return the number of a control record's type, even if unknown; raises CorruptRecord."""
     key = record.key or b""
     if len(key) < _KEY.size:
         raise CorruptRecord(f"a control record key of {_KEY.size} bytes", f"{len(key)} bytes")
@@ -77,7 +80,7 @@ def control_type(record: Record) -> ControlType:
 def end_transaction_marker(record: Record) -> EndTransactionMarker:
     """Return the ABORT or COMMIT marker in a control record.
 
-    Raise CorruptRecord for other types.
+    Raises CorruptRecord for other types.
     """
     kind = control_type(record)
     if kind not in _ENDS:
@@ -94,7 +97,7 @@ def end_transaction_marker(record: Record) -> EndTransactionMarker:
 def read_marker(batch: memoryview) -> EndTransactionMarker | None:
     """Return the marker in a control batch of exactly the form that `build_marker` writes.
 
-    None for another control batch, or another form.
+    None for a control batch of any other form.
     """
     if len(batch) != MARKER_BATCH_BYTES:
         return None
@@ -113,7 +116,7 @@ def read_marker(batch: memoryview) -> EndTransactionMarker | None:
 
 
 def control_key(kind: ControlType) -> bytes:
-    """Return the key of a control record; BatchRefused for UNKNOWN."""
+    """Return the key of a control record; raises BatchRefused for UNKNOWN."""
     if kind is ControlType.UNKNOWN:
         raise BatchRefused("a known control record type", kind.name)
     return _KEY.pack(_VERSION, kind)

@@ -1,8 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of record batches of magic 2 and of producer snapshots.
 
-`crc32c(buffer)` is that of a buffer, unsigned; `crc32c(buffer, crc)` goes on behind bytes whose
-checksum is `crc`. It is the library's own function: one of Python around it would take longer than
-the checksum of a small batch.
+`crc32c(buffer)` returns the unsigned checksum of a buffer; `crc32c(buffer, crc)` continues the
+checksum `crc` of the bytes before. It is the library's own function: a Python wrapper would take
+longer than the checksum of a small batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decoding the records of a magic 2 batch, as strict as Kafka and as fast as plain Python goes.
+"""Decode the records of a magic 2 batch, as strictly as Kafka and as fast as plain Python can.
 
 ```
 length          varint    bytes after it
@@ -12,14 +12,14 @@ headerCount     varint
   valueLength   varint    -1 null        value
 ```
 
-Two readers of the same bytes: `decode_records` runs an inline loop over fast-path records of common
-shape and hands everything else, record by record, to `read_record`, which alone decides
-what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
+Two functions read the same bytes: `decode_records` runs an inline loop over records of common shape
+and passes any other record to `read_record`, which alone decides what is an error. Source:
+`DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
 
-Where records are copied as they lie, `record_spans.py` reads the same layout up to their values:
-change both, `tests/property/test_cleaner_model.py` holds them together.
+For records that are copied unchanged, `record_spans.py` reads the same layout up to their values:
+change both, `tests/property/test_cleaner_model.py` compares them.
 
-A third one, `skim_records`, passes over keys, values and headers, and is less strict: a record's
+A third function, `skim_records`, skips keys, values and headers, and is less strict: a record's
 length is not checked. Source: `DefaultRecord.readPartiallyFrom`.
 """
 
@@ -46,10 +46,10 @@ from engine.records.varint import (
     read_varlong,
 )
 
-# Sums of a base and any delta the inline loop reads stay within an int64 below this.
+# Below this base, its sum with any delta that the inline loop reads fits into an int64.
 PLAIN_BASE_MAX = 1 << 62
 
-# A surrogate in UTF-8, cut short or not: Java replaces all its bytes by one mark, Python each.
+# A surrogate in UTF-8, perhaps truncated: Java replaces it by one U+FFFD, Python each byte.
 _SURROGATE = rb"\xed[\xa0-\xbf][\x80-\xbf]?"
 _REPLACEMENT = "�".encode()
 
@@ -61,9 +61,9 @@ _INT64_MASK = (1 << 64) - 1
 class Origin(NamedTuple):
     """Header fields of a batch that apply to its records, and the position of the records.
 
-    `append_time_ms` replaces all record times unless it is None. `place` is the position of the
-    records' first byte in the surrounding buffer, for errors; if `is_decompressed`, the position
-    of the compressed block.
+    `append_time_ms` replaces all record timestamps unless it is None. `place` is the position of
+    the records' first byte in the surrounding buffer, for errors; if `is_decompressed`, the
+    position of the compressed block.
     """
 
     record_count: int
@@ -75,7 +75,7 @@ class Origin(NamedTuple):
     is_decompressed: bool
 
     def corrupt(self, expected: str, got: object, position: int) -> CorruptRecord:
-        """Return the error for a position in the records."""
+        """Return the CorruptRecord for a position in the records."""
         if self.is_decompressed:
             where = f"{expected} at byte {position} of the decompressed records"
             return CorruptRecord(where, got, position=self.place)
@@ -89,7 +89,7 @@ class RecordsEndEarly(CorruptRecord):
 def decode_records(
     data: bytes, origin: Origin, fault: CorruptRecord | None = None
 ) -> Iterator[Record]:
-    """Yield the records in `data`; raise an error at the record where Kafka would.
+    """Yield the records in `data`; raise an error at the record at which Kafka would.
 
     The last record is yielded only if no bytes follow it. `fault` is the reason why `data` is
     incomplete; it is raised in place of an error about the end.
@@ -101,8 +101,8 @@ def decode_records(
     new, position, last = new_tuple, 0, origin.record_count - 1
     for index in range(origin.record_count):
         start = position
-        # A slice past the end comes out short, but moves the position past `end` all the
-        # same: that one comparison holds every length to the record.
+        # A slice past the end is short, but still moves the position past `end`: one
+        # comparison at the record's end checks every length.
         try:
             raw = data[position]
             position += 1
@@ -179,7 +179,7 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
 
 
 def headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
-    """Return the headers whose count is at a position, None if they need the strict reader."""
+    """Return the headers whose count is at a position, None if they need the strict decoder."""
     try:
         raw = data[position]
         return _headers(data, position + 1, raw)[0] if raw else _NONE
@@ -212,7 +212,7 @@ def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord 
 def _read_strictly(
     data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
 ) -> tuple[Record, int]:
-    """Read one record and return where the next starts; `fault` replaces RecordsEndEarly."""
+    """Decode one record; return it and the next position. `fault` replaces RecordsEndEarly."""
     try:
         return read_record(data, start, origin)
     except RecordsEndEarly:
@@ -234,7 +234,7 @@ def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
         placed = origin.corrupt(error.expected, error.got, start)
         if origin.is_decompressed:
             raise placed from error
-        # The one fault of a record that Kafka's reader of buffers lets through as it is.
+        # The only error of a record that Kafka's reader of buffers does not wrap.
         raise VarintTooLong(placed.expected, placed.got, position=placed.position) from error
     left = len(data) - position
     if size > left:
@@ -253,9 +253,9 @@ def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
 def skim_records(
     data: bytes, origin: Origin, fault: CorruptRecord | None = None
 ) -> Iterator[Record]:
-    """Yield the records in decompressed `data` without their headers, all keys and values empty.
+    """Yield the records in decompressed `data` without headers, with empty keys and values.
 
-    A key or value that is null stays so. `fault` is as for `decode_records`.
+    A null key or value remains null. `fault` has the meaning it has in `decode_records`.
     """
     position, last = 0, origin.record_count - 1
     for index in range(origin.record_count):
@@ -300,7 +300,7 @@ def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, in
 
 
 def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
-    """Return a size and the position after that number of bytes."""
+    """Return a size, and the position after that many bytes."""
     size, position = read_varint(data, position)
     end = position + max(size, 0)
     if end > len(data):
@@ -367,5 +367,5 @@ def _read_sized(body: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def int64(value: int) -> int:
-    """Return the value wrapped to 64 bits, as Java's sums of damaged fields are."""
+    """Return the value wrapped to 64 bits, as Java's sums of damaged fields wrap."""
     return ((value + _INT64_SIGN) & _INT64_MASK) - _INT64_SIGN

@@ -1,7 +1,7 @@
-"""Many records at once, as bytes: those of one time, with values, and with the same headers.
+"""Encode many records at once: records with one timestamp and the same headers.
 
-The bytes between the contents of two records depend on a few sizes only, so they are made once for
-each size and looked up; the rest is one `join`.
+The bytes between the contents of two records depend only on a few sizes, so they are encoded once
+for each size and looked up; the rest is one `join`.
 
 ```
 … value │ headers │ length attributes timestampDelta │ offsetDelta │ key, value's length │ value …
@@ -25,26 +25,26 @@ T = TypeVar("T")
 
 #: Offset deltas below these take 1, 2, 3 and 4 bytes.
 _DELTA_BOUNDS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
-#: What a record takes beside key, value and headers: length, attributes, timestamp delta, offset
-#: delta, and the sizes of key (if it is not the same for all) and value.
+#: Bytes of a record without key, value and headers: length, attributes, timestamp delta, offset
+#: delta, and the sizes of key (if each record has its own) and value.
 _LEAST_BYTES = 1 + 1 + 1 + 1 + 1
 _MOST_BYTES = 5 + 1 + 10 + 5 + 5 + 5
-#: Estimates of how many records fit are too high by this many, so that one estimate is enough.
+#: Added to the estimated number of records that fit, so that the estimate is never too low.
 _SPARE_RECORDS = 16
 
 
 def varint_bytes(value: int) -> bytes:
-    """Return the form of an integer."""
+    """Return an integer encoded as a zigzag varint."""
     out = bytearray()
     write_varint(out, value)
     return bytes(out)
 
 
 class _BySize(dict[int, T]):
-    """A cache of one value per size, created at its first use; the number of values is bounded."""
+    """A cache of one value per size, created at first use; the number of entries is bounded."""
 
     def __init__(self, make: Callable[[int], T]) -> None:
-        """`make` returns the value of a size."""
+        """Start empty; `make` returns the value for a size."""
         self._make = make
 
     def __missing__(self, size: int) -> T:
@@ -69,20 +69,20 @@ def _sized(key: bytes) -> _BySize[bytes]:
 
 
 _SIZES = _sized(b"")
-#: How many bytes contents take with their size in front.
+#: Number of bytes of a content with its size varint, by the content's length.
 _SIZED_BYTES = _BySize(lambda size: size_of_varint(size) + size)
 _DELTAS: list[bytes] = []
 
 
 def _deltas(start: int, stop: int) -> list[bytes]:
-    """Return the forms of consecutive offset deltas."""
+    """Return the encoded offset deltas from `start` to `stop` (exclusive)."""
     if len(_DELTAS) < stop:
         _DELTAS.extend(map(varint_bytes, range(len(_DELTAS), max(stop, 2 * len(_DELTAS)))))
     return _DELTAS[start:stop]
 
 
 class FastRun(NamedTuple):
-    """Records of one timestamp: one `key` for all of them, or a key for each in `keys`.
+    """Records with one timestamp; `key` (encoded) applies to all, unless `keys` has one for each.
 
     `headers` are the encoded headers of each record: their count and their bytes.
     """
@@ -127,21 +127,21 @@ def encode_fast(
 
 
 class _Bounds(NamedTuple):
-    """The least and the largest size of records."""
+    """The smallest and the largest possible size of encoded records, in bytes."""
 
     least_bytes: int
     most_bytes: int
 
 
 def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int) -> _Bounds:
-    """Return the fewest and the most bytes that the encoded records may take."""
+    """Return the smallest and the largest possible size of the encoded records."""
     size = sum(map(len, values)) + (0 if keys is None else sum(map(len, keys)))
     size += fixed_size * len(values)
     return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))
 
 
 def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, list[bytes]]]:
-    """Yield runs of records whose offset deltas take as many bytes."""
+    """Yield (slice, bytes per delta, encoded deltas) for records whose deltas have one size."""
     done = 0
     for size, bound in enumerate(_DELTA_BOUNDS, 1):
         taken = min(count - done, bound - first_delta - done)
@@ -154,7 +154,7 @@ def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, l
 def _with_one_key(
     values: Sequence[bytes], key: bytes, heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
-    """Return the pieces of records that share a key: four for each record."""
+    """Return the byte strings to join for records that share a key: four for each record."""
     lengths = list(map(len, values))
     pieces = [b""] * (4 * len(values))
     key_size = len(key)
@@ -169,7 +169,7 @@ def _with_one_key(
 def _with_keys(
     values: Sequence[bytes], keys: Sequence[bytes], heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
-    """Return the pieces of records with keys of their own: six for each record."""
+    """Return the byte strings to join for records with separate keys: six for each record."""
     value_lengths = list(map(len, values))
     key_lengths = list(map(len, keys))
     pieces = [b""] * (6 * len(values))

@@ -7,8 +7,8 @@ body      deflate
 trailer   uint32 little-endian CRC-32 of the content | uint32 its size mod 2^32
 ```
 
-Written: no flags, no time, operating system ff. After a member, bytes that are too short for
-another one or have no member's header are ignored. Source: `GZIPInputStream`, RFC 1952.
+Written: no flags, no time, operating system ff. Bytes after a member are ignored if they are too
+few for another member or do not start with a member's header. Source: `GZIPInputStream`, RFC 1952.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 _DEFLATE_WBITS = -15
 _MAGIC = b"\x1f\x8b\x08"
 _HEADER = bytes.fromhex("1f8b08000000000000ff")
-# Method and flags: no name, no comment, nothing else between header and body.
+# Method 8 and no flags: no optional fields between header and body.
 _FAST_START = _MAGIC + b"\x00"
 _FAST_START_BYTES = len(_FAST_START)
 _TRAILER = struct.Struct("<II")
 _FLAG_CHECKSUM, _FLAG_EXTRA, _FLAG_NAME, _FLAG_COMMENT = 0x02, 0x04, 0x08, 0x10
 _SHORT = struct.Struct("<H")
 
-# The least that Java takes for another member: a header (10) and a trailer (8).
+# Java reads another member only if this many bytes are left: a header (10) and a trailer (8).
 _MEMBER_BYTES_MIN = 18
 
-# zlib copies the input it has not used on every call: small feeds keep that linear.
+# zlib copies unused input on every call: small feeds keep the total cost linear.
 _FEED_BYTES = 64 * 1024
-# What a member behind the first is fed at once: nobody writes several but small ones.
+# First feed of the second and later members: data of several members has small ones.
 _NEXT_FEED_BYTES = 512
 _NAME_CHUNK_BYTES = 256
 
@@ -54,9 +54,9 @@ def compress(payload: Buffer, level: int) -> bytes:
 
 
 def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[bytes]:
-    """Yield the content of all members; with `keep_prefix` also the content before a fault.
+    """Yield the content of all members; with `keep_prefix` also the content before damage.
 
-    The last piece may exceed the limit by a byte. Errors: CompressedDataCorrupt.
+    The last piece may exceed the limit by one byte. Raises CompressedDataCorrupt.
     """
     position = _header_end(data, 0)
     if position is None:
@@ -73,9 +73,9 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress one member in Java's form into an arena and return its size.
+    """Decompress one member in Java's form to an arena and return its size.
 
-    None for another form, for damage, and if the arena is too small: `pieces` handles these.
+    None for any other form, for damage, and if the arena is too small: call `pieces` then.
     """
     if data[:_FAST_START_BYTES] != _FAST_START:
         return None
@@ -94,7 +94,7 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 
 def _header_end(data: memoryview, start: int) -> int | None:
-    """Return the position after a member's header, None if there is none."""
+    """Return the position after a member's header, None if no complete header starts there."""
     if len(data) - start < len(_HEADER) or data[start : start + len(_MAGIC)] != _MAGIC:
         return None
     flags = data[start + 3]
@@ -163,7 +163,7 @@ def _member(
 
 
 def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
-    """Return the content before a fault in `feed`: the longest prefix that can be inflated."""
+    """Return the content before damage in `feed`: the longest prefix that can be inflated."""
     good, bad = 0, len(feed)
     while bad - good > 1:
         middle = (good + bad) // 2

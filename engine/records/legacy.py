@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1, alone or wrapped in a compressed message.
+"""Messages of magic 0 and 1, plain or wrapped in a compressed message.
 
 ```
 offset       at 0    int64    of a wrapper: that of its last inner message
@@ -11,14 +11,14 @@ key          at 18 or 26      int32 size (-1 null) | bytes
 value        after key        int32 size (-1 null) | bytes; of a wrapper: the messages
 ```
 
-| wrapper | inner offsets                                        | inner times               |
+| wrapper | inner offsets                                        | inner timestamps          |
 |---------|------------------------------------------------------|---------------------------|
 | magic 0 | absolute                                             | none                      |
-| magic 1 | from 0: absolute = wrapper − last inner + inner; a   | own; with append time the |
-|         | wrapper at 0 (old clients) has its messages from 0   | wrapper's                 |
+| magic 1 | from 0: absolute = wrapper − last inner + inner; in  | the message's; with       |
+|         | a wrapper at 0 (old clients) they are absolute       | append time the wrapper's |
 
-Inner messages may have either magic, and are not themselves compressed. Damaged sizes are
-shown as they are until the bytes behind them are asked for, as Kafka's tools do.
+Inner messages may have either magic, and are not themselves compressed. Damaged sizes are returned
+unchanged until the bytes after them are accessed, as Kafka's tools do.
 Source: `LegacyRecord`, `AbstractLegacyRecordBatch.DeepRecordsIterator`.
 """
 
@@ -57,7 +57,7 @@ _KEY_AT_V0, _KEY_AT_V1 = 18, 26
 
 
 class SizeBeyondMessage(CorruptRecord):
-    """The size of a key or value is larger than the bytes left in its message."""
+    """The size of a key or value exceeds the remaining bytes of its message."""
 
     def __init__(self, size_bytes: int, left_bytes: int, position: int) -> None:
         super().__init__(f"at most {left_bytes} bytes", size_bytes, position=position)
@@ -70,14 +70,14 @@ class InnerMessageTooSmall(CorruptRecord):
 
 
 class LegacyMessage:
-    """One message of magic 0 or 1 inside a buffer: on its own, or from inside a wrapper.
+    """One message of magic 0 or 1 inside a buffer: plain, a wrapper, or from inside a wrapper.
 
     Fields are read at each access; a field beyond the message's end raises CorruptRecord then.
     """
 
     __slots__ = ("_buffer", "_computed_crc", "_place", "_position", "_size", "_wrapper", "offset")
 
-    #: What magic 0 and 1 do not have.
+    #: Fields that magic 0 and 1 do not have.
     headers: ClassVar[tuple[Header, ...]] = ()
     sequence: ClassVar[int] = NO_SEQUENCE
 
@@ -104,7 +104,7 @@ class LegacyMessage:
 
     @classmethod
     def inside(cls, wrapper: LegacyMessage, buffer: memoryview, position: int) -> LegacyMessage:
-        """Return a message found in the decompressed value of a wrapper.
+        """Return the message at a position of a wrapper's decompressed value.
 
         A wrapper's timestamp type applies to its inner messages of magic 1.
         """
@@ -128,7 +128,7 @@ class LegacyMessage:
 
     @property
     def magic(self) -> int:
-        """Return the magic byte as a signed number, as it is."""
+        """Return the magic byte as a signed number, without a check."""
         byte = self._buffer[self._position + _MAGIC_AT]
         return byte - 256 if byte > 127 else byte
 
@@ -139,7 +139,7 @@ class LegacyMessage:
 
     @property
     def codec(self) -> Codec:
-        """Return the codec of the value; CorruptRecord for an unknown codec."""
+        """Return the codec of the value; raises CorruptRecord for an unknown codec."""
         try:
             return codec_of(self.attributes)
         except CorruptRecord as error:
@@ -147,7 +147,7 @@ class LegacyMessage:
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return whether producer or broker set the timestamp; a wrapper's type overrides."""
+        """Return the timestamp type: NONE for magic 0, a wrapper's type for inner messages."""
         if self.magic == 0:
             return TimestampType.NONE
         if self._wrapper:
@@ -158,7 +158,7 @@ class LegacyMessage:
 
     @property
     def timestamp_ms(self) -> int:
-        """Return the message's timestamp, −1 for none; the wrapper's if that has append time."""
+        """Return the message's timestamp, −1 for magic 0; the wrapper's if that has append time."""
         if self.magic == 0:
             return NO_TIMESTAMP
         wrapper = self._wrapper
@@ -168,7 +168,7 @@ class LegacyMessage:
 
     @property
     def key_size(self) -> int:
-        """Return the size of the key as stored: negative for null, maybe more than there is."""
+        """Return the stored size of the key: negative for null, too large in a damaged message."""
         return self._read(_SIZE, self._key_at)
 
     @property
@@ -178,12 +178,15 @@ class LegacyMessage:
 
     @property
     def value_size(self) -> int:
-        """Return the size of the value as stored: negative for null, maybe more than there is."""
+        """Return the stored size of the value.
+
+        Negative for null, too large in a damaged message.
+        """
         return self._read(_SIZE, self._value_at)
 
     @property
     def value(self) -> bytes | None:
-        """Return the value, None for null; the compressed messages of a wrapper."""
+        """Return the value, None for null; of a wrapper, the compressed messages."""
         return self._sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
@@ -191,7 +194,7 @@ class LegacyMessage:
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
-        """Return the CRC-32 of the bytes under the checksum, which is computed once."""
+        """Return the CRC-32 of the bytes that the checksum covers; it is computed once."""
         if self._computed_crc is None:
             self._require_whole()
             start = self._position
@@ -200,7 +203,7 @@ class LegacyMessage:
         return self._computed_crc
 
     def to_record(self) -> Record:
-        """Return the message as a record; CorruptRecord if its sizes do not hold."""
+        """Return the message as a record; raises CorruptRecord for damaged sizes."""
         return Record(
             offset=self.offset,
             timestamp_ms=self.timestamp_ms,
@@ -255,9 +258,9 @@ class LegacyMessage:
 
 
 class LegacyBatch(LegacyMessage):
-    """A message of a log, or the messages inside a wrapper, with the interface of a batch.
+    """A message of a log, plain or a wrapper, with the interface of a batch.
 
-    It has the fields of a `BatchView`; fields that magic 2 introduced have their null values.
+    It has the attributes of a `BatchView`; those that magic 2 introduced have their null values.
     """
 
     __slots__ = ()
@@ -281,7 +284,7 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def base_offset(self) -> int:
-        """Return the offset of the first record, for which a wrapper is decompressed."""
+        """Return the offset of the first record; a wrapper is decompressed to find it."""
         return next(self.messages()).offset
 
     @property
@@ -291,24 +294,24 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after the batch."""
+        """Return the offset after the last record."""
         return int64(self.offset + 1)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """Return the timestamp type; raise CorruptRecord if the magic is neither 0 nor 1."""
+        """Return the timestamp type; raises CorruptRecord if the magic is neither 0 nor 1."""
         self._require_known_magic()
         return super().timestamp_type
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest record time, −1 for none (magic 0)."""
+        """Return the largest record timestamp, −1 for magic 0."""
         self._require_known_magic()
         return self.timestamp_ms
 
     @property
     def is_compressed(self) -> bool:
-        """Return whether this is a wrapper; CorruptRecord for an unknown codec."""
+        """Return True for a wrapper; raises CorruptRecord for an unknown codec."""
         return self.codec is not Codec.NONE
 
     @property
@@ -326,28 +329,33 @@ class LegacyBatch(LegacyMessage):
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
         """Yield the message, or the records it wraps, as Kafka's `iterator` does.
 
-        A wrapper is decompressed and taken apart before the first record is yielded.
-        Checksums are not looked at. Errors: CorruptRecord, DecompressedTooLarge.
+        A wrapper is completely decompressed and parsed before the first record is yielded.
+        Checksums are not verified. Raises CorruptRecord, DecompressedTooLarge.
         """
         for message in self.messages(limit_bytes=limit_bytes):
             yield message.to_record()
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records, or raise; see `records`."""
+        """Return all records, or raise the errors of `records`."""
         return list(self.records(limit_bytes=limit_bytes))
 
     def salvage_records(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[Record]:
-        """Yield the records as `records` does: relative offsets need the last message."""
+        """Yield the records as `records` does.
+
+        Relative offsets are known only after the last message.
+        """
         return self.records(limit_bytes=limit_bytes)
 
     def messages(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[LegacyMessage]:
-        """Yield the message, or those it wraps, with absolute offsets and sizes unchecked.
+        """Yield the message, or the messages it wraps, with absolute offsets.
 
-        Bytes after the last whole inner message are ignored, as in Kafka.
+        Sizes are not checked.
+
+        Bytes after the last complete inner message are ignored, as in Kafka.
         """
         self._require_known_magic()
         if self.codec is Codec.NONE:
@@ -366,7 +374,7 @@ class LegacyBatch(LegacyMessage):
     def _unwrap(self, limit_bytes: int) -> list[LegacyMessage]:
         """Decompress a wrapper's value; return its complete inner messages.
 
-        Raises CorruptRecord if there is none. A truncated message at the end is left out.
+        A truncated message at the end is left out. Raises CorruptRecord if no message is complete.
         """
         value = self.value
         if value is None:

@@ -1,6 +1,6 @@
-"""Building messages of magic 0 and 1, plain or wrapped, as Kafka's own builder does.
+"""Build messages of magic 0 and 1, plain or wrapped, as Kafka's own builder does.
 
-The bytes are drawn in `legacy.py`. Source: `MemoryRecordsBuilder`, `LegacyRecord`.
+The layout is shown in `legacy.py`. Source: `MemoryRecordsBuilder`, `LegacyRecord`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class LegacySettings(NamedTuple):
 
     @property
     def has_append_time(self) -> bool:
-        """Return whether the broker sets the times."""
+        """Return True if the broker sets the timestamps."""
         return self.magic > 0 and self.timestamp_type is TimestampType.LOG_APPEND_TIME
 
     def check(self) -> None:
-        """Raise BatchRefused for settings that no old format has."""
+        """Raise BatchRefused for settings that magic 0 and 1 do not support."""
         if self.magic not in (0, 1):
             raise BatchRefused("magic 0 or 1", self.magic)
         if self.magic == 1 and self.timestamp_type is TimestampType.NONE:
@@ -56,8 +56,8 @@ class LegacySettings(NamedTuple):
 def build_messages(records: Iterable[Record], settings: LegacySettings) -> bytearray:
     """Return the records as consecutive messages, or as one wrapper if there is a codec.
 
-    Empty if there are no records. BatchRefused for headers, which these formats lack, for
-    times below −1 and for offsets that do not rise.
+    Empty if there are no records. Raises BatchRefused for headers, which these formats lack, for
+    timestamps below −1 and for offsets that do not rise.
     """
     settings.check()
     is_wrapped = settings.codec is not Codec.NONE
@@ -86,7 +86,7 @@ def write_message(
     timestamp_ms: int,
     settings: LegacySettings,
 ) -> None:
-    """Append one message; with a codec in the settings, `value` is already compressed."""
+    """Append one message to `out`; with a codec in the settings, `value` is already compressed."""
     flags = settings.codec | APPEND_TIME_FLAG * settings.has_append_time
     checked = bytearray(_MAGIC_ATTRIBUTES.pack(settings.magic, flags))
     try:

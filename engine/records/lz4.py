@@ -5,10 +5,10 @@ magic       04 22 4d 18
 FLG         bits 7–6 version 01, 5 independent blocks (always), 4 block checksums,
             3 content size, 2 content checksum, 1–0 zero
 BD          bits 6–4 largest block: 4 = 64 KiB, 5 = 256 KiB, 6 = 1 MiB, 7 = 4 MiB
-[size]      8 bytes, if FLG bit 3; not looked at
+[size]      8 bytes, if FLG bit 3; ignored
 HC          second byte of the xxHash32 of FLG…size; magic 0: of magic…size, which is wrong
-block       uint32 little-endian length, high bit = stored as it is | bytes | [xxHash32]
-end         length 0 | [content checksum, not verified]; what follows is ignored
+block       uint32 little-endian length, high bit = uncompressed | bytes | [xxHash32]
+end         length 0 | [content checksum, not verified]; later bytes are ignored
 ```
 
 Written: FLG 60, BD 40, so `04224d18 60 40 82` (magic 0: `1a`). Linked blocks are refused.
@@ -36,7 +36,7 @@ _STORED = 0x80000000
 _LENGTH_BITS = 0x7FFFFFFF
 _HEADER_BYTES_MIN = 7
 
-# Below this level the library's frames are those of the fast compressor.
+# Smallest level of LZ4 HC: below, the library uses the fast compressor.
 _THOROUGH_LEVEL_MIN = 3
 
 _FLAG_VERSION_MASK = 0xC0
@@ -71,7 +71,7 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
 
 
 def _quick_blocks(payload: Buffer) -> list[bytes]:
-    """Compress block by block; a block that does not shrink is stored uncompressed."""
+    """Return blocks of LZ4 fast; a block that does not shrink is stored uncompressed."""
     from cramjam import lz4
 
     parts: list[bytes] = []
@@ -87,7 +87,10 @@ def _quick_blocks(payload: Buffer) -> list[bytes]:
 
 
 def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
-    """Return blocks of the library's own frame: its block calls know no levels."""
+    """Return blocks of LZ4 HC, taken from a frame of the library.
+
+    Its block functions lack levels.
+    """
     from cramjam import lz4
 
     compressor = lz4.Compressor(
@@ -107,9 +110,9 @@ def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
 def pieces(
     data: memoryview, *, ignore_header_checksum: bool, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks; each block is overwritten by the next one.
+    """Yield the decompressed blocks; without an arena each one is overwritten by the next.
 
-    With an arena, blocks are written into it one after another as long as the largest block fits.
+    With an arena, blocks are written to it one after another as long as the largest block fits.
     Raises CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
@@ -140,9 +143,9 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress a fast-path frame into an arena and return its size.
+    """Decompress a frame in the form of Kafka's clients to an arena and return its size.
 
-    None for another form, for damage, and if the arena is too small: `pieces` handles these.
+    None for any other form, for damage, and if the arena is too small: call `pieces` then.
     """
     if data[:_HEADER_BYTES_MIN] != _FAST_HEAD:
         return None
@@ -174,7 +177,7 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
     """Read the frame's descriptor; raises CompressedDataCorrupt.
 
-    Kafka's messages of magic 0 have a wrong header checksum: it can be ignored.
+    Kafka's messages of magic 0 have a wrong header checksum, which can be ignored.
     """
     if len(data) < _HEADER_BYTES_MIN or data[:4] != _MAGIC:
         raise CompressedDataCorrupt("an lz4 frame", bytes(data[:7]).hex() or "nothing", position=0)

@@ -20,7 +20,7 @@ from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, MAGIC
 from engine.records.crc import crc32c
 from engine.records.varint import write_varint
 
-#: The sizes whose varints are kept, one's complement of null among them: of keys and values.
+#: Varints of key and value sizes below this are computed in advance.
 _KEPT_SIZES: Final = 1024
 #: Length, attributes and both deltas of 0, and the count of no headers.
 _FIXED_BYTES: Final = 4
@@ -28,12 +28,13 @@ _ATTRIBUTES_AND_DELTAS: Final = bytes(3)
 _NO_HEADERS: Final = b"\0"
 _NULL: Final = b"\1"
 
-#: Base offset, length, leader's epoch, magic, checksum.
+#: Packs base offset, length, leader epoch, magic, checksum.
 _PROLOGUE: Final = Struct(">qiibI")
 _PROLOGUE_BYTES: Final = _PROLOGUE.size
 _pack_prologue: Final = _PROLOGUE.pack
 _PROLOGUE_REST_BYTES: Final = _PROLOGUE_BYTES - LENGTH_OVERHEAD_BYTES
-#: Attributes, last offset delta, first and largest time, producer id and epoch, sequence, count.
+#: Packs attributes, last offset delta, base and maximum timestamp, producer id and epoch, sequence,
+#: record count.
 _pack_checked: Final = Struct(">hiqqqhii").pack
 
 
@@ -49,7 +50,7 @@ _VARINTS: Final = tuple(map(_varint, range(_KEPT_SIZES)))
 def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
     """Return the checksummed bytes of a batch with one record, without codec and producer.
 
-    `time_ms` is 0 or more; the sequence is an int32. Raises nothing for a record that fits a batch.
+    `time_ms` is 0 or more; the sequence is an int32. The record must fit into a batch.
     """
     key_bytes = len(key)
     key_varint = _VARINTS[key_bytes] if key_bytes < _KEPT_SIZES else _varint(key_bytes)
@@ -80,5 +81,5 @@ def one_record_batch(base_offset: int, leader_epoch: int, record: bytes) -> byte
 
 
 def batch_bytes(record: bytes) -> int:
-    """Return the size of that batch."""
+    """Return the size of the batch for the bytes of `one_record`."""
     return len(record) + _PROLOGUE_BYTES

@@ -1,4 +1,4 @@
-"""The record value type of every format, and the kinds of timestamps it can carry."""
+"""The record type of every format, and the types of timestamps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Header: TypeAlias = tuple[str, bytes | None]
 
 
 class TimestampType(IntEnum):
-    """Origin of a record's time: its producer, the broker on append, or none (magic 0)."""
+    """Origin of a record's timestamp: its producer, the broker on append, or none (magic 0)."""
 
     NONE = -1
     CREATE_TIME = 0
@@ -21,7 +21,7 @@ class TimestampType(IntEnum):
 
     @property
     def label(self) -> str:
-        """Return the word that Kafka's tools print."""
+        """Return the name that Kafka's tools print."""
         return _LABELS[self]
 
 
@@ -61,10 +61,10 @@ class Record(NamedTuple):
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return a producer sequence moved on; 2^31 − 1 is followed by 0.
+    """Return a producer sequence plus `increment`; 2^31 − 1 is followed by 0.
 
-    Damaged (negative) operands wrap in 32 bits as they do in Kafka, so that a dump of a bad
-    batch shows the same numbers. Source: `DefaultRecordBatch.incrementSequence`.
+    Damaged (negative) operands wrap in 32 bits as they do in Kafka, so that a dump of a bad batch
+    shows the same numbers. Source: `DefaultRecordBatch.incrementSequence`.
     """
     if sequence > _int32(SEQUENCE_MAX - increment):
         return _int32(increment - (SEQUENCE_MAX - sequence) - 1)
@@ -72,7 +72,7 @@ def increment_sequence(sequence: int, increment: int) -> int:
 
 
 def decrement_sequence(sequence: int, decrement: int) -> int:
-    """Return a producer sequence moved back; 0 is preceded by 2^31 − 1."""
+    """Return a producer sequence minus `decrement`; 0 is preceded by 2^31 − 1."""
     if sequence < decrement:
         return SEQUENCE_MAX - (decrement - sequence) + 1
     return sequence - decrement

@@ -1,8 +1,7 @@
 """Records of one batch as columns, for printing, counting and filtering in bulk.
 
-A `Record` of each costs more than all that a command then does with it. Columns are made of
-records, or cut out of a batch's bytes at once where compiled code can
-(`engine.native.record_fields`).
+A `Record` object for each record costs more than the work of most commands. Columns are made from
+records, or directly from a batch's bytes if compiled code can (`engine.native.record_fields`).
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from engine.records.record import Header, Record, TimestampType
 from engine.records.view import RecordBatch
 
 NO_EPOCH: Final = -1
-#: Sizes are given to compiled code in 32 bits.
+#: Sizes are passed to compiled code in 32 bits.
 _SIZE_END: Final = 1 << 31
 
 
 class RecordRun(NamedTuple):
     """Records in the order of their offsets, as columns of equal length.
 
-    The first fields are the same for all records; `leader_epoch` is −1 in formats without epochs.
+    Leader epoch and timestamp type apply to all records; the epoch is −1 in formats without epochs.
     """
 
     leader_epoch: int
@@ -52,7 +51,7 @@ class RecordRun(NamedTuple):
         return len(self.offsets)
 
     def records(self) -> Iterator[Record]:
-        """Yield the records one by one; their sequences and checksums are not known."""
+        """Yield the records one by one, without sequences and checksums, which are not kept."""
         columns = zip(
             self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, strict=True
         )
@@ -61,11 +60,14 @@ class RecordRun(NamedTuple):
             yield Record(offset, timestamp_ms, kind, key, value, headers)
 
     def slice(self, start: int, end: int) -> RecordRun:
-        """Return the records from one place to another (exclusive)."""
+        """Return the records with indexes from `start` to `end` (exclusive)."""
         return self._columnwise(lambda column: column[start:end])
 
     def between(self, start_offset: int, end_offset: int | None = None) -> RecordRun:
-        """Return the records from an offset on, up to another (exclusive) if it is given."""
+        """Return the records with offsets from `start_offset` to `end_offset` (exclusive.
+
+        None: all).
+        """
         offsets = self.offsets
         if not offsets or (
             offsets[0] >= start_offset and (end_offset is None or offsets[-1] < end_offset)
@@ -82,7 +84,7 @@ class RecordRun(NamedTuple):
         return self._columnwise(lambda column: [column[place] for place in places])
 
     def _columnwise(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
-        """Return a run whose columns are each changed by the same function."""
+        """Return a run with `change` applied to each column."""
         return RecordRun(
             self.leader_epoch,
             self.timestamp_type,
@@ -95,7 +97,7 @@ class RecordRun(NamedTuple):
 
 
 def records_of(runs: Iterable[RecordRun]) -> list[tuple[Record, int]]:
-    """Return the records of runs one by one, each with its leader epoch."""
+    """Return (record, leader epoch) for each record of the runs."""
     return [(record, run.leader_epoch) for run in runs for record in run.records()]
 
 
@@ -120,7 +122,7 @@ def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[
 
 
 def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
-    """Return the records of a batch by compiled code; None where records have to be read."""
+    """Return the records of a batch by compiled code; None if they must be decoded one by one."""
     read, count = FieldTier.read, batch.record_count
     if read is None or count < 1 or len(opened) >= _SIZE_END:
         return None
@@ -150,7 +152,7 @@ def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
 def _contents(
     data: bytes, starts: Sequence[int], ends: Sequence[int], has_content: int, has_null: int
 ) -> Sequence[bytes | None]:
-    """Return each record's bytes; an end below 0 means None, `has_content` 0 all None."""
+    """Return each record's bytes: None for an end below 0, and for all if `has_content` is 0."""
     if not has_content:
         return [None] * len(starts)
     places = zip(starts, ends, strict=True)

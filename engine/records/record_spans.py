@@ -5,11 +5,11 @@
 start                                  after_time                            end
 ```
 
-The layout is that of `decode.py`. This is a loop of its own because a call for each number, or a
+The layout is that of `decode.py`. This loop is separate because a call for each number, or a
 `Record` for each record, takes three times as long: it reads only the fields that a cleaning needs,
-not the value and the fields behind it. Records on the fast path alone, else None, and
-`decode_records` reads them. The batch's checksum was right, and its validation at append has looked
-into it.
+neither the value nor the fields after it. Only for records on the fast path; for others it returns
+None, and `decode_records` decodes them. The batch's checksum was verified before, and its records
+were validated at append.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RecordSpan(NamedTuple):
 
 
 def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
-    """Return the positions of `count` records that fill the block, None off the fast path."""
+    """Return the positions of `count` records that fill the block; None off the fast path."""
     spans: list[RecordSpan] = []
     add, new, size, position, last_delta = spans.append, new_tuple, len(data), 0, -1
     try:
@@ -77,7 +77,7 @@ def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
 
 
 def copied_spans(data: bytes, spans: Sequence[RecordSpan], time_shift: int) -> bytes:
-    """Return the bytes of records whose time deltas all move by so many ms."""
+    """Return the bytes of records, with `time_shift` ms added to their timestamp deltas."""
     view = memoryview(data)
     pieces: list[bytes | memoryview] = []
     if not time_shift:

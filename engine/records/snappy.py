@@ -5,9 +5,8 @@ header    82 53 4e 41 50 50 59 00 | int32 version 1 | int32 compatible with 1
 block     int32 length | that many bytes of raw snappy (32 KiB of input when written)
 ```
 
-A raw block starts with its uncompressed length. Data without the header is one raw block.
-A header may come again between blocks (joined streams). Source: `SnappyInputStream` of
-snappy-java.
+A raw block starts with its uncompressed length. Data without the header is one raw block. Headers
+may also occur between blocks (joined streams). Source: `SnappyInputStream` of snappy-java.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _length_at = _LENGTH.unpack_from
 (_MAGIC_AS_LENGTH,) = _LENGTH.unpack_from(_MAGIC)
 _BLOCK_INPUT_BYTES = 32 * 1024
 
-# The densest element of raw snappy copies 64 bytes and takes 3: no block can grow more.
+# The densest element of raw snappy has 3 bytes and copies 64: no block can grow more.
 _GROWTH_OUT, _GROWTH_IN = 64, 3
 
 
@@ -53,7 +52,7 @@ def pieces(
         yield _block(data, 0, limit_bytes, arena)
         return
     position, size = len(_HEADER), 0
-    # Fewer than four bytes at the end are no length: the library ends there without a word.
+    # Fewer than four bytes at the end are no length: the library ignores them.
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)
         if length == _MAGIC_AS_LENGTH:
@@ -73,9 +72,9 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress a fast-path stream into an arena and return its size.
+    """Decompress a stream of the written form to an arena and return its size.
 
-    None for another form, for damage, and if the arena is too small: `pieces` handles these.
+    None for any other form, for damage, and if the arena is too small: call `pieces` then.
     """
     if data[: len(_HEADER)] != _HEADER:
         return None
@@ -103,7 +102,7 @@ def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Excep
 
 
 def _check_joined_header(data: memoryview, position: int) -> None:
-    """Raise CompressedDataCorrupt unless another xerial stream's header begins here."""
+    """Raise CompressedDataCorrupt unless the header of a joined xerial stream begins here."""
     header = bytes(data[position : position + len(_HEADER)])
     if len(header) < len(_HEADER) or not header.startswith(_MAGIC):
         raise CompressedDataCorrupt("a snappy stream header", header.hex(), position=position)

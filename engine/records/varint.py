@@ -23,7 +23,7 @@ class VarintTruncated(CorruptRecord):
 
 
 class VarintTooLong(CorruptRecord):
-    """A variable-length integer goes on after the bytes it may take."""
+    """A variable-length integer continues after its largest number of bytes."""
 
 
 def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
@@ -64,7 +64,7 @@ def _read_unsigned(buffer: Buffer, position: int, length_max: int) -> tuple[int,
 
 
 def write_varint(out: bytearray, value: int) -> None:
-    """Append an int32 or int64: both have the same form, only their longest sizes differ."""
+    """Append an int32 or int64 as a zigzag varint; the encoding of both is the same."""
     raw = (value << 1) ^ (value >> 63)
     while raw >= 0x80:
         out.append(raw & 0x7F | 0x80)
@@ -73,6 +73,6 @@ def write_varint(out: bytearray, value: int) -> None:
 
 
 def size_of_varint(value: int) -> int:
-    """Return the bytes that `write_varint` takes for the value."""
+    """Return the number of bytes that `write_varint` appends for the value."""
     raw = (value << 1) ^ (value >> 63)
     return (raw.bit_length() + 6) // 7 or 1

@@ -1,4 +1,4 @@
-"""Finding batches in a buffer: which of the two views reads one, and where it ends.
+"""Find batches in a buffer: choose the view by the magic, and compute the batch's end.
 
 ```
 offset  at 0   int64
@@ -33,10 +33,10 @@ RecordBatch: TypeAlias = BatchView | LegacyBatch
 
 
 def batch_at(buffer: memoryview, position: int) -> RecordBatch:
-    """Return the view of the batch at `position`; the buffer must contain the whole batch.
+    """Return the view of the batch at `position`; the buffer must contain the complete batch.
 
-    If a batch of magic 2 states a length shorter than its header, the bytes of a whole header must
-    be in the buffer: its fields are read from the bytes that follow, as in Kafka. Raises
+    If a batch of magic 2 states a length shorter than its header, the buffer must contain the bytes
+    of a complete header: its fields are read from the following bytes, as in Kafka. Raises
     CorruptRecord.
     """
     size = size_at(buffer, position)
@@ -50,7 +50,7 @@ def batch_at(buffer: memoryview, position: int) -> RecordBatch:
 
 
 def size_at(buffer: memoryview, position: int) -> int | None:
-    """Return the size of the batch at `position`, None if its length field is not all there.
+    """Return the size of the batch at `position`, None if fewer than PROLOGUE_BYTES are left.
 
     Raises CorruptRecord for a length below that of the smallest message.
     """
@@ -74,13 +74,13 @@ def batches_in(
 ) -> Iterator[RecordBatch]:
     """Yield the consecutive batches from `position` to the end of a request's or response's data.
 
-    A last batch that is cut short (as fetch responses may be) ends the iteration if
-    `allow_partial_tail`, and else raises CorruptRecord, as do a bad length and a magic other
+    A truncated last batch (fetch responses may have one) ends the iteration if
+    `allow_partial_tail`, and otherwise raises CorruptRecord, as do a bad length and a magic other
     than 0, 1 and 2.
     """
     while position < len(buffer):
         left = len(buffer) - position
-        # A length that is there is judged even where the batch is cut, and so is the magic.
+        # Length and magic are checked even if the batch is truncated after them.
         size = _size(buffer, position) if left >= LENGTH_OVERHEAD_BYTES else None
         magic = MAGIC
         if left < PROLOGUE_BYTES:

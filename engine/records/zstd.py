@@ -8,8 +8,8 @@ block    3 bytes little-endian: bit 0 last, bits 1–2 kind, bits 3–23 size
 skip     50…5f 2a 4d 18 | uint32 length | ignored
 ```
 
-A block gives at most 128 KiB, so the block headers alone bound what a frame can become before
-anything is decompressed. Source: RFC 8878; Kafka writes no content size and no checksum.
+A block decompresses to at most 128 KiB, so the block headers limit a frame's decompressed size
+before anything is decompressed. Source: RFC 8878; Kafka writes no content size and no checksum.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RUN, _COMPRESSED = 1, 2
 _DICTIONARY_BYTES = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES = (0, 2, 4, 8)
 
-# How the library words that its output did not fit; a test holds it to that.
+# The library's message for output that does not fit; a test checks it.
 _ARENA_FULL = "whole buffer"
 
 
@@ -54,13 +54,13 @@ def pieces(
     keep_prefix: bool = False,
     arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
-    """Yield the content of all frames; with `keep_prefix` also the content before a fault.
+    """Yield the content of all frames; with `keep_prefix` also the content before damage.
 
-    Written into the arena if one is given. Errors: CompressedDataCorrupt; DecompressedTooLarge when
-    the limit or the arena ends first.
+    The content is written to the arena if one is given. Raises CompressedDataCorrupt;
+    DecompressedTooLarge if the content exceeds the limit or the arena.
     """
     if not data:
-        # No frame is the end of all of them, not one that is cut.
+        # Empty data is valid, it has no frames; it is no truncated frame.
         return
     decompress_into, failure = _reader()
     target = arena
@@ -80,9 +80,9 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of all frames into an arena and return its size.
+    """Decompress all frames to an arena and return the size.
 
-    None for damage and where the arena ends: `pieces` says which.
+    None for damage, and if the arena is too small: `pieces` then raises the exact error.
     """
     if not data:
         return 0
@@ -102,10 +102,9 @@ def _reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]
 
 
 def size_bound(data: memoryview) -> int:
-    """Return a size that the frames cannot exceed, from their block headers alone.
+    """Return a size that the decompressed frames cannot exceed, from their block headers.
 
-    Where the structure ends early or is damaged, so does the count: the decompressor cannot
-    come further either.
+    The count ends where the structure ends early or is damaged, as does the decompressor.
     """
     bound = 0
     position = 0
@@ -123,7 +122,7 @@ def size_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the most bytes that a frame can decompress to, and the position after it."""
+    """Return the largest size that a frame can decompress to, and the position after it."""
     descriptor = data[position]
     single_segment = descriptor >> 5 & 1
     content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment

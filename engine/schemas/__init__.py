@@ -1,1 +1,1 @@
-"""Values with schemas: the sources of schemas, and decoding by them."""
+"""Values with schemas: the sources of schemas, and decoding by schemas."""

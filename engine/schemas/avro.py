@@ -1,4 +1,4 @@
-"""Avro values as plain ones, by fastavro."""
+"""Decode Avro values to plain ones, with fastavro."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELD = "value"
 
 
 def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
-    """Return a schema with full names, and the types by these names; raises UnusableSchema."""
+    """Return a schema with full names, and its types by full name; raises UnusableSchema."""
     from fastavro.schema import SchemaParseException, UnknownType
 
     named: dict[str, Any] = {}
@@ -25,7 +25,7 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
         try:
             return _parsed(schema.text, named), named
         except UnknownType:
-            # Only now others matter: in a folder there may be some that are no concern of this one.
+            # Parse references only if needed: a folder may contain unrelated, invalid schemas.
             named = _types_in([text for _, text in schema.references])
             return _parsed(schema.text, named), named
     except (
@@ -40,12 +40,15 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
 
 
 def _types_in(texts: list[str]) -> dict[str, Any]:
-    """Return the types of schemas by full name, without schemas that refer to unknown types."""
+    """Return the types of schemas by full name.
+
+    Schemas that refer to unknown types are left out.
+    """
     from fastavro.schema import UnknownType
 
     named: dict[str, Any] = {}
     while texts:
-        # Files of a folder come in no order: what needs another waits for it.
+        # The files are in no order: a schema with unknown types is retried in the next round.
         left = []
         for text in texts:
             try:
@@ -71,7 +74,7 @@ def _parsed(text: str, named: dict[str, Any]) -> object:
 def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
     """Return a function that decodes values of a schema; raises UnusableSchema.
 
-    The function raises ValueError for bytes that are no such value.
+    The function raises ValueError for bytes that are no value of the schema.
 
     Source: Confluent's KafkaAvroSerializer, which writes a value of type bytes without its length
     after an envelope.
@@ -119,7 +122,7 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
 
 @cache
 def _bound_decimals() -> None:
-    """Make fastavro, in this whole process, refuse decimals of very many bytes.
+    """Make fastavro refuse very long decimals, in the complete process.
 
     Their conversion takes time quadratic in the number of bytes.
     """
@@ -130,14 +133,14 @@ def _bound_decimals() -> None:
 
 
 def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
-    """Read a decimal; raises ValueError for too many bytes, whose time grows by their square."""
+    """Decode a decimal; raises ValueError above DECIMAL_BYTES_MAX bytes."""
     if len(content) > DECIMAL_BYTES_MAX:
         raise ValueError(f"a decimal has {len(content)} bytes")
     return read(content, *schemas)
 
 
 def _in_record(text: str, named: dict[str, Any]) -> object:
-    """Return a record schema whose only field has this schema; it is encoded in the same bytes.
+    """Return a record schema with one field of this schema, whose values are the same bytes.
 
     fastavro keeps the named types of a schema only within a record.
     """
@@ -151,7 +154,7 @@ def _in_record(text: str, named: dict[str, Any]) -> object:
 
 
 def _with_length(content: bytes) -> bytes:
-    """Return bytes in Avro's encoding, after their length."""
+    """Return bytes in Avro's encoding: their length, then the bytes."""
     out = bytearray()
     write_varint(out, len(content))
     return bytes(out) + content

@@ -1,8 +1,8 @@
 """Check the nesting depth of Avro values before they are decoded.
 
-fastavro descends into a value by calls of compiled code without a limit: some thousand levels take
-the stack of the process, and it ends. Only a schema with a record within itself has such values;
-one byte may be a level. They are walked through here without calls.
+fastavro decodes nested values by recursive calls of compiled code without a limit: some thousand
+levels exhaust the stack and crash the process. Only a schema with a record that contains itself has
+such values; one byte may be a level. This module checks them without recursion.
 
 Source: Avro's binary encoding.
 """
@@ -29,7 +29,7 @@ class _Blocks(NamedTuple):
 
 
 def is_recursive(named: Mapping[str, Any]) -> bool:
-    """Return whether one of these parsed records, given by full name, contains itself."""
+    """Return True if any of these parsed records, given by full name, contains itself."""
     return any(of["type"] in _RECORDS and _is_within_itself(of, named) for of in named.values())
 
 
@@ -55,7 +55,7 @@ def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
 
 
 def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> None:
-    """Raise ValueError for a value that is nested too deeply, or is none of the schema."""
+    """Raise ValueError for a value that is nested too deeply, or does not fit the schema."""
     position = 0
     waiting: list[tuple[Any, int]] = [(schema, 0)]
     while waiting:
@@ -80,7 +80,7 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
         elif kind in ("int", "long", "enum"):
             _, position = _number(content, position)
         elif kind in ("bytes", "string"):
-            position = _behind_bytes(content, position)
+            position = _after_bytes(content, position)
         elif kind == "fixed":
             position += part["size"]
         elif kind in _FIXED_BYTES:
@@ -97,7 +97,7 @@ def _next_item(
     if not count:
         count, position = _number(content, position)
         if count < 0:
-            # Behind it is the size of the block, for those who pass over it.
+            # A negative count is followed by the block's size, for readers that skip it.
             count = -count
             _, position = _number(content, position)
         if not count:
@@ -106,11 +106,11 @@ def _next_item(
             raise ValueError(f"a block of {count} items is longer than the value")
     waiting.append((blocks._replace(item_count=count - 1), depth))
     waiting.append((blocks.item, depth))
-    return _behind_bytes(content, position) if blocks.has_keys else position
+    return _after_bytes(content, position) if blocks.has_keys else position
 
 
-def _behind_bytes(content: bytes, position: int) -> int:
-    """Return the position behind bytes with their length."""
+def _after_bytes(content: bytes, position: int) -> int:
+    """Return the position after bytes with their length."""
     length, position = _number(content, position)
     if not 0 <= length <= len(content) - position:
         raise ValueError(f"{length} bytes are no part of the value")

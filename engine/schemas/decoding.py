@@ -1,11 +1,11 @@
-"""Decode a record's key or value by the schema that it names.
+"""Decode a record's key or value by its schema.
 
-| bytes | become |
+| bytes | result |
 |---|---|
 | null | null |
-| an envelope with the id of a schema | what that schema makes of them |
-| anything else, with one schema for all | what that one makes of them |
-| anything else | nothing: they stay bytes |
+| an envelope with the id of a schema | the value decoded by that schema |
+| other bytes, if there is one schema for all | the value decoded by that schema |
+| other bytes without such a schema | not decoded |
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACKAGES = {SchemaKind.AVRO: "fastavro", SchemaKind.PROTOBUF: "grpc_tools"}
 
 
 class SchemaPackageMissing(EngineError):
-    """The package that reads a kind of schema is not installed."""
+    """The Python package for a kind of schema is not installed."""
 
     hint = "pip install 'kctl-kafka[schemas]'"
 
@@ -32,7 +32,7 @@ class SchemaPackageMissing(EngineError):
 
 
 class Undecodable(EngineError):
-    """A value is not of the schema that it names, or that it should have."""
+    """A value does not fit its schema."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -41,7 +41,7 @@ class Undecodable(EngineError):
 
 
 class _PassingFailure:
-    """A failure to get a schema that may pass, and for how many values it was one."""
+    """A temporary failure to get a schema, and the number of values that needed it."""
 
     def __init__(self, error: EngineError) -> None:
         self.error = error
@@ -49,34 +49,34 @@ class _PassingFailure:
 
 
 class SchemaDecoder:
-    """Decodes keys and values; each schema is loaded once, even if it cannot be used.
+    """Decodes keys and values; each schema is loaded once, even if it is unusable.
 
-    After a temporary failure, such as a registry's status 503, the schema is requested again: for
-    the next value, then for the second, fourth, eighth value and so on.
+    After a temporary failure, such as a registry's status 503, the schema is requested again for
+    the second value that needs it, then the fourth, the eighth and so on.
     """
 
     def __init__(
         self, source: SchemaSource | None, one: Schema | None = None, *, with_defaults: bool = False
     ) -> None:
-        """`source` has schemas by id; `one` is for all bytes without an envelope.
+        """Use schemas by id from `source`, and `one` for all bytes without an envelope.
 
-        `with_defaults` also gives the fields of Protobuf that have the default of their type.
+        With `with_defaults` Protobuf's fields with default values are in the result, too.
         """
         self._source = source
         self._with_defaults = with_defaults
-        #: Reads all bytes without an envelope; None: bytes name their schema.
+        #: Decodes all bytes without an envelope; None: only bytes with an envelope are decoded.
         self._one = None
         if one is not None:
             self._one = reader_of(
                 one, "the schema", is_enveloped=False, with_defaults=with_defaults
             )
-        #: The reader of each schema id, or the error that it gave.
+        #: The reader of each schema id, or the error that made the schema unusable.
         self._readers: dict[int, Callable[[bytes], object] | EngineError] = {}
         #: Failures that may pass, by schema id, with the count of values until the next request.
         self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:
-        """Return whether there is a schema for some bytes."""
+        """Return True if there is a schema for these bytes."""
         if raw is None:
             return False
         return self._one is not None or (
@@ -84,7 +84,7 @@ class SchemaDecoder:
         )
 
     def value(self, raw: bytes) -> object:
-        """Decode bytes for which `decodes` was true; raises EngineError."""
+        """Decode bytes for which `decodes` returned True; raises EngineError."""
         if self._one is not None:
             return _value(self._one, raw, "the schema")
         envelope = open_envelope(raw)
@@ -102,11 +102,15 @@ class SchemaDecoder:
         return reader
 
     def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
-        """Request a schema; a failure that may pass is kept for some values only."""
+        """Request a schema and return its reader, or the error.
+
+        A failure that may be temporary is kept only for a number of values, then the schema is
+        requested again.
+        """
         failure = self._passing.get(schema_id)
         if failure is not None:
             failure.use_count += 1
-            # At each power of two: a source that is down is not asked for every value.
+            # Retry at each power of two, so that an unavailable source is not asked each time.
             if failure.use_count & (failure.use_count - 1):
                 return failure.error
         assert self._source is not None
@@ -136,7 +140,7 @@ def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> obje
     """Return the decoded value; raises Undecodable for invalid bytes or too deep nesting."""
     try:
         value = reader(content)
-        # All that shows it later writes what this does.
+        # Raises here the errors that output would raise later.
         json_text(value)
         return value
     except ValueError as error:
@@ -155,9 +159,9 @@ def require_package(schema: Schema) -> None:
 def reader_of(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return a function that decodes values of a schema, and raises ValueError for others.
+    """Return a function that decodes values of a schema; it raises ValueError for invalid bytes.
 
-    Errors: UnusableSchema, SchemaPackageMissing.
+    Raises UnusableSchema, SchemaPackageMissing.
     """
     require_package(schema)
     if schema.kind is SchemaKind.AVRO:

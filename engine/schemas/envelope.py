@@ -3,8 +3,8 @@
 ```
 0          at 0   int8    always 0
 schema id  at 1   int32
-protobuf   at 5           which message of the schema: a varint count (0 stands for one index, 0),
-                          then as many indexes, from the outermost message inwards
+protobuf   at 5           path to the message in the schema: a varint count (0 means one index, 0),
+                          then that many indexes, from the outermost message inwards
 value
 ```
 
@@ -23,7 +23,7 @@ _MESSAGE_DEPTH_MAX = 32
 
 
 class WrongEnvelope(EngineError):
-    """The indexes of a protobuf message cannot be read."""
+    """The message indexes of a protobuf value are invalid."""
 
 
 class Envelope(NamedTuple):
@@ -41,7 +41,7 @@ def open_envelope(raw: bytes) -> Envelope | None:
 
 
 def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return which message a protobuf value is, and its bytes; raises WrongEnvelope."""
+    """Return the message indexes of a protobuf value, and its bytes; raises WrongEnvelope."""
     try:
         count, position = read_varint(content, 0)
         if not 0 <= count <= _MESSAGE_DEPTH_MAX:

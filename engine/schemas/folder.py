@@ -1,8 +1,8 @@
 """Schemas from files: a folder of them by id, or one for all values.
 
 ```
-FOLDER/7.avsc         Avro; other .avsc files whose names are no number are known to it by theirs
-FOLDER/7.proto        protobuf; it imports the other .proto files of the folder by their names
+FOLDER/7.avsc         Avro; it may refer to the types of .avsc files whose names are no number
+FOLDER/7.proto        protobuf; it may import the other .proto files of the folder by name
 FOLDER/7.json         a JSON Schema
 FILE.avsc             one schema for values without an envelope; also FILE.proto:package.Message
 ```
@@ -17,7 +17,7 @@ _KINDS = {".avsc": SchemaKind.AVRO, ".proto": SchemaKind.PROTOBUF, ".json": Sche
 
 
 class SchemaFolder:
-    """Schemas in a folder: the name of each file is the id of its schema."""
+    """Schemas in a folder; each file's name is the id of its schema."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -38,7 +38,7 @@ class SchemaFolder:
 
 
 def _is_referred(name: str, extension: str) -> bool:
-    """Return True if a file is one that schemas import: its name is not an id."""
+    """Return True for a file that schemas may import: its name is not an id."""
     stem = name.removesuffix(extension)
     return name.endswith(extension) and not stem.isdigit()
 

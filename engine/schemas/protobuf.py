@@ -1,4 +1,4 @@
-"""Protobuf values as plain ones, by Google's own compiler and runtime."""
+"""Decode Protobuf values to plain ones, with Google's own compiler and runtime."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FILE = "schema.kctl.proto"
 def protobuf_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return a function that decodes values of a schema; raise UnusableSchema.
+    """Return a function that decodes values of a schema; raises UnusableSchema.
 
     With `with_defaults`, missing fields appear with their defaults. Without an envelope and a
-    message name, the schema's first message is used. The function raises ValueError for bytes
-    that are not a valid message, or that JSON cannot express.
+    message name, the schema's first message is used. The function raises ValueError for bytes that
+    are not a valid message, or that JSON cannot express.
     """
     messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
 
@@ -39,7 +39,7 @@ def protobuf_reader(
 
 
 def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[Descriptor]:
-    """Return the outermost messages that values can be of; raises UnusableSchema."""
+    """Return the outermost message types of which values can be; raises UnusableSchema."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     files = descriptor_pb2.FileDescriptorSet.FromString(_descriptors(schema, what))
@@ -55,12 +55,12 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
 
 
 def compiled(schema: Schema, what: str) -> Schema:
-    """Return a schema with its descriptors; raise UnusableSchema."""
+    """Return a schema with its descriptors; raises UnusableSchema."""
     return schema._replace(descriptors=_descriptors(schema, what))
 
 
 def _named(pool: DescriptorPool, name: str, what: str) -> Any:
-    """Return the message type of a name; raises UnusableSchema."""
+    """Return the message type with a name; raises UnusableSchema."""
     try:
         return pool.FindMessageTypeByName(name)
     except KeyError:
@@ -76,7 +76,7 @@ def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
-    """Return the descriptor that indexes lead to; raises ValueError."""
+    """Return the descriptor at the path of indexes; raises ValueError."""
     level, message = messages, None
     for index in indexes:
         if not 0 <= index < len(level):
@@ -89,7 +89,7 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
 def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
     """Decode a message to JSON's types.
 
-    Raise ValueError, also for a message without a JSON form.
+    Raises ValueError, also for a message without a JSON form.
     """
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError

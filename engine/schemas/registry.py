@@ -1,11 +1,11 @@
-"""Schemas from a registry with Confluent's REST interface, as Apicurio's and Karapace's.
+"""Schemas from a registry with Confluent's REST interface, such as Apicurio or Karapace.
 
 ```
 GET /schemas/ids/ID                        {"schema": TEXT, "schemaType": KIND, "references": […]}
 GET /subjects/SUBJECT/versions/VERSION     the same, for a reference {"name", "subject", "version"}
 ```
 
-Without a type a schema is Avro. References are followed to their end, the deepest first.
+A schema without a type is Avro. References are followed recursively, the deepest first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSche
 _OK = 200
 _NOT_FOUND = 404
 _REFUSED = (401, 403)
-#: Request Timeout, Too Early, Too Many Requests.
+#: Statuses of temporary failures: Request Timeout, Too Early, Too Many Requests.
 _PASSING = (408, 425, 429)
 _SERVER_ERRORS = 500
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
@@ -31,7 +31,7 @@ class RegistryRefused(EngineError):
     """A registry refused a request."""
 
     def __init__(self, url: str, status: int, reason: str) -> None:
-        """Statuses of overload and of a failing server may pass."""
+        """Build the error; `may_pass` is set for statuses of overload and of a failing server."""
         super().__init__(f"{url}: status {status}: {reason}")
         self.url = url
         self.status = status
@@ -43,12 +43,12 @@ class RegistryRefused(EngineError):
 
 
 class Registry:
-    """A schema registry by its address; callers cache the schemas."""
+    """A schema registry at an address; callers cache the schemas."""
 
     def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
-        """`auth` is USER:PASSWORD, unquoted; without it the credentials in the address are used.
+        """Use the registry at `url`; `auth` is USER:PASSWORD, unquoted.
 
-        In an address both are percent-encoded.
+        Without `auth` the credentials in the address are used, which are percent-encoded.
         """
         self._http = http
         parts = urlsplit(url)
@@ -57,14 +57,14 @@ class Registry:
         self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
         self._headers = {"Accept": _ACCEPT, **_authorization(auth or unquote(user))}
         self._timeout_s = timeout_s
-        #: How many schemas the registry did not have: after some, it is not asked any more.
+        #: Number of ids that the registry did not have; at UNKNOWN_SCHEMAS_MAX requests end.
         self._unknown_count = 0
 
     def schema(self, schema_id: int) -> Schema:
-        """Return a schema.
+        """Request a schema and its references.
 
-        Errors: NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable. After very many
-        unknown ids no more are requested, and each is unusable.
+        Raises NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable. After
+        UNKNOWN_SCHEMAS_MAX unknown ids no more are requested, and UnusableSchema is raised.
         """
         if self._unknown_count >= UNKNOWN_SCHEMAS_MAX:
             reason = f"not requested, {self._url} had none of {UNKNOWN_SCHEMAS_MAX} others"
@@ -83,7 +83,10 @@ class Registry:
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
     def _follow(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
-        """Add the schemas that a schema refers to to `found`, the deepest first."""
+        """Add the schemas that a schema refers to, and those that they refer to, to `found`.
+
+        The deepest come first.
+        """
         what = f"schema {schema_id}"
         for name, path in _references(answer, what):
             if name in found:
@@ -100,7 +103,7 @@ class Registry:
             found[name] = str(referred["schema"])
 
     def _get(self, path: str) -> JsonObject | None:
-        """Return a JSON object of the registry, None if it responds 404."""
+        """Request a path; return its JSON object, None for status 404."""
         import json
 
         url = self._url + path

@@ -31,7 +31,7 @@ class Schema(NamedTuple):
 
 
 class NoSuchSchema(EngineError):
-    """A source does not have a schema."""
+    """A source lacks a schema."""
 
     def __init__(self, schema_id: int, where: str) -> None:
         super().__init__(f"{where} has no schema {schema_id}")
@@ -40,7 +40,7 @@ class NoSuchSchema(EngineError):
 
 
 class UnusableSchema(EngineError):
-    """A schema that is there cannot be used."""
+    """A schema exists, but cannot be used."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")

@@ -1,14 +1,14 @@
-"""The shapes of decoded values as columns, and plain values made to fit them.
+"""The shapes of decoded values as columns, and the adaptation of plain values to them.
 
 | shape | a column of | a plain value that fits |
 |---|---|---|
-| STRUCT | fields by name | an object; a field that it lacks is null |
+| STRUCT | fields by name | an object; a missing field is null |
 | LIST, MAP | items; text keys and items | a list; an object, as pairs |
-| TEXT, LONG, DOUBLE, BOOLEAN | that | of that kind; a LONG also as text (Protobuf) |
-| JSON | the text of any JSON | anything |
+| TEXT, LONG, DOUBLE, BOOLEAN | values of that type | of that type; a LONG also as text (Protobuf) |
+| JSON | the text of any JSON | any value |
 
-Several schemas make one shape: of objects all fields, of differing types JSON. A value that does
-not fit is a ValueError and never cut to fit.
+Several schemas are merged to one shape: objects get all fields, differing types become JSON. A
+value that does not fit raises ValueError, and is never truncated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.json_text import json_text
 
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
-#: As Protobuf writes numbers of 64 bits.
+#: The text form in which Protobuf's JSON writes 64-bit integers.
 _LONG_TEXT = re.compile(r"-?\d{1,19}", re.ASCII)
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
@@ -41,9 +41,9 @@ class ShapeKind(Enum):
 
 
 class Shape(NamedTuple):
-    """One type: of STRUCT its fields, of LIST and MAP the type of their items.
+    """One type: for STRUCT with its fields, for LIST and MAP with the type of their items.
 
-    Fields that an open STRUCT lacks are omitted from its values; a closed one rejects them.
+    Values of an open STRUCT lose the fields that it lacks; a closed STRUCT refuses such values.
     """
 
     kind: ShapeKind
@@ -71,20 +71,20 @@ def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> 
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a column can have a name: not empty, without NUL, and of whole characters."""
+    """Return True if a text can name a column: not empty, without NUL and lone surrogates."""
     return (
         bool(text) and "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
     )
 
 
 def merged(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that the values of all shapes fit; JSON without any."""
+    """Return the shape that the values of all shapes fit; JSON for no shapes."""
     found = list(shapes)
     return reduce(_merge, found) if found else JSON
 
 
 def _merge(left: Shape, right: Shape) -> Shape:
-    """Return a shape that holds values of both: of long and double a double, else JSON."""
+    """Return the shape that values of both fit: DOUBLE for LONG and DOUBLE, else often JSON."""
     if left == right:
         return left
     kinds = {left.kind, right.kind}
@@ -103,7 +103,7 @@ def _merge(left: Shape, right: Shape) -> Shape:
 
 
 def fitted(shape: Shape, value: object) -> object:
-    """Return a decoded value as the column of its shape holds it; raises ValueError for a misfit.
+    """Return a decoded value as a column of its shape stores it; raises ValueError for a misfit.
 
     A map becomes a list of pairs, as Arrow requires.
     """

@@ -1,13 +1,13 @@
-"""The shape of the values of a schema, as `decoding.py` makes them plain.
+"""The shape of a schema's values, in the plain form that `decoding.py` returns.
 
 | | STRUCT | LIST | MAP | TEXT | JSON |
 |---|---|---|---|---|---|
 | Avro | record | array | map | string, enum, bytes, fixed, logical types | unions of several |
 | Protobuf | message | repeated | map | string, enum, bytes, uint64, times | google.protobuf's |
-| JSON Schema | properties | items | – | string | all that has another form |
+| JSON Schema | properties | items | – | string | any other form |
 
-A type within itself is JSON. So is what lies deeper than SHAPE_DEPTH_MAX, and of a schema with more
-than SHAPE_FIELDS_MAX fields what lies deeper than some level up to which it has fewer.
+A type inside itself is JSON, and so are types deeper than SHAPE_DEPTH_MAX. In a schema with more
+than SHAPE_FIELDS_MAX fields the depth is reduced until it has fewer.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _OF_AVRO = {
     "string": TEXT, "bytes": TEXT, "fixed": TEXT, "enum": TEXT,
 }  # fmt: skip
 _OF_JSON_SCHEMA = {"boolean": BOOLEAN, "integer": LONG, "number": DOUBLE, "string": TEXT}
-#: Up to which level a shape with too many fields is tried next, and then each one above.
+#: Number of levels tried next for a shape with too many fields; then one level less each time.
 _LEVELS_OF_MANY = 8
 _TEXTS_OF_GOOGLE = frozenset(("Timestamp", "Duration", "FieldMask"))
 
 
 class _TooManyFields(Exception):
-    """A shape has more fields than a table should."""
+    """A shape has more than SHAPE_FIELDS_MAX fields."""
 
 
 class _Fields:
@@ -52,14 +52,14 @@ class _Fields:
         self._left = SHAPE_FIELDS_MAX
 
     def take(self, count: int) -> None:
-        """Count some fields more; raises _TooManyFields."""
+        """Count some more fields; raises _TooManyFields."""
         self._left -= count
         if self._left < 0:
             raise _TooManyFields
 
 
 class _Around(NamedTuple):
-    """The context of a type: records by name, and how many more levels may be nested."""
+    """The context of a type: the counter of fields, the levels left, and the enclosing types."""
 
     fields: _Fields
     levels: int
@@ -85,7 +85,7 @@ def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
 
 
 def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a shape with as many levels as its fields allow, JSON if even one has too many."""
+    """Return a shape with as many levels as its fields allow, JSON if one level has too many."""
     levels = SHAPE_DEPTH_MAX
     while levels > 0:
         try:
@@ -98,7 +98,7 @@ def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
 def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
     """Return the shape of an Avro schema.
 
-    A record within itself is JSON. A union of null and one type is that type.
+    A record inside itself is JSON. A union of null and one type is that type.
     """
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind not in ("null", {"type": "null"})]
@@ -126,27 +126,27 @@ def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
 
 
 def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a LIST, JSON if it would be too deep."""
+    """Return a LIST; JSON if it would be too deep."""
     if around.levels < 1:
         return JSON
     return Shape(ShapeKind.LIST, item=item_at(around.inside()))
 
 
 def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a MAP, JSON if it would be too deep: it takes two levels."""
-    # It is a list of pairs.
+    """Return a MAP; JSON if it would be too deep: a MAP takes two levels."""
+    # A map is a list of pairs.
     if around.levels < 2:
         return JSON
     return Shape(ShapeKind.MAP, item=item_at(around.inside(levels=2)))
 
 
 def _is_time(name: str) -> bool:
-    """Return whether an Avro logical type is a date or a time, including local times."""
+    """Return True if an Avro logical type is a date or a time, including local times."""
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 
 def _message(descriptor: Any, around: _Around) -> Shape:
-    """Return the STRUCT of a message, with extensions; JSON within itself or too deep."""
+    """Return the STRUCT of a message, with extensions; JSON if inside itself or too deep."""
     name = descriptor.full_name
     if descriptor.file.package == "google.protobuf":
         return TEXT if descriptor.name in _TEXTS_OF_GOOGLE else JSON
@@ -155,7 +155,7 @@ def _message(descriptor: Any, around: _Around) -> Shape:
     fields = [(field.name, field) for field in descriptor.fields]
     extensions = descriptor.file.pool.FindAllExtensions(descriptor)
     extensions = sorted(extensions, key=lambda field: int(field.number))
-    # In brackets, as Protobuf's JSON has them.
+    # Names of extensions are in brackets, as in Protobuf's JSON.
     fields += [(f"[{field.full_name}]", field) for field in extensions]
     around.fields.take(len(fields))
     inner = around.inside(name=name)
@@ -202,7 +202,7 @@ def _document(schema: Schema, what: str) -> Any:
 
 
 def _json_schema(schema: Any, around: _Around) -> Shape:
-    """Return the shape of a JSON schema; JSON where several types are possible."""
+    """Return the shape of a JSON schema; JSON if several types are possible."""
     schema = _only_kind(schema)
     if not isinstance(schema, dict) or "$ref" in schema:
         return JSON
@@ -238,6 +238,6 @@ def _object(schema: Any, around: _Around) -> Shape:
     properties = schema["properties"]
     around.fields.take(len(properties))
     fields = ((name, _json_schema(of, around.inside())) for name, of in properties.items())
-    # Names by a pattern are no columns, but they are allowed.
+    # Properties named by a pattern are no columns, but are allowed.
     is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     return struct_of(fields, is_open=not is_closed)

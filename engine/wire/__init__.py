@@ -1,15 +1,15 @@
-"""Kafka's messages as bytes: schema tables, codecs compiled on first use, headers, JSON texts.
+"""Kafka's messages as bytes: schema tables, codecs compiled on demand, headers, JSON texts.
 
-Pure: bytes in, values out, and back. Nothing here reads a file, a socket or a clock.
+Pure: bytes in, values out, and back. No module here uses files, sockets or clocks.
 
 | module | what it does |
 |---|---|
 | `schema` | parses one message of the packed tables (`tables/`) |
-| `layout` | resolves a message for one version: fields present, how each is written |
-| `structs` | makes the classes whose instances are the decoded messages |
-| `codec` | the way in: `message_codec(name, version)` → `decode`, `encode` |
-| `reader`, `writer` | walk a layout field by field: for a few bytes, and to name a field at fault |
-| `read_source`, `read_parts`, `write_source` | what busy codecs compile instead |
+| `layout` | resolves a message for one version: its fields, and how each is written |
+| `structs` | creates the classes whose instances are the decoded messages |
+| `codec` | the entry point: `message_codec(name, version)` → `decode`, `encode` |
+| `reader`, `writer` | interpret a layout field by field: for few bytes, and to name a wrong field |
+| `read_source`, `read_parts`, `write_source` | generate the code of frequently used codecs |
 | `headers` | request and response headers, API keys ↔ names |
 | `json_form` | a message as Kafka's own tools print it |
 | `coordinator_records`, `framed_records` | keys and values of Kafka's internal topics |

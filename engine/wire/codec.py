@@ -1,15 +1,15 @@
-"""Codec of a message for one version: it walks its layout at first, and is compiled once busy.
+"""Codec of a message for one version: it interprets its layout first, and is compiled if much used.
 
     codec = message_codec("MetadataRequest", 12)
     frame = codec.encode(message_class("MetadataRequest")(topics=None))
     request = codec.decode(frame)
 
-A codec walks its layout (`reader`, `writer`) until it has handled WALKED_BYTES, then compiles the
-direction that is in use: a command that asks a broker three things never compiles, a broker does
-almost at once. Both tiers give the same values, bytes and errors.
+A codec interprets its layout (`reader`, `writer`) until it has processed WALKED_BYTES, then it
+compiles code for the used direction: a command that sends three requests never compiles, a broker
+does almost immediately. Both tiers return the same values, bytes and errors.
 
-A struct whose release differs from the codec's is encoded by its attributes: nothing but the
-fields is looked at.
+A struct of another release than the codec's is encoded by its attributes: only the codec's fields
+are read.
 
 Source: D3.
 """
@@ -38,7 +38,7 @@ _BAD_VALUE: Final = (Unwritable, struct.error, AttributeError, TypeError, ValueE
 
 
 def _has_records(layout: StructLayout) -> bool:
-    """Return whether a message carries records, which must not be copied."""
+    """Return True if a message contains records, which must not be copied."""
     return any(
         field.type == "records" or (field.struct is not None and _has_records(field.struct))
         for field in layout.fields
@@ -46,7 +46,7 @@ def _has_records(layout: StructLayout) -> bool:
 
 
 class MessageCodec:
-    """Turns one version of one message into bytes and back. Shared: holds no state of a message."""
+    """Encodes and decodes one version of one message. Shared: it keeps no state of a message."""
 
     __slots__ = (
         "_decoder",
@@ -61,15 +61,15 @@ class MessageCodec:
     )
 
     def __init__(self, name: str, version: int, release: str) -> None:
-        """Take the layout; code is generated only after enough bytes were walked."""
+        """Resolve the layout; code is generated only after WALKED_BYTES were processed."""
         self.name = name
         self.version = version
         self.release = release
         self.layout = message_layout(name, version, release)
         #: Whether decoded records are views of the buffer, so that it is not copied.
         self._keeps_view = _has_records(self.layout)
-        #: Generated code, faster than a walk over the layout. Each of both is None until
-        #: WALKED_BYTES were walked.
+        #: Generated code, faster than interpreting the layout. Each is None until WALKED_BYTES were
+        #: processed in its direction.
         self._decoder: Decoder | None = None
         self._encoder: Encoder | None = None
         #: Bytes read and written by walks so far.
@@ -81,7 +81,7 @@ class MessageCodec:
 
     @property
     def has_compiled(self) -> tuple[bool, bool]:
-        """Return whether the decoder and the encoder are compiled."""
+        """Return (True if the decoder is compiled, True if the encoder is compiled)."""
         return self._decoder is not None, self._encoder is not None
 
     # -- bytes → message
@@ -89,7 +89,7 @@ class MessageCodec:
     def decode(self, buffer: Buffer) -> Message:
         """Decode a message that fills `buffer`; raises MalformedMessage.
 
-        Records stay views of `buffer`; everything else is copied out of it.
+        Decoded records are views of `buffer`; all other values are copies.
         """
         message, position = self.decode_at(buffer, 0)
         if position != len(buffer):
@@ -98,7 +98,7 @@ class MessageCodec:
         return message
 
     def decode_at(self, buffer: Buffer, position: int) -> tuple[Message, int]:
-        """Decode a message that starts at `position`; returns it and the position after it."""
+        """Decode a message that starts at `position`; return it and the position after it."""
         # Slices of bytes are quicker than those of a memoryview, and a copy of a small message
         # costs less than both.
         raw = memoryview(buffer) if self._keeps_view else bytes(buffer)
@@ -115,14 +115,14 @@ class MessageCodec:
             return self._walk(raw, position)
 
     def _warm_decoder(self, size: int) -> Decoder | None:
-        """Count bytes; compile once they are worth it."""
+        """Count bytes; return the decoder, compiling it above WALKED_BYTES; None below."""
         self._read_bytes += size
         if self._read_bytes > WALKED_BYTES:
             self._decoder = compile_decoder(self.name, self.release, self.layout)
         return self._decoder
 
     def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Message, int]:
-        """Decode without a compiled decoder."""
+        """Decode by interpreting the layout."""
         reader = Reader(self.name, self.release, raw, position)
         return reader.struct(self.layout), reader.position
 
@@ -135,10 +135,10 @@ class MessageCodec:
         return bytes(out)
 
     def append(self, message: Message, out: bytearray) -> None:
-        """Encode a message at the end of `out`, which is left as it was on an error."""
+        """Encode a message at the end of `out`, which is unchanged after an error."""
         start = len(out)
         if self._encoder is None and _row_count(self.layout, message) >= WALKED_ROWS:
-            # Its first bytes are too many already.
+            # Compile before the first bytes of a large message.
             self._encoder = compile_encoder(self.name, self.release, self.layout)
         if self._encoder is None:
             self._write(message, out)
@@ -151,7 +151,7 @@ class MessageCodec:
             self._write(message, out)
 
     def _warm_encoder(self, size: int) -> None:
-        """Count bytes; compile once they are worth it."""
+        """Count bytes; compile the encoder above WALKED_BYTES."""
         self._written_bytes += size
         if self._written_bytes > WALKED_BYTES:
             self._encoder = compile_encoder(self.name, self.release, self.layout)
@@ -167,12 +167,12 @@ class MessageCodec:
 
 
 def _row_count(layout: StructLayout, message: Message) -> int:
-    """Count the structs in the arrays of a message, to WALKED_ROWS or a few more."""
+    """Count the structs in the arrays of a message; stop soon after WALKED_ROWS."""
     count = 0
     for field in layout.fields:
         if field.struct is None or not field.is_array:
             continue
-        # A value of another form is for the writer to refuse.
+        # The writer refuses a value of another type.
         rows = getattr(message, field.attribute, None)
         if isinstance(rows, list | tuple):
             count += len(rows)

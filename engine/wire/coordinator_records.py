@@ -1,5 +1,4 @@
-"""Keys and values that coordinators keep in __consumer_offsets, __transaction_state and
-__share_group_state.
+"""Keys and values of __consumer_offsets, __transaction_state and __share_group_state.
 
 ```
 key    int16 type, then the type's key message
@@ -7,7 +6,7 @@ value  int16 version, then the type's value message in this version; null is a t
 ```
 
 Source: CoordinatorRecordSerde, TransactionLog. In 3.9.1 the type is the version of the key message;
-in 4.3.0 key messages have the one version 0.
+in 4.3.0 key messages have only version 0.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from engine.wire.structs import Struct
 
 _INT16: Final = Format(">h")
 
-#: topic's kind → release → type → message name without `Key` or `Value`.
+#: Kind of topic → release → type → message name without `Key` or `Value`.
 RECORD_TYPES: Final[dict[str, dict[str, dict[int, str]]]] = {
     "offsets": {
         "3.9.1": {
@@ -81,7 +80,7 @@ def key_version(type_id: int, release: str) -> int:
 
 
 def _prefixed(message: str, raw: bytes | memoryview) -> tuple[int, bytes | memoryview]:
-    """Split the int16 off a key or value."""
+    """Return the leading int16 of a key or value, and the bytes after it."""
     if len(raw) < _INT16.size:
         raise FrameTruncated(message, "", 0, "an int16", f"{len(raw)} bytes")
     (version,) = _INT16.unpack_from(raw)
@@ -98,9 +97,9 @@ def decode_coordinator_record(
 ) -> CoordinatorRecord:
     """Decode a record of a coordinator's topic.
 
-    `kind` is a key of RECORD_TYPES. Bytes behind key and value are wrong, unless `allows_more`
-    passes over them, as Kafka's coordinators do. Raises UnknownMessage for a type that the release
-    has not, UnsupportedVersion for a value's version, MalformedMessage for wrong bytes.
+    `kind` is a key of RECORD_TYPES. With `allows_more` bytes after key and value are ignored, as
+    Kafka's coordinators do; otherwise they are an error. Raises UnknownMessage for a type that the
+    release lacks, UnsupportedVersion for a value's version, MalformedMessage for wrong bytes.
     """
     type_id, key_body = _prefixed(kind, key)
     name = RECORD_TYPES[kind].get(release, {}).get(type_id)
@@ -123,7 +122,7 @@ def _decoded(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool
 
 
 def encode_key(key: Struct, type_id: int) -> bytes:
-    """Encode a key message after its int16 type."""
+    """Encode an int16 type and a key message."""
     out = bytearray(_INT16.pack(type_id))
     codec = message_codec(key.message_name, key_version(type_id, key.release), key.release)
     codec.append(key, out)
@@ -131,7 +130,7 @@ def encode_key(key: Struct, type_id: int) -> bytes:
 
 
 def encode_value(value: Struct, version: int) -> bytes:
-    """Encode a value message behind its version."""
+    """Encode an int16 version and a value message."""
     out = bytearray(_INT16.pack(version))
     message_codec(value.message_name, version, value.release).append(value, out)
     return bytes(out)

@@ -5,9 +5,9 @@ key      {"type":"1","data":{…}}
 payload  {"version":"3","data":{…}}, or <DELETE> for a null value
 ```
 
-A type that the release does not know, and bytes that do not decode, give a sentence instead of the
-key and no payload. Subscriptions and assignments of consumers inside a group's metadata are shown
-decoded where they can be.
+For a type that the release does not know, and for bytes that cannot be decoded, a sentence replaces
+the key, and there is no payload. Consumers' subscriptions and assignments in a group's metadata are
+decoded if possible.
 
 Source: OffsetsMessageParser, TransactionLogMessageParser (4.3.0), ShareGroupStateMessageParser.
 """
@@ -63,8 +63,8 @@ def _texts(
 ) -> tuple[str, str]:
     """Return key and payload of a decodable record; `kind` is a key of RECORD_TYPES.
 
-    Raises _UnknownType, and ToolFailure as Java's tool does. The tool of 3.9.1 reads a value
-    without checking its version first.
+    Raises _UnknownType, and ToolFailure with the errors of Java's tool. The tool of 3.9.1 reads a
+    value without checking its version first.
     """
     name = RECORD_TYPES[kind][release].get(type_id)
     if name is None:
@@ -86,7 +86,7 @@ def _texts(
 
 
 def value_node(value: Struct, version: int) -> JsonObject:
-    """Return a value as JSON nodes; consumers' subscriptions and assignments are decoded too."""
+    """Return a value as JSON nodes; decodes consumers' subscriptions and assignments, too."""
     node = json_node(value, nearest_version(value, version))
     if value.message_name == _GROUP and node["protocolType"] == _CONSUMER_PROTOCOL:
         for member in node["members"]:
@@ -96,7 +96,7 @@ def value_node(value: Struct, version: int) -> JsonObject:
 
 
 def _version(raw: bytes | memoryview, part: str) -> int:
-    """Return the int16 in front of a key or value."""
+    """Return the leading int16 of a key or value; raises ToolFailure."""
     if len(raw) < _INT16.size:
         raise runtime_failure(f"Could not read version from {part}'s buffer.")
     version: int
@@ -111,7 +111,7 @@ def _read(
     try:
         message: Struct = message_codec(name, version, release).decode_at(raw, _INT16.size)[0]
     except WireError:
-        # Wrong for us is not always wrong for Kafka.
+        # Kafka's classes accept some bytes that the codec refuses.
         message = _read_leniently(name, release, raw, version, shown_version)
     return message
 
@@ -119,7 +119,7 @@ def _read(
 def _read_leniently(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
-    """Decode a record as Kafka's dump tool does; raise its error text for a malformed record."""
+    """Decode a record as Kafka's dump tool does; raises ToolFailure with its error text."""
     try:
         return read_as_tool(name, release, raw, position=_INT16.size, version=version)[0]
     except ToolFailure as failure:
@@ -131,7 +131,7 @@ def _read_leniently(
 
 
 def _unfold(member: JsonObject, field: str, message: str, release: str) -> None:
-    """Replace a member's bytes by their decoded content; undecodable bytes stay."""
+    """Replace a member's bytes with their decoded content; keep bytes that cannot be decoded."""
     raw = member[field]
     if len(raw) < _INT16.size:
         return

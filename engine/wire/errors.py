@@ -2,17 +2,17 @@
 
 ```
 WireError
-├─ MalformedMessage      bytes of a peer that break the message's layout
-│  ├─ FrameTruncated        a value runs past the end
-│  ├─ LengthOutOfBounds     a length or count that the bytes left cannot hold, or is negative
+├─ MalformedMessage      bytes of a peer that violate the message's layout
+│  ├─ FrameTruncated        a value extends beyond the end
+│  ├─ LengthOutOfBounds     a length or count that is negative, or too large for the bytes left
 │  ├─ NullNotAllowed        null where the version has no null
 │  ├─ BadUtf8               a string that is not UTF-8
-│  ├─ VarintTooLong         more than five bytes of an unsigned varint
+│  ├─ WireVarintTooLong     more than five bytes of an unsigned varint
 │  ├─ BadTag                a tagged field of another version, or of another size than announced
 │  └─ TrailingBytes         bytes left after the message
 ├─ UnsupportedVersion    a message has no such version
 ├─ UnknownMessage        no message of that name or API key
-└─ UnencodableValue      a value of ours that the version cannot carry
+└─ UnencodableValue      an own value that the version cannot represent
    └─ FieldNotInVersion     a field that is set, but absent from the version and not ignorable
 ```
 """
@@ -23,14 +23,14 @@ from engine.errors import WireError
 
 
 class MalformedMessage(WireError):
-    """Bytes that do not follow a message's layout.
+    """Bytes violate a message's layout.
 
-    `field` is the path inside `message` (empty for the message as a whole), `position` the byte
-    in the buffer where the value at fault starts.
+    `field` is the path inside `message` (empty for the message itself), `position` the byte in the
+    buffer at which the wrong value starts.
     """
 
     def __init__(self, message: str, field: str, position: int, expected: str, got: object) -> None:
-        """`expected` and `got` complete the message's sentence."""
+        """Build the error text; `expected` and `got` are its last parts."""
         self.message = message
         self.field = field
         self.position = position
@@ -41,15 +41,15 @@ class MalformedMessage(WireError):
 
 
 class FrameTruncated(MalformedMessage):
-    """A value runs past the end of the buffer."""
+    """A value extends beyond the end of the buffer."""
 
 
 class LengthOutOfBounds(MalformedMessage):
-    """A length or count is negative, or larger than the bytes left can hold."""
+    """A length or count is negative, or larger than the remaining bytes allow."""
 
 
 class NullNotAllowed(MalformedMessage):
-    """A null where this version of the message has none."""
+    """A null in a field that cannot be null in this version of the message."""
 
 
 class BadUtf8(MalformedMessage):
@@ -61,7 +61,7 @@ class WireVarintTooLong(MalformedMessage):
 
 
 class BadTag(MalformedMessage):
-    """A tagged field does not belong here, or has not the size it announces."""
+    """A tagged field is not allowed here, or its size differs from the announced one."""
 
 
 class TrailingBytes(MalformedMessage):
@@ -80,7 +80,7 @@ class UnsupportedVersion(WireError):
 
 
 class UnknownMessage(WireError):
-    """No message has this name, or no API this key."""
+    """No message has this name, or no API has this key."""
 
     def __init__(self, name: object, release: str) -> None:
         self.name = name
@@ -89,10 +89,10 @@ class UnknownMessage(WireError):
 
 
 class UnencodableValue(WireError):
-    """A value that a version of a message cannot carry (a wrong type, range or length)."""
+    """A value that a message version cannot represent (a wrong type, range or length)."""
 
     def __init__(self, message: str, field: str, version: int, expected: str, got: object) -> None:
-        """`expected` completes the message's sentence; `got` is the value itself."""
+        """Build the error text; `expected` is its last part, `got` the value itself."""
         self.message = message
         self.field = field
         self.version = version
@@ -103,7 +103,7 @@ class UnencodableValue(WireError):
 
 
 class FieldNotInVersion(UnencodableValue):
-    """A field is set that the version does not have and that may not be left out silently.
+    """A field is set that the version lacks and that must not be left out silently.
 
     Source: the UnsupportedVersionException of Kafka's generated writers.
     """

@@ -37,26 +37,26 @@ _FIRST_FLEXIBLE: Final = 8
 #: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
 _START: Final = Format(">hhiH").unpack_from
 HEAD_AT: Final = 8
-#: Where the client id stands in what is remembered, behind its length.
+#: Position of the client id in the cached bytes, after its length.
 _CLIENT_ID_AT: Final = 2
-#: Where the body starts, without the client id; the byte before it counts the header's tags.
+#: Position of the body, without the client id; the byte before it is the number of header tags.
 _BODY_AT: Final = 11
 _GENERATION_BYTES: Final = 4
-#: The number of the partition, which ends the key of a record.
+#: Bytes of the partition number at the end of a record's key.
 INDEX_BYTES: Final = 4
-#: A compact count of one.
+#: The compact array count of one element.
 _ONE: Final = 2
 #: Offset, leader epoch, compact length of the metadata.
 _COMMIT_NUMBERS: Final = Format(">qiB").unpack_from
 _METADATA_AT: Final = 13
 _NO_TAGS: Final = bytes(3)
-#: A commit without metadata, with the tags behind it: what follows a head in most requests.
+#: Bytes of a commit without metadata and the tags after it, which follow the head in most requests.
 PLAIN_COMMIT_BYTES: Final = _METADATA_AT + len(_NO_TAGS)
-#: Offset, leader epoch, and what a plain commit ends with.
+#: Unpacks offset, leader epoch, and the end of a plain commit.
 read_plain_commit: Final = Format(">qi4s").unpack_from
-#: Its metadata is empty, or null.
+#: The ends of a plain commit: with empty or null metadata, and no tags.
 PLAIN_COMMIT_ENDS: Final = (b"\1" + _NO_TAGS, b"\0" + _NO_TAGS)
-#: Version and correlation id of a request.
+#: Unpacks version and correlation id of a request.
 read_version: Final = Format(">2xhi").unpack_from
 #: The value of such a commit: version, offset, leader epoch, length of the metadata, time.
 _PLAIN_VALUE: Final = Format(">hqihq").pack
@@ -83,14 +83,14 @@ class CommitHead(NamedTuple):
     topic_partition: TopicPartition
     #: The key of the record in `__consumer_offsets`.
     record_key: bytes
-    #: Correlation id and error code make the response's frame.
+    #: Returns the response's frame for a correlation id and an error code.
     answer: Callable[[int, int], bytes]
-    #: How many bytes of the request it takes, from HEAD_AT on.
+    #: Number of bytes of the request that the head covers, from HEAD_AT on.
     size_bytes: int
 
 
 class CommitRequest(NamedTuple):
-    """A request for one partition."""
+    """A decoded OffsetCommit request for one partition."""
 
     correlation_id: int
     head: CommitHead
@@ -100,7 +100,7 @@ class CommitRequest(NamedTuple):
 
 
 def read_commit_fast(frame: memoryview) -> CommitRequest | None:
-    """Return the request in a frame; None for one off the fast path."""
+    """Return the request in a frame; None for a request off the fast path."""
     try:
         _, version, correlation_id, client_id_size = _START(frame)
         if client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
@@ -121,7 +121,7 @@ def read_commit_fast(frame: memoryview) -> CommitRequest | None:
 
 
 def _head_end(frame: memoryview, at: int) -> int:
-    """Return the position where a request's only commit starts, 0 for a request of another form."""
+    """Return the position at which a request's only commit starts, 0 for any other form."""
     group_size = frame[at]
     at += group_size + _GENERATION_BYTES
     member_size = frame[at]
@@ -139,12 +139,12 @@ def _head_end(frame: memoryview, at: int) -> int:
 @lru_cache(maxsize=COMMIT_HEADS_KEPT)
 def _head(content: bytes, version: int) -> CommitHead | None:
     """Return the fields from the client id to the index, None for a request off the fast path."""
-    # Behind a header with tags the body starts elsewhere than `_head_end` found it.
+    # `_head_end` assumes that the header has no tags.
     has_tags = content[_CLIENT_ID_AT + int.from_bytes(content[:_CLIENT_ID_AT])]
     if has_tags or not _FIRST_FLEXIBLE <= version <= _COMMIT.stable.highest:
         return None
     start = struct.pack(">hhi", _COMMIT.key, version, 0)
-    # With a commit of no metadata the bytes are a whole request, which the table codec judges.
+    # With a commit without metadata the bytes are a complete request for the table codec.
     whole = memoryview(start + content + struct.pack(">qiB", 0, 0, 1) + _NO_TAGS)
     try:
         *_, at = read_request_header(whole)
@@ -173,7 +173,7 @@ def _head(content: bytes, version: int) -> CommitHead | None:
 
 
 def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
-    """Return a maker of responses with a correlation id and an error code."""
+    """Return a function of correlation id and error code that makes response frames."""
     response = messages.OffsetCommitResponse
     body = message_codec("OffsetCommitResponse", version).encode(
         response(
@@ -195,7 +195,7 @@ def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
 
 
 def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
-    """Return offset, leader epoch, metadata and timestamp of a committed offset.
+    """Return offset, leader epoch, metadata and timestamp of a committed offset's value.
 
     None for a value of any other version, or with malformed bytes.
     """
@@ -212,7 +212,7 @@ def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
 
 
 def offset_key_names(start: bytes) -> tuple[str, str] | None:
-    """Return group and topic of a record's key without its partition; None for another key."""
+    """Return group and topic of an offset key without its partition; None for any other key."""
     try:
         decoded = decode_coordinator_record("offsets", start + bytes(INDEX_BYTES), None)
     except WireError:
@@ -223,9 +223,9 @@ def offset_key_names(start: bytes) -> tuple[str, str] | None:
 
 
 def offset_value_fast(offset: int, leader_epoch: int, metadata: str, commit_ms: int) -> bytes:
-    """Return the value of a committed offset without a retention, as `encode_value` does.
+    """Return the value of a committed offset without retention, with the bytes of `encode_value`.
 
-    The metadata is at most 126 bytes long, as `read_commit_fast` reads it.
+    The metadata must be at most 126 bytes long, which `read_commit_fast` ensures.
     """
     if not metadata:
         return _PLAIN_VALUE(_VALUE_VERSION, offset, leader_epoch, 0, commit_ms)

@@ -1,13 +1,14 @@
-"""The fast path of Fetch: one partition, or none in a session; read and written as one struct each.
+"""The fast path of Fetch.
+
+One partition, or none in a session, decoded and encoded as one struct each.
 
 ```
-request   version 11    what librdkafka sends: one topic by name, nothing to forget, any rack
-          15 … 17       what Java's clients send: one topic by id or none, no rack, no tags
-answer    from 7 on     one partition without an error, or none: no news in a session
+request   version 11    by librdkafka: one topic by name, nothing to forget, any rack
+          15 … 17       by Java's clients: one topic by id or none, no rack, no tags
+response  from 7 on     one partition without an error, or none: no changes in a session
 ```
 
-Every other form goes to `fetch_bytes`, which says how the bytes are laid out and stays the
-judge of them.
+`fetch_bytes` handles every other form; it also shows the layout, and raises the errors.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ _VERSION_WITH_RACK: Final = 11
 #: Head, count of topics, length of the first one's name.
 _HEAD_11: Final = Format(">iiiibiiih").unpack_from
 _HEAD_11_BYTES: Final = 31
-#: Count of partitions, what is asked of the first, count of forgotten topics, length of the rack.
+#: Count of partitions, fields of the first, count of forgotten topics, length of the rack.
 _TAIL_11: Final = Format(">iiiqqiih").unpack_from
 _TAIL_11_BYTES: Final = 38
 #: Head without a replica id, topics, forgotten topics, rack, tags.
 _NOTHING_REQUESTED_15: Final = Format(">iiibiiBBBB")
 _NOTHING_COUNTED_15: Final = (1, 1, 1, 0)
-#: Head without a replica id; count of topics, id, count of partitions, what is asked, tags of it
-#: and of the topic; forgotten topics, rack, tags.
+#: Head without a replica id; count of topics, id, count of partitions, fields of the partition, its
+#: tags and those of the topic; forgotten topics, rack, tags.
 _ONE_REQUESTED_15: Final = Format(">iiibiiB16sBiiqiqiBBBBB")
 _EMPTY_TAIL_OF_ONE_15: Final = (0, 0, 1, 1, 0)
 
 #: Throttle time, error, session.
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
-#: Partition, error, three offsets, count of aborted transactions, and behind the preferred replica
-#: the size of the records.
+#: Partition, error, three offsets, count of aborted transactions, preferred replica, size of the
+#: records.
 _ONE_7: Final = Format(">ihqqqii").pack
 _ONE_11: Final = Format(">ihqqqiii").pack
 _ONE_12: Final = Format(">ihqqqBi").pack
@@ -70,7 +71,7 @@ def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 
 def _one_requested_11(body: memoryview) -> FetchRequest | None:
-    """Read a version 11 request for one partition by topic name; None for any other request."""
+    """Decode a version 11 request for one partition by topic name; None for any other request."""
     try:
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
@@ -98,7 +99,7 @@ def _one_requested_11(body: memoryview) -> FetchRequest | None:
 
 
 def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
-    """Read a version 15 to 17 request that names no partition; None for any other request."""
+    """Decode a version 15 to 17 request without partitions; None for any other request."""
     max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, *counts = (
         _NOTHING_REQUESTED_15.unpack(body)
     )
@@ -112,7 +113,7 @@ def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
 
 
 def _one_requested_15(body: memoryview) -> FetchRequest | None:
-    """Read a version 15 to 17 request for one partition by id; None for any other request."""
+    """Decode a version 15 to 17 request for one partition by id; None for any other request."""
     (
         max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
         index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *tail,
@@ -142,8 +143,8 @@ def head_of_answer(
     """Return the bytes before the records of the only partition of a response.
 
     `offsets` are its index, high watermark, last stable offset and log start offset; with
-    `has_aborted` there is a list of aborted transactions, and it is empty. From version 12 on
-    TAGS_AFTER_RECORDS follow the records.
+    `has_aborted` there is an empty list of aborted transactions, otherwise null. From version 12 on
+    TAGS_AFTER_RECORDS must follow the records.
     """
     index, watermark, stable, log_start = offsets
     head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)
@@ -159,7 +160,7 @@ def head_of_answer(
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def answer_without_news(version: int, session_id: int) -> bytes:
-    """Return a response without partitions."""
+    """Return a response without partitions, for a session without changes."""
     head = _HEAD_OF_ANSWER(0, 0, session_id)
     return head + (b"\1\0" if version >= FIRST_FLEXIBLE else b"\0\0\0\0")
 
@@ -170,7 +171,7 @@ def record_size_bytes(size: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Return a varint of up to five bytes."""
+    """Return an unsigned varint of up to five bytes."""
     if value < 1 << 7:
         return bytes((value,))
     if value < 1 << 14:

@@ -1,17 +1,17 @@
-"""Fast path of Produce: the bytes that all requests of one producer share are read only once.
+"""Fast path of Produce: the bytes that all requests of one producer share are decoded only once.
 
-A producer sends the same bytes in front of each batch but for a correlation id and a length, and
-its responses differ in few numbers:
+A producer sends the same bytes before each batch except the correlation id and a length, and its
+responses differ in a few numbers:
 
 ```
 request   key · version · CORRELATION ID · client id, acks, timeout, topic, index · SIZE · RECORDS
-                                           └────── remembered, a ProduceHead ───┘
-answer    CORRELATION ID · topic · index · no error · OFFSETS · throttle time · tags
+                                           └────── cached, a ProduceHead ───────┘
+response  CORRELATION ID · topic · index · no error · OFFSETS · throttle time · tags
 ```
 
-Only requests of one partition, in no transaction, without tags, of the flexible versions and of a
-client with a short id have a head; any other has none, and is read by `produce_bytes`,
-which judges it.
+Only requests of one partition, without a transaction and tags, of the flexible versions and of a
+client with a short id have a head; `produce_bytes` decodes any other request, and raises its
+errors.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PRODUCE_KEY: Final = 0
 _CLIENT_ID_AT: Final = 2
 #: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
 _START: Final = Format(">hhiH").unpack_from
-#: Where the body starts, without the client id; the byte before it counts the header's tags.
+#: Position of the body, without the client id; the byte before it is the number of header tags.
 _BODY_AT: Final = 11
-#: Where the length of the topic's name stands in the body; a byte, one more than what it says.
+#: Position in the body of the topic name's compact length, a byte: length + 1.
 _NAME_SIZE_AT: Final = 8
-#: What stands in the body in front of the records, without the name and its length.
+#: Bytes of the body before the records, without the topic name and its length.
 _AROUND_NAME_BYTES: Final = 13
 #: The counts of tags of partition, topic and request.
 _TAGS: Final = Format(">HB").unpack_from
@@ -63,7 +63,7 @@ class ProduceHead:
     def answer(
         self, correlation_id: int, base_offset: int, append_time_ms: int, log_start: int
     ) -> bytes:
-        """Return the response's frame, without an error: `encode_produce_response_fast`."""
+        """Return the frame of a response without an error; see `encode_produce_response_fast`."""
         prefix, suffix = self.prefix, self.suffix
         return self.pack(correlation_id, prefix, base_offset, append_time_ms, log_start, suffix)
 
@@ -79,7 +79,7 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
             return None
         body_at = _BODY_AT + client_id_size
         if frame[body_at]:
-            # A transactional id stands where the fields of a head would.
+            # The request has a transactional id.
             return None
         at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]
         head = _head(bytes(frame[8:at]), version)

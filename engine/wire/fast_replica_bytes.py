@@ -1,14 +1,14 @@
-"""The fast path of Fetch between brokers: a session that goes on, one partition that has moved.
+"""The fast path of Fetch between brokers: a session that continues, with one changed partition.
 
 ```
 request    header · limits · session, epoch · 1 topic, 1 partition: REQUESTED · replica id, epoch
 response   header · no throttling, no error · session · 1 topic, 1 partition: OFFSETS · RECORDS
 ```
 
-Both are one struct in front of the parts of variable size, read and written whole. The request is
-that of versions 15 to 17, where a tag has the follower's id; nothing is forgotten and no rack
-named. Every other form goes to `fetch_bytes` and the table codec, which say how the bytes are laid
-out and stay the judges of them.
+Both are one struct followed by the parts of variable size, decoded and encoded at once. The request
+is that of versions 15 to 17, in which a tag has the follower's id; it has no forgotten topics and
+no rack. `fetch_bytes` and the table codec handle every other form; they also show the layout, and
+raise the errors.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FETCH_KEY: Final = 1
 LAST_VERSION: Final = 17
 #: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
 _START: Final = Format(">hhiH").unpack_from
-#: Behind the client id: tags of the header; limits and isolation, session and epoch; counts of
-#: topics, id, count of partitions; what is asked; tags of partition and topic, forgotten topics,
-#: rack; one tag, its number and size, replica id and epoch, no tags inside.
+#: After the client id: tags of the header; limits and isolation, session and epoch; count of
+#: topics, id, count of partitions; fields of the partition; tags of partition and topic, forgotten
+#: topics, rack; one tag, its number and size, replica id and epoch, no tags inside.
 _AFTER_CLIENT_ID: Final = "BiiibiiB16sBiiqiqi7BiqB"
 _WITHOUT_CLIENT_ID: Final = struct.calcsize(">hhiH" + _AFTER_CLIENT_ID)
 _TAIL_COUNTS: Final = (0, 0, 1, 1, 1, 1, 13)
@@ -40,13 +40,13 @@ _LOG_END: Final = 0
 _RESPONSE: Final = Format(">iBihiB16sBihqqqBi")
 _pack_response: Final = _RESPONSE.pack
 _unpack_response: Final = _RESPONSE.unpack_from
-#: The header's part of it, for those who write that themselves.
+#: Bytes of the response that belong to the header, for callers that write the header themselves.
 RESPONSE_HEADER_BYTES: Final = 5
 _TAGS_BYTES: Final = len(TAGS_AFTER_RECORDS)
 
 
 class ReplicaLimits(NamedTuple):
-    """Fields that all requests of a follower's session have in common."""
+    """Fields that are equal in all requests of a follower's session."""
 
     version: int
     max_wait_ms: int
@@ -58,7 +58,7 @@ class ReplicaLimits(NamedTuple):
 
 
 class ReplicaFetch(NamedTuple):
-    """A request; epochs are −1 where unsaid."""
+    """A follower's Fetch request for one partition; an epoch is −1 if it is not set."""
 
     correlation_id: int
     limits: ReplicaLimits
@@ -73,7 +73,7 @@ class ReplicaFetch(NamedTuple):
 
 
 class ReplicaFetched(NamedTuple):
-    """A decoded response; the records are a view of its frame."""
+    """A decoded Fetch response for one partition; the records are a view of its frame."""
 
     session_id: int
     topic_id: bytes
@@ -99,7 +99,7 @@ def encode_replica_fetch_fast(client_id: bytes, request: ReplicaFetch) -> bytes:
 
 
 def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
-    """Decode a follower's Fetch request, None for one off the fast path."""
+    """Decode a follower's Fetch request; None for a request off the fast path."""
     size = len(frame)
     if size < _WITHOUT_CLIENT_ID:
         return None
@@ -146,10 +146,10 @@ def head_of_replica_response(
     offsets: tuple[int, int, int, int],
     records_bytes: int,
 ) -> bytes:
-    """Return the bytes before the records of a response, its header included.
+    """Return the bytes before the records of a response, including its header.
 
     `offsets` are the partition's index, high watermark, last stable offset and log start offset;
-    TAGS_AFTER_RECORDS follow the records.
+    TAGS_AFTER_RECORDS must follow the records.
     """
     index, watermark, stable, start = offsets
     return _pack_response(
@@ -159,9 +159,9 @@ def head_of_replica_response(
 
 
 def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
-    """Return the fields of a response, None for one off the fast path or without records.
+    """Return the fields of a response; None for one off the fast path or without records.
 
-    The correlation id is not looked at.
+    The correlation id is not checked.
     """
     try:
         (
@@ -189,7 +189,7 @@ def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
 
 
 def _size_at(frame: memoryview, at: int) -> tuple[int, int]:
-    """Return the size of records, −1 for null or one too long, and where they begin."""
+    """Return the size of records (−1 for null or a varint that is too long), and their position."""
     value = shift = 0
     for _ in range(5):
         byte = frame[at]
@@ -203,5 +203,5 @@ def _size_at(frame: memoryview, at: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=REPLICA_FETCH_FORMS_KEPT)
 def _form(length: int) -> Format:
-    """Return the form of a request with a client id of so many bytes."""
+    """Return the struct format of a request with a client id of `length` bytes."""
     return Format(f">hhiH{length}s{_AFTER_CLIENT_ID}")

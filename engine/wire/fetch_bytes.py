@@ -1,4 +1,4 @@
-"""Fetch requests and responses by hand; records leave as parts of their own.
+"""Decode Fetch requests and encode responses without the table codec; records are separate parts.
 
 ```
 request   [to v14: int32 replica id] int32 max wait · int32 min bytes · [v3+: int32 max bytes]
@@ -16,8 +16,8 @@ ANSWER    int32 partition · int16 error · int64 high watermark · [v4+: int64 
 TOPIC     string name, from v13 on the 16 bytes of its id
 ```
 
-From version 12 on lengths are compact and every struct ends in a tagged section. Other requests
-go to the table codec, which stays the judge; see `produce_bytes`.
+From version 12 on lengths are compact and every struct ends in a tagged section. The table codec
+decodes requests of any other form, and raises the errors; see `produce_bytes`.
 
 Source: D4.
 """
@@ -40,12 +40,12 @@ from engine.wire.read_parts import Refused, array_count, compact_string
 from engine.wire.writer import varint_bytes
 
 FIRST_WITH_SESSIONS: Final = 7
-#: Consumers may read from followers.
+#: First version in which consumers may read from followers.
 FIRST_FROM_FOLLOWERS: Final = 11
 FIRST_FLEXIBLE: Final = 12
 FIRST_WITH_TOPIC_IDS: Final = 13
 FIRST_WITH_REPLICA_STATE: Final = 15
-#: Read on here.
+#: Value of `preferred_read_replica` without a preferred replica: read from the leader.
 NO_PREFERRED_REPLICA: Final = -1
 _UUID_BYTES: Final = 16
 _BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
@@ -61,7 +61,7 @@ _HEAD_OLD: Final = {
     7: Format(">iiiibii"),
 }
 _REQUESTED_OLD: Final = {0: Format(">iqi"), 5: Format(">iqqi"), 9: Format(">iiqqi")}
-#: What a head that is shorter than that of version 7 leaves out.
+#: Defaults of the fields that heads before version 7 lack.
 _OLD_DEFAULTS: Final = (-1, 0, 0, 0x7FFFFFFF, 0, 0, -1)
 #: Partition, leader epoch, offset, fetched epoch, log start, max bytes, no tags.
 _REQUESTED_12: Final = Format(">iiqiqiB")
@@ -83,7 +83,7 @@ _LEADER_BYTES: Final = 9
 
 
 class RequestedPartition(NamedTuple):
-    """The request for one partition; epochs and the log's start are −1 where unsaid."""
+    """The request for one partition; epochs and log start offset are −1 if not set."""
 
     partition: int
     current_leader_epoch: int
@@ -93,14 +93,14 @@ class RequestedPartition(NamedTuple):
     max_bytes: int
 
 
-#: A topic's name, or from version 13 on its id, and what is asked of its partitions.
+#: A topic's name, or from version 13 on its id, and its requested partitions.
 RequestedTopic: TypeAlias = tuple[str | bytes, list[RequestedPartition]]
-#: A topic and the partitions that its session shall forget.
+#: A topic and its partitions to be removed from the session.
 ForgottenTopic: TypeAlias = tuple[str | bytes, list[int]]
 
 
 class FetchRequest(NamedTuple):
-    """A Fetch request; holds nothing of the buffer that it was read from."""
+    """A decoded Fetch request; it refers to no bytes of the request's buffer."""
 
     replica_id: int
     max_wait_ms: int
@@ -116,10 +116,10 @@ class FetchRequest(NamedTuple):
 
 
 class FetchedPartition(NamedTuple):
-    """One partition's answer; offsets are −1 where an error left them unknown.
+    """One partition of a Fetch response; offsets are −1 if unknown because of an error.
 
-    `records` is None for null; `aborted` None stands for null, else (producer id, first offset).
-    `diverging` is (epoch, end offset), `current_leader` (id, epoch).
+    `records` and `aborted` None mean null; `aborted` has (producer id, first offset). `diverging`
+    is (epoch, end offset), `current_leader` (id, epoch).
     """
 
     partition: int
@@ -163,7 +163,7 @@ def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:
-    """Read a request of version 12 or later; raises Refused if the table codec must decide."""
+    """Decode a request of version 12 or later; raises Refused if the table codec must decode it."""
     end = len(body)
     if version >= FIRST_WITH_REPLICA_STATE:
         replica_id = -1
@@ -213,7 +213,7 @@ def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, i
 
 
 def _requested_12(body: bytes, at: int) -> tuple[list[RequestedPartition], int]:
-    """Return the partitions of a topic, and where the next topic starts."""
+    """Return the partitions of a topic, and the position of the next topic."""
     count, at = array_count(body, at)
     partitions = []
     for _ in range(count):
@@ -228,7 +228,10 @@ def _requested_12(body: bytes, at: int) -> tuple[list[RequestedPartition], int]:
 
 
 def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
-    """Return a follower's id and epoch, if the tags have only those, and where the tags end."""
+    """Return a follower's id and epoch and the position after the tags.
+
+    Raises Refused for other tags.
+    """
     count, tag, size, replica_id, epoch, inside = _REPLICA_STATE.unpack_from(body, at)
     if (count, tag, size, inside) != (1, 1, 13, 0) or version < FIRST_WITH_REPLICA_STATE:
         raise Refused
@@ -236,7 +239,7 @@ def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
 
 
 def _read_classic(body: bytes, version: int) -> FetchRequest:
-    """Read a request before version 12; raises Refused if the table codec must decide."""
+    """Decode a request before version 12; raises Refused if the table codec must decode it."""
     head = _HEAD_OLD[0 if version < 3 else 3 if version < 4 else 4 if version < 7 else 7]
     values = head.unpack_from(body, 0)
     values = (*values, *_OLD_DEFAULTS[len(values) :])
@@ -270,7 +273,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
 
 
 def _classic_requested(values: tuple[int, ...]) -> RequestedPartition:
-    """Return a requested partition from its numbers; earlier versions lack the last ones."""
+    """Return a requested partition from its numbers; fields that older versions lack are −1."""
     if len(values) == 3:
         partition, offset, max_bytes = values
         return RequestedPartition(partition, -1, offset, -1, -1, max_bytes)
@@ -301,7 +304,7 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
-    """Convert a request that the table codec has read."""
+    """Convert a request that the table codec has decoded."""
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topics: list[RequestedTopic] = [
         (
@@ -345,7 +348,7 @@ def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
 
 
 def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]:
-    """Encode a response as parts; file regions are parts of their own."""
+    """Encode a response as a list of parts; each file region is a separate part."""
     return _Writer(version).response(answer)
 
 
@@ -367,12 +370,12 @@ def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
 
 
 class _Writer:
-    """Writes one response; bytes are collected in `out` until the next file region."""
+    """Encodes one response; bytes are collected in `out` until the next file region."""
 
     __slots__ = ("is_flexible", "out", "parts", "version")
 
     def __init__(self, version: int) -> None:
-        """Begin an empty response of a version."""
+        """Start an empty response of a version."""
         self.version = version
         self.is_flexible = version >= FIRST_FLEXIBLE
         self.out = bytearray()
@@ -380,7 +383,7 @@ class _Writer:
         self.parts: list[SendPart] = []
 
     def response(self, answer: FetchResponse) -> list[SendPart]:
-        """Write a whole response and return its parts."""
+        """Write a complete response and return its parts."""
         self._head(answer)
         for topic, partitions in answer.topics:
             self.topic(topic)
@@ -395,9 +398,9 @@ class _Writer:
     def response_in_steps(
         self, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
     ) -> Iterator[None]:
-        """Write a whole response, and yield after each step so that the loop can do other work.
+        """Write a complete response, and yield after each step so that the loop can do other work.
 
-        `parts` gets the parts when the last step is done.
+        After the last step the parts are added to `parts`.
         """
         self._head(answer)
         count = 0
@@ -415,7 +418,7 @@ class _Writer:
         parts += self.parts
 
     def _head(self, answer: FetchResponse) -> None:
-        """Write the fields before the topics, as the version has them, and the topic count."""
+        """Write the version's fields before the topics, and the number of topics."""
         version, out = self.version, self.out
         if version >= FIRST_WITH_SESSIONS:
             out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
@@ -431,7 +434,7 @@ class _Writer:
             self.parts.append(self.out)
 
     def count(self, count: int) -> None:
-        """Write the count of an array, or the size of records."""
+        """Write the number of elements of an array, or the size of records."""
         if not self.is_flexible:
             self.out += count.to_bytes(4)
         elif count < 127:
@@ -504,7 +507,7 @@ class _Writer:
             self.out += _CURRENT_LEADER(1, _LEADER_BYTES, *leader, 0)
 
     def _endpoints(self, endpoints: Sequence[NodeEndpoint]) -> None:
-        """Write the tag with the addresses of leaders (version 16 on)."""
+        """Write the tagged section of the response, with the leaders' addresses (version 16 on)."""
         if not endpoints:
             self.out.append(0)
             return

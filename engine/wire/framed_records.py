@@ -58,7 +58,7 @@ def decode_framed_record(
     Raises UnknownMessage, UnsupportedVersion, MalformedMessage.
     """
     types = framed_types(kind, release)
-    # Each message of the topic will do: only the frame is read with it.
+    # Any message of the topic can be named: the reader reads only the frame.
     reader = Reader(types[0], release, value, 0)
     frame_version = reader.unsigned_varint()
     if frame_version != FRAME_VERSION:

@@ -5,7 +5,7 @@ cluster metadata   {"type":"FEATURE_LEVEL_RECORD","version":0,"data":{…}}
 remote metadata    RemoteLogSegmentMetadata{remoteLogSegmentId=…}
 ```
 
-They have no key. A value that does not decode gives a sentence with the reason.
+The records have no key. For a value that cannot be decoded the text is a sentence with the reason.
 
 Source: ClusterMetadataLogMessageParser, RemoteMetadataLogMessageParser, AbstractApiMessageSerde.
 """
@@ -25,7 +25,7 @@ from engine.wire.tool_reader import ToolFailure, ToolReader, nearest_version
 
 _INT16_MAX: Final = 0x7FFF
 
-#: The interface of a record, by release: named by Java when it meets a record without value.
+#: The Java interface of a record, by release, which is named in the error for a null value.
 _RECORD_CLASS: Final = {
     "3.9.1": "org.apache.kafka.common.record.Record",
     "4.3.0": "org.apache.kafka.common.record.internal.Record",
@@ -35,7 +35,7 @@ _RECORD_CLASS: Final = {
 def cluster_metadata_texts(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return no key and the payload of a metadata record."""
+    """Return None for the key, and the payload text of a metadata record."""
     try:
         if value is None:
             raise _parse_failure("Error while reading frame version")
@@ -53,7 +53,7 @@ def cluster_metadata_texts(
 def remote_log_metadata_texts(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return no key and the payload of a record of remote log metadata."""
+    """Return None for the key, and the payload text of a record of remote log metadata."""
     try:
         if value is None:
             raise ToolFailure(
@@ -73,9 +73,9 @@ def _parse_failure(message: str) -> ToolFailure:
 
 
 def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
-    """Read a framed record, or fail in the tool's words."""
+    """Decode a framed record; raises ToolFailure with the tool's error text."""
     types = framed_types(kind, release)
-    # Each message of the topic will do: only the frame is read with it.
+    # Any message of the topic can be named: the reader reads only the frame.
     frame = ToolReader(message_schema(types[0], release), value, 0, 0)
     frame_version = _int16(frame, "frame version")
     if frame_version == 0:

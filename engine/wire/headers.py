@@ -53,7 +53,7 @@ _read_prefix_and_length: Final = _PREFIX_AND_LENGTH.unpack_from
 
 
 class RequestHeader(NamedTuple):
-    """A request's header; `body_position` is where its body starts in the frame."""
+    """A request's header; `body_position` is the position of its body in the frame."""
 
     api_key: int
     api_version: int
@@ -65,7 +65,7 @@ class RequestHeader(NamedTuple):
 class Api(NamedTuple):
     """An API: its key, its name without `Request`, its versions, and which are flexible.
 
-    `stable` leaves out a highest version that may still change.
+    `stable` excludes a highest version that may still change.
     """
 
     key: int
@@ -77,7 +77,7 @@ class Api(NamedTuple):
 
 @cache
 def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
-    """Return the APIs of a release by their keys."""
+    """Return the APIs of a release by key."""
     by_key = {}
     for key, name in api_names(release).items():
         _, _, valid_text, flexible, *flags = schema_head(f"{name}Request", release)
@@ -106,7 +106,7 @@ def _apis_by_name(release: str) -> dict[str, Api]:
 
 @lru_cache(maxsize=HEADER_FORMS_KEPT)
 def _flexible_versions(api_key: int) -> Versions | None:
-    """Return the flexible versions of an API that any release has."""
+    """Return the flexible versions of an API, from the first release that has it; else None."""
     for release in RELEASES:
         name = api_names(release).get(api_key)
         if name is not None:
@@ -128,14 +128,14 @@ def request_header_version(api_key: int, api_version: int) -> int:
 
 @lru_cache(maxsize=HEADER_FORMS_KEPT)
 def response_header_version(api_key: int, api_version: int) -> int:
-    """Return the header version of a response; an unknown key counts as never flexible."""
+    """Return the header version of a response; 0 for an unknown API key."""
     if api_key == API_VERSIONS_KEY:
         return 0
     return int((_flexible_versions(api_key) or NO_VERSIONS).has(api_version))
 
 
 def read_request_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read the header of a request frame (without its size); the body is not read.
+    """Decode the header of a request frame (without its size); the body is not decoded.
 
     Raises UnknownMessage for an unknown API key, MalformedMessage for wrong bytes.
     """
@@ -164,9 +164,9 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
 
 
 def _walk_request_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read a malformed header field by field, for an error that names the field.
+    """Decode a malformed header field by field, for an error that names the field.
 
-    A header of version 0 may just be short.
+    Returns the header if it is valid after all, such as a short one of version 0.
     """
     reader = Reader("RequestHeader", ENGINE_RELEASE, frame, 0)
     key, version = reader.fixed("int16"), reader.fixed("int16")
@@ -194,7 +194,7 @@ def request_header_bytes(
 def read_response_header(
     frame: bytes | memoryview, api_key: int, api_version: int
 ) -> tuple[int, int]:
-    """Return the correlation id of a response frame, and where its body starts.
+    """Return the correlation id of a response frame, and the position of its body.
 
     `api_key` and `api_version` are those of the request. Raises MalformedMessage.
     """

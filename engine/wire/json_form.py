@@ -2,13 +2,13 @@
 
     json_text(json_node(message, 3))
 
-The nodes between are plain: dict, list, str, int, float, bool, None, and bytes, which become
-base64. A caller may replace some before they become text.
+The intermediate nodes are plain: dict, list, str, int, float, bool, None, and bytes, which become
+base64. A caller may replace nodes before they become text.
 
 | value | text |
 |---|---|
 | field of the version | always, in schema order; null as null |
-| tagged field | only when it differs from its default |
+| tagged field | only if it differs from its default |
 | uuid | base64 for URLs, 22 characters |
 | bytes | base64 with padding |
 | records | empty text, or `<name>SizeInBytes` with the size |
@@ -35,10 +35,11 @@ from engine.wire.writer import is_default
 
 JsonNode: TypeAlias = "JsonObject | list[FieldValue] | str | bytes | float | bool | None"
 
-#: Turns a struct, or a value, into its node.
+#: Converts a struct or a value to its node.
 _Maker: TypeAlias = Callable[[FieldValue], FieldValue]
 
-#: A field's attribute, its name, when to pass it over, and how to convert what is not null.
+#: A field's attribute, its name, the condition for leaving it out, and the converter of a non-null
+#: value.
 _Step: TypeAlias = tuple[str, str, _Maker | None, _Maker | None]
 
 _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
@@ -47,7 +48,7 @@ _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
 
 
 class _Form:
-    """Makes the functions that turn the structs of one message version into nodes."""
+    """Builds the functions that convert the structs of one message version to nodes."""
 
     def __init__(self, name: str, version: int, release: str, *, with_records: bool) -> None:
         self.name = name
@@ -56,11 +57,11 @@ class _Form:
         self.classes = struct_classes(name, release)
 
     def struct(self, layout: StructLayout) -> _Maker:
-        """Make the function for a struct."""
+        """Return a function that converts a struct of this layout to its node."""
         steps = [step for field in layout.fields for step in self.steps(field)]
 
         def node_of(value: FieldValue) -> JsonObject:
-            """Return a struct's JSON object, without the fields that are left out."""
+            """Return a struct's JSON object, without the fields to leave out."""
             node: JsonObject = {}
             for attribute, name, passed_over, convert in steps:
                 given = getattr(value, attribute)
@@ -71,10 +72,7 @@ class _Form:
         return node_of
 
     def steps(self, field: FieldLayout) -> list[_Step]:
-        """Return the functions that write a field.
-
-        Empty for a field that this version never writes.
-        """
+        """Return the steps that write a field; empty for a field that this version never writes."""
         name, convert = field.name, self.converter(field)
         if field.place == "positional":
             if field.type == "records" and not self.with_records:
@@ -98,10 +96,7 @@ class _Form:
         return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
 
     def converter(self, field: FieldLayout) -> _Maker | None:
-        """Return the function that converts a non-null value to its JSON node.
-
-        None if it needs none.
-        """
+        """Return the function that converts a non-null value to its node; None: no conversion."""
         one: _Maker | None = None
         if field.struct:
             one = self.struct(field.struct)
@@ -115,7 +110,7 @@ class _Form:
 
 
 def _no_bytes(_records: FieldValue) -> bytes:
-    """Return None: Kafka prints no records."""
+    """Return empty bytes: Kafka prints records as an empty text."""
     return b""
 
 
@@ -137,7 +132,7 @@ def json_node(message: Struct, version: int, *, with_records: bool = True) -> Js
 
 
 def json_text(node: JsonNode) -> str:
-    """Return nodes as compact JSON. Names in dicts are taken to need no escapes."""
+    """Return nodes as compact JSON. Names in dicts must need no escapes."""
     return _TEXTS[type(node)](node)
 
 
@@ -166,7 +161,7 @@ def _binary(node: bytes) -> str:
 
 def quoted(text: str) -> str:
     """Return a JSON string with Jackson's escapes."""
-    # Nearly all strings need none, and asking is quicker than translating.
+    # Nearly all strings need no escapes, and this check is faster than `translate`.
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{text.translate(_ESCAPES)}"'

@@ -1,10 +1,10 @@
-"""A message resolved for one version: which fields are there and how each is written.
+"""The layout of a message in one version: which fields it has, and how each is written.
 
 | place of a field | meaning |
 |---|---|
-| POSITIONAL | written in its turn |
-| TAGGED | written in the tagged section, only when it differs from its default |
-| ABSENT | the version lacks it: decoding gives its default, encoding refuses another value |
+| POSITIONAL | written at its position |
+| TAGGED | written in the tagged section, only if it differs from its default |
+| ABSENT | the version lacks it: decoding returns its default, encoding refuses another value |
 |  | unless the field is ignorable |
 
 | form | classic versions | flexible versions |
@@ -34,14 +34,14 @@ from engine.wire.schema import (
     message_schema,
 )
 
-#: The value of a field: its type is that of the schema.
+#: The value of a field, of the type that its schema names.
 FieldValue: TypeAlias = Any
 Place: TypeAlias = Literal["positional", "tagged", "absent"]
 
 
 #: Types of one fixed size: their letter in a `struct` format, and their bytes.
 class FixedForm(NamedTuple):
-    """A type of one size: its letter for `struct`, and its bytes."""
+    """A type of fixed size: its letter in a `struct` format, and its bytes."""
 
     code: str
     size: int
@@ -59,7 +59,7 @@ FIXED: Final = {
     "uuid": FixedForm("16s", 16),
 }
 
-#: The zero UUID stands for "none".
+#: The zero UUID means "none".
 NO_UUID: Final = bytes(16)
 
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -86,7 +86,7 @@ class FieldLayout(NamedTuple):
 
     @property
     def bytes_min(self) -> int:
-        """Return the fewest bytes that the field takes among the positional fields."""
+        """Return the smallest number of bytes of the field; 0 if it is not positional."""
         if self.place != "positional":
             return 0
         if self.is_array:
@@ -97,7 +97,7 @@ class FieldLayout(NamedTuple):
 
     @property
     def element_bytes_min(self) -> int:
-        """Return the fewest bytes of one value of the type (of the elements)."""
+        """Return the smallest number of bytes of one value, for an array of one element."""
         if self.struct:
             return self.struct.bytes_min
         if self.type in FIXED:
@@ -108,7 +108,7 @@ class FieldLayout(NamedTuple):
 
 
 class StructLayout(NamedTuple):
-    """One struct in one version. `flexible` says that a tagged section ends it."""
+    """One struct in one version; `flexible` is True if a tagged section ends it."""
 
     name: str
     fields: tuple[FieldLayout, ...]
@@ -116,7 +116,7 @@ class StructLayout(NamedTuple):
     bytes_min: int
 
     def placed(self, place: Place) -> list[FieldLayout]:
-        """Return the fields of one placement in wire order; tagged fields by their tag."""
+        """Return the fields with this place in wire order; tagged fields sorted by tag."""
         fields = [field for field in self.fields if field.place == place]
         return sorted(fields, key=lambda field: field.tag) if place == "tagged" else fields
 

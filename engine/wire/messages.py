@@ -1,11 +1,11 @@
-"""The messages by their names, for code that says which fields it uses:
+"""The message classes as attributes, for code that names the fields it uses:
 
     from engine.wire import messages
 
     request = messages.MetadataRequest(topics=None)
 
-A class is made when it is first asked for. `messages.pyi`, generated from the wire tables, tells
-type checkers its fields; a message that is not there is an AttributeError.
+A class is created at its first use. `messages.pyi`, generated from the wire tables, declares the
+fields for type checkers; an unknown message is an AttributeError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.wire.structs import message_class
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message of the release that the engine speaks."""
+    """Return the class of a message of the release that the engine implements."""
     if name.startswith("_"):
         raise AttributeError(name)
     try:

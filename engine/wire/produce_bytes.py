@@ -1,4 +1,4 @@
-"""Produce requests and responses by hand: the shapes that nearly all have, for a third of the time.
+"""Decode Produce requests and encode responses without the table codec, in a third of the time.
 
 ```
 request   [v3+: string? transactional id] int16 acks · int32 timeout
@@ -8,10 +8,9 @@ PART      int32 index · int16 error · int64 base offset · [v2+: int64 append 
           [v5+: int64 log start] [v8+: record errors · string? message]
 ```
 
-From version 9 on lengths are compact and every struct ends in a tagged section. All that is
-off the fast path goes to the table codec, which stays the judge: tagged fields and wrong bytes on
-the way in, record errors, messages and leaders on the way out. Both ways give the same values and
-bytes.
+From version 9 on lengths are compact and every struct ends in a tagged section. The table codec
+handles the rare forms, and raises the errors: requests with tagged fields or wrong bytes, responses
+with record errors, messages or leaders. Both return the same values and bytes.
 
 Source: D4.
 """
@@ -51,7 +50,7 @@ _INDEX_AND_BYTE: Final = Format(">iB").unpack_from
 #: Null transactional id, acks, timeout, count of topics, length of the name; its start.
 _FAST_HEAD: Final = Format(">BhiBB").unpack_from
 _FAST_NAME_AT: Final = 9
-#: Count of partitions, index; one byte of the records' size behind them, less that of the name.
+#: Count of partitions and index; then the bytes up to and including the first of the records' size.
 _FAST_PARTITION: Final = Format(">Bi").unpack_from
 _FAST_PARTITION_BYTES: Final = 5
 
@@ -69,18 +68,18 @@ _FORM_OF_VERSION: Final = (0, 0, 2, 2, 2, 5, 5, 5, 8, 9, 9, 9)
 #: Compact counts and lengths of one byte, by their value.
 _SMALL_COUNTS_SIZE: Final = 127
 _SMALL_COUNTS: Final = tuple(bytes((count + 1,)) for count in range(_SMALL_COUNTS_SIZE))
-#: What ends a response: nothing in version 0, a time of 0 from 1 on, and no tags from 9 on.
+#: The end of a response: nothing in version 0, throttle time 0 from 1 on, empty tags from 9 on.
 _THROTTLE_TIME: Final = (b"", bytes(4), bytes(5))
 
 
-#: A partition, and what it is sent: a view of the request, None for null.
+#: A partition and its records: a view of the request, None for null.
 ProducedRecords: TypeAlias = tuple[int, memoryview | None]
 #: A topic's name and its partitions, in the order of the request.
 ProducedTopic: TypeAlias = tuple[str, list[ProducedRecords]]
 
 
 class ProduceRequest(NamedTuple):
-    """A Produce request; valid as long as the buffer that it was read from."""
+    """A decoded Produce request; its records are views of the request's buffer."""
 
     transactional_id: str | None
     acks: int
@@ -88,14 +87,14 @@ class ProduceRequest(NamedTuple):
     topics: list[ProducedTopic]
 
 
-#: Record errors, message and leader of a response that has none of them.
+#: The defaults of record errors, message and leader.
 _FAST_END: Final = ((), None, None)
 
 
 class ProducedPartition(NamedTuple):
-    """One partition's answer; `record_errors` are (index in the batch, message).
+    """One partition of a Produce response; `record_errors` are (index in the batch, message).
 
-    `current_leader` is (id, epoch) where it is told.
+    `current_leader` is (id, epoch), None if the response does not name it.
     """
 
     partition: int
@@ -109,10 +108,7 @@ class ProducedPartition(NamedTuple):
 
     @property
     def is_fast_path(self) -> bool:
-        """Return True if the result has nothing but numbers.
-
-        No error message, record errors or leader.
-        """
+        """Return True if the result has no record errors, no error message and no leader."""
         return not self.record_errors and self.error_message is None and self.current_leader is None
 
 
@@ -121,7 +117,7 @@ AnsweredTopic: TypeAlias = tuple[str, list[ProducedPartition]]
 
 
 class NodeEndpoint(NamedTuple):
-    """Address of a leader that a response names."""
+    """The address of a leader in a response."""
 
     node_id: int
     host: str
@@ -146,7 +142,7 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
     Most small requests have this form, and for them the cost of each step counts.
     """
     if body[0]:
-        # A transactional id stands where the fields of a head would.
+        # The request has a transactional id.
         return None
     at = _FAST_NAME_AT + body[_FAST_NAME_AT - 1] + _FAST_PARTITION_BYTES
     head = head_of_request(bytes(body[: at - 1]))
@@ -167,10 +163,10 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
 def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
     """Return acks, timeout, topic and index from the bytes before the records' size.
 
-    Cached by the caller: a producer sends the same bytes again and again. None for another shape.
+    Results are cached, because a producer sends the same bytes each time. None for any other form.
     """
     transactional_id, acks, timeout_ms, topic_count, size = _FAST_HEAD(head)
-    # A name's length and both counts are one more than what they say.
+    # Compact lengths and counts are one more than the number they mean.
     name_end = _FAST_NAME_AT + size - 1
     partition_count, index = _FAST_PARTITION(head, name_end)
     if transactional_id or topic_count != 2 or not 0 < size < 128 or partition_count != 2:
@@ -179,7 +175,7 @@ def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
-    """Decode a request of a flexible version; raise Refused if it has tagged fields."""
+    """Decode a request of a flexible version; raises Refused if it has tagged fields."""
     end = len(body)
     first = body[0]
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
@@ -215,7 +211,7 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:
-    """Read a request before version 9; raises Refused if the table codec must decide."""
+    """Decode a request before version 9; raises Refused if the table codec must decode it."""
     transactional_id, at = None, 0
     if version >= _FIRST_TRANSACTIONAL:
         (size,) = _INT16(body, 0)
@@ -246,7 +242,7 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
 
 
 def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:
-    """Read `count` partitions of a classic version; return them and the position after them.
+    """Decode `count` partitions of a classic version; return them and the position after them.
 
     Raises Refused for a negative size other than -1 (null) and for records beyond the body.
     """
@@ -269,7 +265,7 @@ def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[Pro
 
 
 def _from_message(message: Message, version: int) -> ProduceRequest:
-    """Return the request that the general decoder has read, for shapes the fast path refuses."""
+    """Convert a request that the table codec has decoded."""
     topics = [
         (topic.name, [(part.index, part.records) for part in topic.partition_data])
         for topic in message.topic_data
@@ -294,7 +290,7 @@ def encode_produce_response_fast(
 def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return the bytes before and after the numbers of a response for one partition."""
     whole = _encode_fast(version, [(topic, [ProducedPartition(0, 0)])])
-    # No text has bytes of 0xff, which offsets of −1 are made of.
+    # UTF-8 has no bytes 0xff, of which the offsets −1 consist.
     prefix, _, suffix = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
     return prefix, suffix
 
@@ -320,7 +316,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
 
     Raises Refused for a topic name that is too long, and from version 8 on for a partition with
     record errors, a message or a current leader; struct.error, OverflowError or ValueError for a
-    value that its field cannot hold. Before version 8 responses have none of the rare fields.
+    value that does not fit its field. Before version 8 responses have none of the rare fields.
     """
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
@@ -346,7 +342,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
 
 
 def _counted(count: int, is_flexible: bool) -> bytes:
-    """Return a count as encoded: int32, in flexible versions a varint of count + 1."""
+    """Return an encoded count: int32, in flexible versions a varint of count + 1."""
     if not is_flexible:
         return count.to_bytes(4)
     return _SMALL_COUNTS[count] if count < _SMALL_COUNTS_SIZE else varint_bytes(count + 1)
@@ -358,7 +354,7 @@ def _encode(
     node_endpoints: list[NodeEndpoint],
     throttle_ms: int,
 ) -> bytes:
-    """Encode with the general codec of the message's table."""
+    """Encode a response with the table codec."""
     response = messages.ProduceResponse(
         responses=[
             messages.ProduceResponse.TopicProduceResponse(
@@ -386,7 +382,7 @@ def _encode(
 def _partition_message(
     partition: ProducedPartition,
 ) -> messages.ProduceResponse.PartitionProduceResponse:
-    """Return the message of the general codec for one partition of a response."""
+    """Return the table codec's struct for one partition of a response."""
     response = messages.ProduceResponse
     row = response.PartitionProduceResponse(
         index=partition.partition,

@@ -1,7 +1,7 @@
-"""Functions that compiled decoders call for rare cases: long varints, nulls, skipped tags.
+"""Functions that generated decoders call for rare cases: long varints, nulls, skipped tags.
 
-Each takes the buffer, the position, and what was read last, and returns the value and the new
-position. They refuse without saying where: see `read_source`.
+Each takes the buffer, the position and the last byte read, and returns the value and the new
+position. They raise Refused without a position: see `read_source`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Buffer: TypeAlias = bytes | memoryview
 
 
 class Refused(EngineError):
-    """A decoder met a length, count or tag that cannot be right; `Reader` knows which."""
+    """A decoder met an impossible length, count or tag; `Reader` then raises the exact error."""
 
 
 def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """Finish an unsigned varint whose first byte (≥ 128) is already read."""
+    """Decode the rest of an unsigned varint whose first byte (≥ 128) is `first`."""
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
         byte = buffer[position]
@@ -31,7 +31,7 @@ def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 
 def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
-    """Return the count of a compact array that must not be null, and where its items start."""
+    """Return the count of a compact array that must not be null, and the position of its items."""
     count = buffer[position]
     position += 1
     if count > 127:
@@ -42,7 +42,7 @@ def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple[str, int]:
-    """Read a compact string to which the generated fast path does not apply.
+    """Decode a compact string for which the generated code has no fast path.
 
     `first` is the first byte of its length: the length may have more bytes, be null or be invalid.
     """
@@ -53,7 +53,7 @@ def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple
 
 
 def _string(buffer: Buffer, position: int, end: int, length: int) -> tuple[str, int]:
-    """Take a string of a length."""
+    """Return the string of `length` bytes, and the position after it."""
     stop = position + length
     if not 0 <= length <= STRING_BYTES_MAX or stop > end:
         raise Refused
@@ -63,10 +63,10 @@ def _string(buffer: Buffer, position: int, end: int, length: int) -> tuple[str, 
 def nullable_compact_string(
     buffer: Buffer, position: int, end: int, first: int
 ) -> tuple[str | None, int]:
-    """Finish a compact string that is null, long, or wrong."""
+    """Decode a compact string that may be null, long or invalid; `first` is its first byte."""
     length = first
     if first > 127:
-        # The shortest form is not asked for: a zero may take several bytes.
+        # Varints need not have the shortest form: a zero may take several bytes.
         length, position = long_varint(buffer, position, first)
     if length == 0:
         return None, position
@@ -74,7 +74,7 @@ def nullable_compact_string(
 
 
 def skip_tags(buffer: Buffer, position: int, end: int, first: int) -> int:
-    """Pass over a tagged section of which the struct knows no tag."""
+    """Return the position after a tagged section whose tags are all unknown."""
     count = first
     if first > 127:
         count, position = long_varint(buffer, position, first)

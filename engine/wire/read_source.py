@@ -1,13 +1,13 @@
-"""Writes the source of a decoder: one function per (message, version), all loops inlined.
+"""Generate the source of a decoder: one function per (message, version), all loops inlined.
 
-    def decode(b, p, e):        b: the bytes, p: where to start, e: their length
+    def decode(b, p, e):        b: the bytes, p: the start position, e: their length
         ...
         return o0, p
 
-Fixed-size fields in a row are unpacked by one `struct` call, together with the length or the first
-varint byte of what follows. The function raises when bytes are wrong, but does not say where:
-`struct.error` and IndexError past the end, UnicodeDecodeError, or Refused for a length that does
-not fit. `reader.Reader` then finds the place.
+Consecutive fields of fixed size are unpacked by one `struct` call, together with the length or the
+first varint byte of the next field. The function raises for wrong bytes without a position:
+`struct.error` and IndexError beyond the end, UnicodeDecodeError, or Refused for an impossible
+length. `reader.Reader` then finds the position.
 """
 
 from __future__ import annotations
@@ -25,38 +25,35 @@ Decoder: TypeAlias = Callable[[bytes | memoryview, int, int], tuple[Any, int]]
 
 
 class _Source:
-    """Lines of source under way, and the fixed-size values not unpacked yet."""
+    """The lines of source generated up to now, and the pending fields of fixed size."""
 
     def __init__(self) -> None:
-        """Begin inside the function `decode`."""
+        """Start inside the function `decode`."""
         self.lines: list[str] = []
         #: Indentation of the next line, in spaces.
         self.depth = 1
-        #: How many variable names were made, so that each is unique.
+        #: Number of generated variable names, so that each is unique.
         self.names = 0
-        #: Codes and targets for one `struct` format; written when a value without fixed size
-        #: follows.
+        #: Format codes and targets of the pending fields, which are read before the next field
+        #: without a fixed size.
         self.pending_codes = ""
         self.pending_targets: list[str] = []
         #: Unpacking functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present indentation, after the pending fixed-size fields."""
+        """Add one line at the current indentation, after the read of the pending fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
     def fixed(self, code: str, target: str) -> None:
-        """Add a fixed-size field to the pending ones.
-
-        The next `struct` call unpacks them together.
-        """
+        """Add a fixed-size field to the pending ones, which one `struct` call will unpack."""
         self.pending_codes += code
         self.pending_targets.append(target)
 
     def flush(self) -> None:
-        """Write one `struct` call that reads all pending fields of fixed size at once."""
+        """Add one `struct` call that reads all pending fields."""
         codes, targets = self.pending_codes, self.pending_targets
         self.pending_codes, self.pending_targets = "", []
         if codes == "B":
@@ -73,13 +70,13 @@ class _Source:
         return f"{prefix}{self.names}"
 
     def varint(self, target: str) -> None:
-        """Read an unsigned varint; its first byte joins the pending values."""
+        """Generate the read of an unsigned varint; its first byte joins the pending fields."""
         self.fixed("B", target)
         self.line(f"if {target} > 127: {target}, p = long_varint(b, p, {target})")
 
 
 def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
-    """Generate the read of a string, without a call for short ones."""
+    """Generate the read of a string, inlined for short ones."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:
@@ -96,7 +93,7 @@ def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: boo
 
 
 def _read_flat(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read bytes, records, or an array of fixed-size values: one piece of the buffer."""
+    """Generate the read of bytes, records, or an array of fixed-size values."""
     length = out.name("n")
     if field.compact:
         out.varint(length)
@@ -125,7 +122,7 @@ def _read_flat(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
-    """Read an array of strings or structs into `target`."""
+    """Generate the read of an array of strings or structs into `target`."""
     count, items = out.name("n"), out.name("a")
     if field.compact:
         out.varint(count)
@@ -191,7 +188,7 @@ def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _default(field: FieldLayout) -> str:
-    """Return an expression for the default of a field that the bytes do not give."""
+    """Return an expression for the default of a field that the version does not contain."""
     schema = field.schema
     if schema.null_by_default:
         return "None"
@@ -205,7 +202,7 @@ def _default(field: FieldLayout) -> str:
 
 
 def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
-    """Read a struct into a new local `target`."""
+    """Generate the read of a struct into a new local `target`."""
     out.line(f"{target} = new(C_{layout.name})")
     absent: dict[str, list[str]] = {}
     for field in layout.fields:
@@ -229,7 +226,7 @@ def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
 
 
 def _read_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
-    """Write the code for a tagged section: known tags into the struct, unknown tags skipped."""
+    """Generate the read of a tagged section: known tags into the struct, unknown tags skipped."""
     if all(field.tag < 0 for field in layout.fields):
         out.line(f"if {count}: p = skip_tags(b, p, e, {count})")
         return
@@ -276,7 +273,7 @@ def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
     scope |= vars(read_parts)
     scope |= {unpacker: made.unpack_from for unpacker, made in formats.items()}
     scope |= {f"C_{struct}": made for struct, made in struct_classes(name, release).items()}
-    # The text is built from the packed tables alone; no outside word reaches it.
+    # The source is built only from the packed tables, never from input.
     exec(compile(source, f"<decoder of {name}>", "exec"), scope)
     decode: Decoder = scope["decode"]
     return decode

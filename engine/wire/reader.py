@@ -1,12 +1,12 @@
-"""Reads a message field by field, knowing at each byte which field it is in.
+"""Decode a message field by field, with an error that names the wrong field.
 
-The compiled decoders are quick and blunt: they say that bytes are wrong, not where. This reader
-follows the same layouts and stops at the first wrong byte with a typed error. `codec` uses it for
-the first few bytes of a message (compiling costs more than walking them) and for every message
-that a compiled decoder refused. A property test holds the two to the same results.
+Generated decoders are fast, but raise without a position. This reader follows the same layouts and
+stops at the first wrong byte with a typed error. `codec` uses it for the first bytes of a message
+(generating code costs more than interpreting the layout) and for every message that a generated
+decoder refused. A property test compares the results of both.
 
-Nothing is allocated before the bytes for it are known to be there: a count must fit into the bytes
-left at the fewest bytes an element takes.
+Before memory is allocated the bytes must be available: a count must fit into the remaining bytes at
+the smallest size of an element.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _INT32: Final = _FIXED_FORMATS["int32"]
 
 
 class Reader:
-    """Reads one message from `buffer`; `position` is where the next field starts."""
+    """Decodes one message from `buffer`; `position` is that of the next field."""
 
     def __init__(
         self, message: str, release: str, buffer: bytes | memoryview, position: int
     ) -> None:
-        """Begin at `position` of the buffer; `release` selects the classes of decoded structs."""
+        """Start at `position` of the buffer; `release` selects the classes of decoded structs."""
         self.message = message
         #: Classes of the message's structs, by name.
         self.classes = struct_classes(message, release)
         self.buffer = buffer
         self.position = position
         self.end = len(buffer)
-        #: Whether text is read as Java reads it: bytes that are not UTF-8 become U+FFFD, every
-        #: negative length is null. Kafka's brokers accept both in requests.
+        #: Whether to decode as Java does: bytes that are not UTF-8 become U+FFFD, and every
+        #: negative length means null. Kafka's brokers accept both in requests.
         self.is_lenient = message.endswith("Request") or message == "RequestHeader"
         #: Names of the fields from the message to the one being read, for errors.
         self.path: list[str] = []
@@ -58,7 +58,7 @@ class Reader:
     def wrong(
         self, error: type[MalformedMessage], position: int, expected: str, got: object
     ) -> MalformedMessage:
-        """Build an error placed at the field being read."""
+        """Return an error that names the current field."""
         return error(self.message, ".".join(self.path), position, expected, got)
 
     # -- values of fixed and announced size
@@ -91,7 +91,7 @@ class Reader:
         raise self.wrong(WireVarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
 
     def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
-        """Read the length or count in front of a value; None stands for null."""
+        """Decode the length or count before a value; None means null."""
         start = self.position
         if field.compact:
             length = self.unsigned_varint() - 1
@@ -104,7 +104,10 @@ class Reader:
         return None if length < 0 else length
 
     def taken(self, start: int, size: int, expected: str) -> bytes | memoryview:
-        """Return the next `size` bytes, announced at `start`, without copying a memoryview."""
+        """Return the next `size` bytes, a view if the buffer is one; raises LengthOutOfBounds.
+
+        `start` is the position of the length, for the error.
+        """
         left = self.end - self.position
         if size > left:
             raise self.wrong(LengthOutOfBounds, start, f"{expected} of at most {left} bytes", size)
@@ -135,14 +138,14 @@ class Reader:
         return self.text(start, raw)
 
     def text(self, start: int, raw: bytes | memoryview) -> str:
-        """Return bytes as text; raises BadUtf8, but for a request's, as `is_lenient` says."""
+        """Return bytes as text; raises BadUtf8 unless `is_lenient`."""
         try:
             return str(raw, "utf-8", "replace" if self.is_lenient else "strict")
         except UnicodeDecodeError as error:
             raise self.wrong(BadUtf8, start, "UTF-8", error.reason) from error
 
     def blob(self, field: FieldLayout) -> bytes | memoryview | None:
-        """Read bytes (copied) or records (a view)."""
+        """Decode bytes (copied) or records (a view)."""
         start = self.position
         size = self.length(field, classic_is_short=False)
         if size is None:
@@ -172,7 +175,7 @@ class Reader:
         return [self.one(field, may_be_null=False) for _ in range(count)]
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
-        """Raise LengthOutOfBounds when the bytes left cannot hold `count` elements."""
+        """Raise LengthOutOfBounds if the remaining bytes cannot contain `count` elements."""
         left = self.end - self.position
         most = left // max(1, field.element_bytes_min)
         if count > most:
@@ -182,12 +185,12 @@ class Reader:
         """Read a positional field's value."""
         if field.is_array:
             return self.array(field)
-        if field.struct and field.nullable and self.is_null_struct(field):
+        if field.struct and field.nullable and self.read_null_flag(field):
             return None
         return self.one(field, may_be_null=field.nullable)
 
-    def is_null_struct(self, field: FieldLayout) -> bool:
-        """Read the byte before a nullable struct; true when it stands for null."""
+    def read_null_flag(self, field: FieldLayout) -> bool:
+        """Decode the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
             return self.unsigned_varint() == 0
         return bool(self.fixed("int8") < 0)
@@ -207,7 +210,7 @@ class Reader:
         return made
 
     def tagged_section(self, layout: StructLayout, made: Struct) -> None:
-        """Read the tagged fields; unknown ones are passed over."""
+        """Decode the tagged fields into the struct; unknown tags are skipped."""
         tagged = {field.tag: field for field in layout.fields if field.tag >= 0}
         for _ in range(self.unsigned_varint()):
             start = self.position
@@ -226,6 +229,6 @@ class Reader:
             self.path.pop()
 
     def check_tag_size(self, start: int, announced: int, taken: int) -> None:
-        """Raise BadTag when a tagged field did not take the bytes it announced."""
+        """Raise BadTag if a tagged field's size differs from the announced size."""
         if announced != taken:
             raise self.wrong(BadTag, start, f"{announced} bytes", taken)

@@ -6,13 +6,13 @@
 | kind | 3.9.1 | 4.3.0 |
 |---|---|---|
 | offsets | JSON | JSON, more record types |
-| transaction_log | a text of its own | JSON |
+| transaction_log | a special text | JSON |
 | cluster_metadata | JSON payload, no key | the same |
 | remote_log_metadata | the object's text, no key | the same |
 | share_group_state | – | JSON |
 
-A record that the tool cannot decode is not an error: the tool prints why in its place, and so do
-these. Where the tool itself ends, ToolFailure carries the exception that ends it.
+A record that the tool cannot decode is not an error: like the tool, these functions return the
+reason as text. If the tool itself ends with an exception, ToolFailure carries it.
 
 Source: DumpLogSegments and the serdes it calls, of both releases.
 """
@@ -34,10 +34,10 @@ from engine.wire.transaction_text import transaction_texts
 
 Raw: TypeAlias = bytes | memoryview
 
-#: Takes key, value and offset of a record; returns the printed key and payload, None for neither.
+#: Takes key, value and offset of a record; returns the printed key and payload, each or None.
 RecordDecoder: TypeAlias = Callable[[Raw | None, Raw | None, int], tuple[str | None, str | None]]
 
-#: Control records are read with the newer tables, in version 0 as Kafka's tool does.
+#: Control records are decoded with the newer release's tables, in version 0 as by Kafka's tool.
 _CONTROL_RELEASE: Final = "4.3.0"
 
 
@@ -51,7 +51,7 @@ class NoSuchDecoder(EngineError):
 
 
 def decoder_for(kind: str, kafka_version: str) -> RecordDecoder:
-    """Return the decoder of a kind as a release has it; raises NoSuchDecoder.
+    """Return the decoder of a kind of topic in a release; raises NoSuchDecoder.
 
     The decoder raises ToolFailure where Kafka's tool ends with an exception.
     """

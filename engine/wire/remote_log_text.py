@@ -26,7 +26,7 @@ _DELETE_STATES: Final = (
 
 
 def remote_log_text(record: Struct) -> str:
-    """Return a record's text; raises ToolFailure where Kafka's object refuses the values."""
+    """Return a record's text; raises ToolFailure if Kafka's object refuses the values."""
     made: str = _TEXTS[record.message_name](record)
     return made
 

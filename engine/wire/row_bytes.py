@@ -1,10 +1,10 @@
-"""The rows of a message, encoded apart from it, and put into it again.
+"""Encode the rows of a response separately, and insert them into it later.
 
 ```
 head │ count │ rows … │ fields of fixed size │ 0
 ```
 
-The count is an int32, or n + 1 as a varint in flexible versions; these have no tagged fields (0).
+The count is an int32, or n + 1 as a varint in flexible versions, which have no tagged fields (0).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _INT32_BYTES = 4
 
 
 def encode_rows(api_name: str, version: int, message: Message, field: str) -> bytes:
-    """Return the bytes of a response's rows: an array that only fixed-size fields follow."""
+    """Return the bytes of a response's rows: an array after which only fixed-size fields come."""
     codec = message_codec(f"{api_name}Response", version)
     empty = copy.copy(message)
     setattr(empty, field, [])
@@ -34,7 +34,7 @@ def encode_rows(api_name: str, version: int, message: Message, field: str) -> by
 def with_rows(
     api_name: str, version: int, message: Message, field: str, row_count: int, parts: list[bytes]
 ) -> list[bytes]:
-    """Return an encoded response with `row_count` encoded rows put into its empty array.
+    """Return an encoded response with `row_count` encoded rows inserted into its empty array.
 
     Large responses are encoded row by row over several turns of the loop, and joined here.
     """
@@ -55,5 +55,5 @@ def _tail_bytes(codec: MessageCodec, field: str) -> int:
 
 
 def _count_bytes(codec: MessageCodec, count: int) -> bytes:
-    """Return a count as encoded: int32, in flexible versions a varint of count + 1."""
+    """Return an encoded count: int32, in flexible versions a varint of count + 1."""
     return varint_bytes(count + 1) if codec.layout.flexible else count.to_bytes(_INT32_BYTES)

@@ -1,4 +1,4 @@
-"""The order in which Scala 2.13 walks a mutable set of topic partitions.
+"""The order in which Scala 2.13 iterates over a mutable set of topic partitions.
 
 Kafka 3.9's dump tool prints the partitions of a transaction in this order.
 
@@ -6,8 +6,8 @@ Kafka 3.9's dump tool prints the partitions of a transaction in this order.
 hash     31 * (31 + partition) + String.hashCode(topic), as int32, then h ^ h >>> 16
 table    2^n buckets (16 at first), index = hash & (buckets - 1); a bucket is sorted by hash
 growth   a batch of k makes room for (k + 1) / 0.75 buckets, existing elements not counted;
-         only batches of up to 4 also double the table when one more element would reach 3/4 of
-         it (larger ones come as another class, which is added without that look)
+         only batches of up to 4 also double the table if one more element would reach 3/4 of it
+         (larger batches are of another class, whose addition skips this check)
 ```
 
 Source: scala.collection.mutable.HashSet, org.apache.kafka.common.TopicPartition.hashCode.
@@ -39,7 +39,7 @@ def _hash(partition: TopicPartition) -> int:
 def scala_order(batches: Iterable[Sequence[TopicPartition]]) -> list[TopicPartition]:
     """Return the order in which a Scala mutable set of partitions iterates after adding batches.
 
-    Each batch went through an immutable set before, so its repetitions are gone.
+    Each batch was an immutable set before, so repetitions in it are ignored.
     """
     buckets = _BUCKETS_AT_FIRST
     hashes: dict[TopicPartition, int] = {}

@@ -57,12 +57,12 @@ class Versions(NamedTuple):
     highest: int
 
     def has(self, version: int) -> bool:
-        """Return whether the range includes a version."""
+        """Return True if the range includes a version."""
         return self.lowest <= version <= self.highest
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no version is in the range."""
+        """Return True if the range includes no version."""
         return self.highest < self.lowest
 
 
@@ -92,14 +92,14 @@ class FieldSchema(NamedTuple):
 
     @property
     def is_struct(self) -> bool:
-        """Return whether the type (of the elements) is a struct."""
+        """Return True if the type, for an array that of the elements, is a struct."""
         return self.type not in PRIMITIVE_TYPES
 
 
 class StructSchema(NamedTuple):
     """A struct's name, the versions that have it, and its fields in wire order.
 
-    `shared` tells that it, or the struct around it, follows a `=`.
+    `shared` is True if it, or the struct around it, is defined by a `=` line.
     """
 
     name: str
@@ -109,7 +109,7 @@ class StructSchema(NamedTuple):
 
 
 class MessageSchema(NamedTuple):
-    """One message: `structs` holds it and all structs below it, by name."""
+    """One message: `structs` has its own struct and all nested ones, by name."""
 
     name: str
     release: str
@@ -137,7 +137,7 @@ def parse_versions(text: str) -> Versions:
 
 
 def _default(type_name: str, is_array: bool, text: str | None) -> object:
-    """Return a field's default value; FieldSchema describes the meaning of None."""
+    """Return a field's default value; FieldSchema explains the meaning of None."""
     if is_array or text == "null":
         return None
     if type_name in INTEGER_TYPES:
@@ -195,7 +195,7 @@ class _OpenStruct(NamedTuple):
 
 
 def parse_message(name: str, release: str, text: str) -> MessageSchema:
-    """Parse one message's text; its form is drawn in the module's docstring."""
+    """Parse one message's text, whose form is shown in the module's docstring."""
     head, *lines = text.splitlines()
     kind, key, valid, flexible, *flags = head.split(" ")
     structs: dict[str, StructSchema] = {}
@@ -236,7 +236,7 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
 
 def _text_of(name: str, release: str) -> str | None:
     """Return a message's schema text, None if the release has no such message."""
-    # Imported here: a command that never meets the newer tables does not load them.
+    # Imported here, so that a command loads the newer tables only if it uses them.
     from engine.wire.tables import kafka_3_9_1 as base
 
     if release == "3.9.1":
@@ -249,7 +249,7 @@ def _text_of(name: str, release: str) -> str | None:
 
 
 def api_names(release: str = ENGINE_RELEASE) -> dict[int, str]:
-    """Return the names of a release's APIs, without `Request`, by their keys."""
+    """Return the names of a release's APIs, without `Request`, by key."""
     if release == "3.9.1":
         from engine.wire.tables import kafka_3_9_1 as base
 

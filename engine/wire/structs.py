@@ -4,16 +4,16 @@
     request = Metadata(topics=[Metadata.MetadataRequestTopic(name="clicks")])
     request.topics[0].name
 
-Attributes are Kafka's field names in snake_case; every one has Kafka's default. The classes of the
-structs below a message are attributes of its class, by Kafka's names.
+Attributes are Kafka's field names in snake_case; each has Kafka's default. The classes of a
+message's nested structs are attributes of its class, by Kafka's names.
 
 | Kafka's type | value |
 |---|---|
 | bool, int*, uint*, float64, string | bool, int, float, str |
-| uuid | 16 bytes; sixteen zeroes stand for none |
+| uuid | 16 bytes; sixteen zeroes mean none |
 | bytes | bytes |
-| records | any buffer; decoding gives a memoryview of the buffer that was decoded |
-| array | list (also where Kafka has a keyed collection) |
+| records | any buffer; decoding returns a memoryview of the decoded buffer |
+| array | list (also for Kafka's keyed collections) |
 | struct | an instance of its class |
 | null | None |
 """
@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from engine.wire.layout import NO_UUID, attribute_name
 from engine.wire.schema import ENGINE_RELEASE, FieldSchema, MessageSchema, message_schema
 
-#: A decoded message or one of its structs, where the API is known at run time alone. The fields
-#: are those of its class in `engine.wire.messages`.
+#: A decoded message or one of its structs, for code in which the API is known only at run time.
+#: The fields are those of its class in `engine.wire.messages`.
 Message: TypeAlias = Any
 
 
 class Struct:
-    """A decoded message or a struct of one. Equal when class and all fields are equal."""
+    """A decoded message or one of its structs. Equal if class and all fields are equal."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -49,7 +49,7 @@ class Struct:
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: object) -> None: ...
 
-    # Written by hand and not compiled per class: compiling one costs as much as 500 calls of this.
+    # Shared, not generated per class: generating one costs as much as 500 calls of this.
     def __init__(self, **fields: object) -> None:
         """Set all fields; a field that `fields` lacks gets its default."""
         for name, value in self.shared_defaults:
@@ -73,7 +73,7 @@ class Struct:
 
 
 def shared_default(field: FieldSchema) -> object:
-    """Return a default that instances may share; meaningless for arrays and structs."""
+    """Return a field's default that instances may share; not for arrays and structs."""
     if field.null_by_default:
         return None
     if field.type == "uuid":
@@ -84,7 +84,7 @@ def shared_default(field: FieldSchema) -> object:
 
 
 def _make_class(schema: MessageSchema, name: str, made: dict[str, type[Struct]]) -> None:
-    """Create the class of a struct; the classes of the structs among its defaults exist already."""
+    """Create the class of a struct; first those of the structs in its defaults must exist."""
     fields = schema.structs[name].fields
     shared: list[tuple[str, object]] = []
     fresh: list[tuple[str, Callable[[], object]]] = []
@@ -112,7 +112,7 @@ def _make_class(schema: MessageSchema, name: str, made: dict[str, type[Struct]])
 
 @cache
 def struct_classes(name: str, release: str = ENGINE_RELEASE) -> dict[str, type[Struct]]:
-    """Return the classes of a message and of the structs below it, by Kafka's names."""
+    """Return the classes of a message and of its nested structs, by Kafka's names."""
     schema = message_schema(name, release)
     made: dict[str, type[Struct]] = {}
     for struct_name in schema.structs:
@@ -125,5 +125,8 @@ def struct_classes(name: str, release: str = ENGINE_RELEASE) -> dict[str, type[S
 
 
 def message_class(name: str, release: str = ENGINE_RELEASE) -> type[Message]:
-    """Return a message's class; the classes below it are its attributes. Raises UnknownMessage."""
+    """Return a message's class; raises UnknownMessage.
+
+    The classes of its nested structs are its attributes.
+    """
     return struct_classes(name, release)[name]

@@ -1,6 +1,6 @@
-"""Reads bytes the way Kafka's generated Java readers do, leniency and error texts included.
+"""Decode bytes as Kafka's generated Java readers do, including leniency and error texts.
 
-For the output of Kafka's dump tool about a damaged record. It differs from `Reader`:
+Used for the output of Kafka's dump tool about a damaged record. It differs from `Reader`:
 
 | bytes | Reader | here, as in Java |
 |---|---|---|
@@ -8,8 +8,8 @@ For the output of Kafka's dump tool about a damaged record. It differs from `Rea
 | any negative length | −1 is null, others refused | null |
 | a varint above 2^31 | a large number | a negative number |
 | a string that is not UTF-8 | refused | U+FFFD, one per Java's malformed piece |
-| a tagged field of another size than announced | refused | read on from its end |
-| a count that the bytes left cannot hold | refused | refused only above the bytes left |
+| a tagged field of another size than announced | refused | continued from its actual end |
+| a count too large for the remaining bytes | refused | refused only above the number of bytes |
 
 Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
 """
@@ -25,7 +25,7 @@ from engine.wire.structs import Struct
 
 
 class ToolFailure(EngineError):
-    """An exception that Kafka's tool meets: its Java class and its message (None for none)."""
+    """An exception of Kafka's tool: its Java class and its message (None without one)."""
 
     def __init__(self, java_class: str, java_message: str | None) -> None:
         self.java_class = java_class
@@ -44,7 +44,7 @@ def _int32(value: int) -> int:
 
 
 class ToolReader(Reader):
-    """Reads one message at any version, known or not; raises ToolFailure."""
+    """Decodes one message at any version, known or not; raises ToolFailure."""
 
     def __init__(
         self, schema: MessageSchema, buffer: bytes | memoryview, position: int, version: int
@@ -54,14 +54,14 @@ class ToolReader(Reader):
         self.version = version
 
     def read(self) -> Struct:
-        """Read the message."""
+        """Decode the message."""
         valid = self.schema.valid
         nearest = max(valid.lowest, min(self.version, valid.highest))
         layout = message_layout(self.schema.name, nearest, self.schema.release)
         return super().struct(layout)
 
     def struct(self, layout: StructLayout) -> Struct:
-        """Read a struct below the message; its versions are checked as Java checks them."""
+        """Decode a nested struct, after checking its versions as Java does."""
         struct, valid = self.schema.structs[layout.name], self.schema.valid
         below = struct.versions.lowest < valid.lowest and self.version < valid.lowest
         above = struct.versions.highest > valid.highest and self.version > valid.highest
@@ -80,7 +80,7 @@ class ToolReader(Reader):
             raise ToolFailure("java.nio.BufferUnderflowException", None)
 
     def unsigned_varint(self) -> int:
-        """Read a varint into an int32, which may come out negative."""
+        """Decode a varint to an int32, which may become negative."""
         value = 0
         for shift in (0, 7, 14, 21):
             self.need(1, "")
@@ -102,7 +102,7 @@ class ToolReader(Reader):
         return value
 
     def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
-        """Read a length or count; anything negative stands for null."""
+        """Decode a length or count; every negative one means null."""
         if field.compact:
             length = _int32(self.unsigned_varint() - 1)
         else:
@@ -123,7 +123,7 @@ class ToolReader(Reader):
         return piece
 
     def not_null(self, field: FieldLayout, start: int) -> None:
-        """Refuse null where the version has none."""
+        """Raise ToolFailure unless the field may be null in this version."""
         if not field.nullable:
             raise runtime_failure(f"non-nullable field {field.name} was serialized as null")
 
@@ -140,7 +140,7 @@ class ToolReader(Reader):
         return java_utf8(self.taken(0, size, ""))
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
-        """Refuse more elements than there are bytes."""
+        """Raise ToolFailure for more elements than remaining bytes."""
         left = self.end - self.position
         if count > left:
             raise runtime_failure(
@@ -148,14 +148,14 @@ class ToolReader(Reader):
                 "bytes remaining."
             )
 
-    def is_null_struct(self, field: FieldLayout) -> bool:
-        """Read the byte before a nullable struct; true when it stands for null."""
+    def read_null_flag(self, field: FieldLayout) -> bool:
+        """Decode the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
             return self.unsigned_varint() <= 0
         return bool(self.fixed("int8") < 0)
 
     def tagged_section(self, layout: StructLayout, made: Struct) -> None:
-        """Read the tagged fields; sizes of known ones are not checked."""
+        """Decode the tagged fields; sizes of known ones are not checked."""
         tagged: dict[int, FieldLayout] = {
             field.tag: field for field in layout.fields if field.tag >= 0
         }
@@ -181,9 +181,9 @@ def nearest_version(message: Struct, version: int) -> int:
 def read_as_tool(
     name: str, release: str, buffer: bytes | memoryview, *, position: int = 0, version: int
 ) -> tuple[Struct, int]:
-    """Read a message as Kafka's tool does; returns it and the position after it.
+    """Decode a message as Kafka's tool does; return it and the position after it.
 
-    Raises ToolFailure. Trailing bytes are left alone.
+    Trailing bytes are ignored. Raises ToolFailure.
     """
     reader = ToolReader(message_schema(name, release), buffer, position, version)
     return reader.read(), reader.position

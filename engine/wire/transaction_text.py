@@ -45,7 +45,7 @@ TRANSACTION_STATES: Final = (
 def transaction_texts(
     key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return key and payload as texts; raises ToolFailure. The offset is shown nowhere."""
+    """Return key and payload as texts; raises ToolFailure. `offset` is not used."""
     version = _version(key)
     if not message_schema("TransactionLogKey", _RELEASE).valid.has(version):
         return f"unknown::version={version}", None
@@ -56,7 +56,7 @@ def transaction_texts(
 
 
 def _version(raw: bytes | memoryview | None) -> int:
-    """Return the int16 in front of a key or value."""
+    """Return the leading int16 of a key or value; raises ToolFailure."""
     if raw is None:
         raise ToolFailure(
             _NULL_POINTER, 'Cannot invoke "java.nio.ByteBuffer.getShort()" because "buffer" is null'
@@ -69,7 +69,7 @@ def _version(raw: bytes | memoryview | None) -> int:
 
 
 def _read(name: str, raw: bytes | memoryview, version: int) -> Message:
-    """Read the message behind the int16."""
+    """Decode the message after the int16; raises ToolFailure."""
     try:
         message, _ = message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)
     except WireError:

@@ -1,9 +1,10 @@
-"""Writes the source of an encoder: one function per (message, version), all loops inlined.
+"""Generate the source of an encoder: one function per (message, version), all loops inlined.
 
     def encode(o0, w0):         o0: the message, w0: the bytearray to append to
 
-Fixed-size fields in a row go through one `struct` call, together with the length of what follows.
-A value that does not fit raises struct's own error; `writer.Writer` then finds the field.
+Consecutive fields of fixed size are packed by one `struct` call, together with the length of the
+next field. A value that does not fit raises struct's own error; `writer.Writer` then names the
+field.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SMALL: Final = tuple(bytes((value,)) for value in range(128))
 
 
 class Unwritable(EngineError):
-    """An encoder met a value that the version cannot carry; `Writer` knows which."""
+    """An encoder met a value that the version cannot represent; `Writer` then names the field."""
 
 
 def long_compact(raw: bytes) -> bytes:
@@ -37,43 +38,40 @@ def long_compact(raw: bytes) -> bytes:
 
 
 class _Source:
-    """Lines of source under way, and the fixed-size values not packed yet.
+    """The lines of source generated up to now, and the pending fields of fixed size.
 
-    `out` is the name of the bytearray that lines append to at present.
+    `out` is the name of the bytearray to which the next lines append.
     """
 
     def __init__(self) -> None:
-        """Begin inside the function `encode`."""
+        """Start inside the function `encode`."""
         self.lines: list[str] = []
         #: Indentation of the next line, in spaces.
         self.depth = 1
-        #: How many variable names were made, so that each is unique.
+        #: Number of generated variable names, so that each is unique.
         self.names = 0
-        #: Variable of the bytearray to which lines append now.
+        #: Variable of the bytearray to which the next lines append.
         self.out = "w0"
-        #: Codes and values for one `struct` format; written when a value without fixed size
-        #: follows.
+        #: Format codes and values of the pending fields, which are written before the next field
+        #: without a fixed size.
         self.pending_codes = ""
         self.pending_values: list[str] = []
         #: Packing functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
     def line(self, text: str) -> None:
-        """Add one line at the present indentation, after the pending fixed-size fields."""
+        """Add one line at the current indentation, after the write of the pending fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
     def fixed(self, code: str, value: str) -> None:
-        """Add a fixed-size field to the pending ones.
-
-        The next `struct` call packs them together.
-        """
+        """Add a fixed-size field to the pending ones, which one `struct` call will pack."""
         self.pending_codes += code
         self.pending_values.append(value)
 
     def flush(self) -> None:
-        """Write one `struct` call that encodes all pending fields of fixed size at once."""
+        """Add one `struct` call that encodes all pending fields."""
         codes, values = self.pending_codes, self.pending_values
         self.pending_codes, self.pending_values = "", []
         if codes:
@@ -82,10 +80,7 @@ class _Source:
             self.line(f"{self.out} += {name}({', '.join(values)})")
 
     def early(self, text: str) -> None:
-        """Add one line before the pending fields.
-
-        It appends no bytes and does not depend on them.
-        """
+        """Add one line before the pending fields; it must not append bytes or depend on them."""
         self.lines.append(" " * self.depth + text)
 
     def name(self, prefix: str) -> str:
@@ -95,7 +90,7 @@ class _Source:
 
 
 def _if_null(out: _Source, field: FieldLayout, value: str, null: str) -> None:
-    """Write the branch for null if a field is nullable, and open the branch for other values."""
+    """Generate the branch for null if a field is nullable, and open the branch for other values."""
     if field.nullable:
         out.line(f"if {value} is None: {out.out} += {null}")
         out.line("else:")
@@ -110,7 +105,7 @@ def _end_if_null(out: _Source, field: FieldLayout) -> None:
 
 
 def _write_string(out: _Source, field: FieldLayout, value: str) -> None:
-    """Append a string that is not null."""
+    """Generate the write of a string that is not null."""
     raw = out.name("s")
     out.early(f"{raw} = {value}.encode()")
     if field.compact:
@@ -122,7 +117,7 @@ def _write_string(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
-    """Append the length of bytes or the count of an array."""
+    """Generate the write of the length of bytes or the count of an array."""
     if field.compact:
         short = f"SMALL[{length} + 1] if {length} < 127"
         out.line(f"{out.out} += {short} else varint_bytes({length} + 1)")
@@ -131,7 +126,7 @@ def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
 
 
 def _write_numbers(out: _Source, field: FieldLayout, items: str) -> None:
-    """Append an array of numbers, its count in the same call when it is short."""
+    """Generate the write of an array of numbers, together with a short count."""
     count, code = out.name("n"), FIXED[field.type].code
     out.early(f"{count} = len({items})")
     if field.compact:
@@ -143,7 +138,7 @@ def _write_numbers(out: _Source, field: FieldLayout, items: str) -> None:
 
 
 def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
-    """Append an array that is not null."""
+    """Generate the write of an array that is not null."""
     items = out.name("a")
     out.early(f"{items} = {value}")
     if field.struct is None and field.type == "uuid":
@@ -167,7 +162,7 @@ def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
-    """Generate the code that appends one positional field."""
+    """Generate the write of one positional field."""
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
             out.early(f"if len({value}) != 16: raise Unwritable")
@@ -195,7 +190,7 @@ def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _differs_from_default(field: FieldSchema, value: str) -> str:
-    """Return a condition that is true when a field differs from its default."""
+    """Return the source of a condition that is true if a field differs from its default."""
     if field.null_by_default:
         return f"{value} is not None"
     if field.is_array or field.type == "bytes":
@@ -208,7 +203,7 @@ def _differs_from_default(field: FieldSchema, value: str) -> str:
 
 
 def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
-    """Append a struct held in the local `value`."""
+    """Generate the write of a struct held in the local `value`."""
     refused = [
         _differs_from_default(field.schema, f"{value}.{field.attribute}")
         for field in layout.placed("absent")
@@ -228,7 +223,7 @@ def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
 
 
 def _write_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
-    """Append the tagged section: a zero when all fields have their defaults."""
+    """Generate the write of the tagged section: a zero if all fields have their defaults."""
     places = [f"{value}.{field.attribute}" for field in tagged]
     tests = [
         _differs_from_default(f.schema, place) for f, place in zip(tagged, places, strict=True)

@@ -1,7 +1,7 @@
-"""Writes a message field by field, naming the field that cannot be written.
+"""Encode a message field by field, with an error that names the wrong field.
 
-The twin of `reader` on the way out: used for the first few messages of a kind, and to explain the
-refusal of a compiled encoder. A property test holds the two to the same bytes.
+The counterpart of `reader`: used for the first messages of a kind, and to explain the refusal of a
+generated encoder. A property test compares the bytes of both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIXED_FORMATS: Final = {name: Format(f">{code}") for name, (code, _) in FIXED.i
 
 
 def varint_bytes(value: int) -> bytes:
-    """Return an unsigned varint."""
+    """Return a number encoded as an unsigned varint."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -49,7 +49,7 @@ def is_default(field: FieldSchema, value: object, default_struct: Struct | None)
 
 
 class Writer:
-    """Appends one message to `out`."""
+    """Encodes one message at the end of `out`."""
 
     def __init__(self, message: str, release: str, version: int, out: bytearray) -> None:
         """Append to `out`; `release` selects the classes of structs."""
@@ -61,7 +61,7 @@ class Writer:
         self.path: list[str] = []
 
     def wrong(self, expected: str, got: object) -> UnencodableValue:
-        """Build an error placed at the field being written."""
+        """Return an error that names the current field."""
         return UnencodableValue(self.message, ".".join(self.path), self.version, expected, got)
 
     def fixed(self, type_name: str, value: FieldValue) -> None:
@@ -71,7 +71,7 @@ class Writer:
         self.out += _FIXED_FORMATS[type_name].pack(value)
 
     def length(self, field: FieldLayout, length: int, limit: int) -> None:
-        """Append a length or count; −1 stands for null."""
+        """Append a length or count; −1 means null."""
         if length > limit:
             raise self.wrong(f"a length of at most {limit}", length)
         if field.compact:
@@ -151,7 +151,7 @@ class Writer:
         return made() if made and not field.is_array else None
 
     def check_absent(self, field: FieldLayout, given: object) -> None:
-        """Raise FieldNotInVersion when a field that cannot be written says something."""
+        """Raise FieldNotInVersion if a field that the version lacks differs from its default."""
         if not is_default(field.schema, given, self.default_of(field.schema)):
             raise FieldNotInVersion(self.message, ".".join(self.path), self.version, given)
 

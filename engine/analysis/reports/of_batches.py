@@ -1,4 +1,4 @@
-"""Reports over the headers of batches: sizes, producers, order, integrity."""
+"""Reports over batch headers: sizes, producers, order, integrity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reports over coordinators' records: groups, their offsets, transactional ids, transactions."""
+"""Reports over coordinators' records.
+
+Groups, committed offsets, transactional ids, transactions.
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,11 @@ _OF_TOPICS = Totals((TOPIC,), (RECORD_COUNT, TOMBSTONES, WITHOUT_KEY, EMPTY_VALU
 
 
 def _percentile(percent: int) -> str:
-    """Return SQL for a percentile of counted sizes; `reached` counts the records up to each size.
+    """Return SQL for a percentile of value sizes, from a table of counts by size.
 
-    It interpolates between two records as Spark's function does. That function keeps every value,
-    and those of 90 million records exceed the embedded engine's memory.
+    In the table, `reached` is the number of records up to each size. The result is interpolated
+    between two records, as by Spark's function; that function keeps every value in memory, which is
+    too much for the embedded engine at 90 million records.
     """
     place = f"cast({percent} * (records - 1) as double) / 100"
     low, high = (

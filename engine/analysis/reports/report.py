@@ -1,4 +1,4 @@
-"""Report: one query in Spark's SQL over the views, and the meaning of its rows."""
+"""A report: one query in Spark's SQL over the views, with an explanation of its rows."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from engine.analysis.statements import QueryResult
 
 _DIGITS = 12
-#: What a report reads of the logs: headers of batches; records without their values; all.
+#: What a report reads: batch headers; records without values; complete records.
 HEADERS, KEYS, VALUES = "headers", "keys", "values"
 
 
 class Report(NamedTuple):
-    """A query that is run on log directories again and again.
+    """A predefined query over log directories.
 
-    `reads` is HEADERS, KEYS or VALUES. `query` runs on either engine with the same result; the
-    engine finds out which columns it uses. `meaning` says what to look for in the rows. A query
-    over `record_totals` says in `totals` what those are.
+    `reads` is HEADERS, KEYS or VALUES. `query` runs on either engine with the same result.
+    `meaning` explains what to look for in the rows. `totals` defines the table `record_totals` for
+    a query that uses it; None for other queries.
     """
 
     name: str
@@ -33,28 +33,28 @@ class Report(NamedTuple):
 
     @property
     def whole_query(self) -> str:
-        """Return the query over views alone."""
+        """Return the query with `record_totals` defined by a `with`, so that it uses views only."""
         if self.totals is None:
             return self.query
         return f"with {RECORD_TOTALS} as ({self.totals.query()}) {self.query}"
 
 
 def rounded(result: QueryResult) -> QueryResult:
-    """Return a report's rows with floats of twelve digits.
+    """Return a report's rows with floats rounded to twelve significant digits.
 
-    Engines add up in different orders, so that the last of 16 digits differ.
+    Engines sum in different orders, so that the last of 16 digits differ.
     """
     rows = [{name: _rounded(value) for name, value in row.items()} for row in result.rows]
     return result._replace(rows=rows)
 
 
 def _rounded(value: Any) -> Any:
-    """Return a float with twelve digits, any other value as it is."""
+    """Return a float rounded to twelve significant digits, any other value unchanged."""
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 class NoSuchReport(EngineError):
-    """A report was requested that is not in the catalogue."""
+    """The catalogue has no report of the requested name."""
 
     exit_code = 2
 

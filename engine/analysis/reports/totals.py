@@ -1,12 +1,12 @@
-"""Sums over records by group, computed in each task before the query of a report adds them up.
+"""Sums over records by group, computed in each task before a report's query sums them up.
 
 | engine | `record_totals` in the report's query |
 |---|---|
 | embedded | a subquery over `records` |
-| Spark | partial sums that each task makes of its Arrow batches, so that a group may have several |
+| Spark | partial sums that each task makes of its Arrow batches; a group may have several rows |
 
-Spark would else take each record from Python into its JVM, to sum it up there. A report says
-`sum(records)`, and both have the same result.
+Otherwise Spark would transfer each record from Python to its JVM to sum it up there. As a report
+uses `sum(records)`, both engines have the same result.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: The name of the totals in a report's query.
+#: Name of the table of totals in a report's query.
 RECORD_TOTALS: Final = "record_totals"
-#: Those of groups of forty bytes come to the most records of a batch first.
+#: With groups below forty bytes the limit on rows is reached first.
 _KEPT_BYTES_MAX: Final = 2 * ARROW_BATCH_BYTES
 
 
 class Term(NamedTuple):
-    """A value of each record: in SQL, and of the columns of an Arrow batch.
+    """A value of each record: as SQL, and computed from the columns of an Arrow batch.
 
-    `type` is a word of `column_types.py`; that of a sum is long.
+    `type` is a word of `column_types.py`; the type of sums is long.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Term(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums of some terms for each group of records; `has_key` leaves out records without a key."""
+    """Sums of some terms for each group of records; `has_key` excludes records without a key."""
 
     groups: tuple[Term, ...]
     sums: tuple[Term, ...]
@@ -47,7 +47,7 @@ class Totals(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of `records` that are read."""
+        """Return the columns of `records` that the terms need."""
         of_terms = (column for term in (*self.groups, *self.sums) for column in term.columns)
         return tuple(dict.fromkeys((*of_terms, *(("key",) if self.has_key else ()))))
 
@@ -63,9 +63,10 @@ class Totals(NamedTuple):
 
 
 def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the totals of batches by group; a group may come twice.
+    """Yield the sums over batches by group; several rows may belong to one group.
 
-    At most ARROW_BATCH_RECORDS_MAX groups, or so many bytes, are kept, and those of one batch.
+    At most ARROW_BATCH_RECORDS_MAX groups or _KEPT_BYTES_MAX bytes are kept, plus those of one
+    batch.
     """
     kept: list[pa.Table] = []
     for batch in batches:
@@ -73,14 +74,14 @@ def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         if _share_kept(kept) > 1:
             kept = [_merged(totals, kept)]
             if _share_kept(kept) > 1 / 2:
-                # Nearly every record has a group of its own: there is little to sum up.
+                # Nearly every record is a separate group: summing up saves little.
                 yield from kept.pop().to_batches()
     if kept:
         yield from _merged(totals, kept).to_batches()
 
 
 def _share_kept(tables: list[pa.Table]) -> float:
-    """Return the share of the allowed rows or bytes that tables use; above 1 is too much."""
+    """Return the used share of the limits on rows and bytes kept; above 1 the limit is exceeded."""
     rows: int = sum(table.num_rows for table in tables)
     size_bytes: int = sum(table.nbytes for table in tables)
     return max(rows / ARROW_BATCH_RECORDS_MAX, size_bytes / _KEPT_BYTES_MAX)
@@ -97,7 +98,7 @@ def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:
 
 
 def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
-    """Return the sums of several tables, again one row a group."""
+    """Sum up several tables of sums: one row for each group."""
     import pyarrow as pa
 
     return tables[0] if len(tables) == 1 else _summed(totals, pa.concat_tables(tables))
@@ -126,7 +127,7 @@ def _ones(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _bytes(batch: pa.RecordBatch) -> pa.Array:
-    """Return the bytes of key and value of each record; null ones, of size -1, count 0."""
+    """Return the bytes of key and value of each record; null, whose size is -1, counts as 0."""
     import pyarrow.compute as pc
 
     sizes = (batch.column(name).cast("int64") for name in ("key_size", "value_size"))
@@ -134,24 +135,24 @@ def _bytes(batch: pa.RecordBatch) -> pa.Array:
 
 
 def _hours(batch: pa.RecordBatch) -> pa.Array:
-    """Return the hour, in UTC, in which each record's timestamp lies."""
+    """Return the UTC hour of each record's timestamp."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    # Without a zone no table of zones is asked for, which not every machine has.
+    # With a zone Arrow would need a time zone database, which not every machine has.
     times = batch.column("timestamp").cast(pa.timestamp("us"))
     return pc.floor_temporal(times, unit="hour").cast(pa.timestamp("us", "UTC"))
 
 
 def _without_key(batch: pa.RecordBatch) -> pa.Array:
-    """Return 1 for each record whose key is null: its size is -1 then."""
+    """Return 1 for each record with a null key (size -1), else 0."""
     import pyarrow.compute as pc
 
     return pc.less(batch.column("key_size"), 0).cast("int64")
 
 
 def _empty_values(batch: pa.RecordBatch) -> pa.Array:
-    """Return 1 for each record with an empty value; a tombstone has none, and counts 0."""
+    """Return 1 for each record with an empty value, else 0; a tombstone (size -1) counts as 0."""
     import pyarrow.compute as pc
 
     return pc.equal(batch.column("value_size"), 0).cast("int64")

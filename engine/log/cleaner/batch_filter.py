@@ -1,25 +1,25 @@
 """Decide which records of a batch are kept when its log is cleaned.
 
-| record                                               | stays                                  |
+| record                                               | kept                                   |
 |------------------------------------------------------|----------------------------------------|
 | after the offset map's latest offset                 | yes                                    |
 | without a key                                        | no                                     |
 | with an offset below its key's in the map            | no                                     |
-| with no value (a tombstone), else                    | until the batch's delete horizon;      |
+| otherwise, without a value (a tombstone)             | until the batch's delete horizon;      |
 |                                                      | magic 0, 1: until its segment is old   |
 | of an aborted transaction                            | no                                     |
 | marker of a transaction with records in the log      | yes                                    |
-| marker of one without                                | until the batch's delete horizon       |
+| marker of a transaction without records in the log   | until the batch's delete horizon       |
 
 | batch                                                | becomes                                |
 |------------------------------------------------------|----------------------------------------|
-| all records stay, nothing new to note                | itself, byte for byte                  |
-| some stay                                            | one of them, with the same head but for|
+| all records kept, no delete horizon to set           | the same bytes                         |
+| some records kept                                    | a batch with the same header except    |
 |                                                      | count, times, length and checksum      |
-| a tombstone or marker stays that no delete horizon   | one with the horizon now +             |
-| was noted for                                        | delete.retention.ms (KIP-534)          |
-| none stay, last batch of a producer that is known    | an empty batch                         |
-| none stay, else                                      | nothing                                |
+| a tombstone or empty transaction's marker kept, and  | a batch with the horizon now +         |
+| the batch has no delete horizon                      | delete.retention.ms (KIP-534)          |
+| no record kept, last batch of an active producer     | an empty batch                         |
+| no record kept, any other batch                      | nothing                                |
 
 Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8, REPL-13; Kafka's Cleaner.cleanInto,
 MemoryRecords.filterTo.
@@ -62,14 +62,14 @@ class KeptBatch(NamedTuple):
 
 
 class CleaningTime(NamedTuple):
-    """The time of a cleaning, and how long it keeps tombstones (delete.retention.ms)."""
+    """The time of a cleaning, and delete.retention.ms, for which tombstones are kept."""
 
     now_ms: int
     delete_retention_ms: int
 
 
 class BatchFilter:
-    """Decides which records are kept, for the batches of one segment after another."""
+    """Decides which records are kept, for the batches of consecutive segments."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class BatchFilter:
         self._transactions = transactions
         self._producers = producers
         self._moment = moment
-        #: Whether tombstones of magic 0 and 1 stay; set for each source segment.
+        #: Whether tombstones of magic 0 and 1 are kept; set for each source segment.
         self.keeps_legacy_tombstones = True
-        #: Records of all batches decided so far, kept or not; for the cleaning's statistics.
+        #: Number of records of all filtered batches, kept or not; for the cleaning's statistics.
         self.records_read = 0
 
     def keep(self, batch: RecordBatch) -> KeptBatch | None:
-        """Return the kept part of a batch, None for nothing. Raises CorruptRecord."""
+        """Return the kept part of a batch, None if nothing is kept. Raises CorruptRecord."""
         if isinstance(batch, LegacyBatch):
             return self._keep_legacy(batch)
         is_discarded = may_discard = self._transactions.may_discard(batch)
@@ -166,7 +166,7 @@ class BatchFilter:
     def _of_fast(
         self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return the batch that compiled code has kept."""
+        """Return the batch with the records that compiled code kept, None if nothing is kept."""
         self.records_read += batch.record_count
         if not kept.record_count:
             return _emptied(batch) if stays_empty else None
@@ -228,7 +228,7 @@ class BatchFilter:
     def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
         """Return each key's latest record, except expired tombstones, and records after the map.
 
-        Records after the latest offset of the offset map are not mapped yet, and stay.
+        The map ends at its latest offset: records after that offset are kept.
         """
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
         latest, offset_of = self._offsets.latest_offset, self._offsets.get
@@ -268,7 +268,7 @@ class BatchFilter:
 
 
 def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
-    """Return a batch that stays as it is, byte for byte."""
+    """Return a batch unchanged, byte for byte."""
     return KeptBatch(batch.raw, record_count, batch.last_offset, batch.max_timestamp_ms)
 
 
@@ -292,7 +292,7 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
 
 
 def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
-    """Return the most bytes to which a batch of `size_bytes` may decompress.
+    """Return the largest decompressed size that the cleaner allows for a batch of `size_bytes`.
 
     A leader may have accepted such a batch under an earlier, larger max.message.bytes, and the
     cleaner must not stop at it.
@@ -311,7 +311,7 @@ def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
-    """Return whether no number of a record can exceed 64 bits, and each has a create time."""
+    """Return True if no number of a record can exceed 64 bits, and all have create times."""
     if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return False
     return (
@@ -321,7 +321,7 @@ def has_plain_numbers(batch: BatchView) -> bool:
 
 
 def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
-    """Return the spans of a batch's records; None where they have to be read one by one."""
+    """Return the spans of a batch's records; None if they must be decoded one by one."""
     if not has_plain_numbers(batch):
         return None
     return record_spans_fast(opened, batch.record_count)

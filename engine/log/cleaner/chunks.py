@@ -1,4 +1,4 @@
-"""Reading a segment in pieces of whole batches, as large as a cleaner's buffer.
+"""Read a segment in chunks of whole batches, as large as a cleaner's buffer.
 
 The buffer is a part of log.cleaner.io.buffer.size; it grows for a batch that does not fit, and
 shrinks with the next segment.
@@ -58,7 +58,10 @@ class ChunkReader:
         return batches
 
     def _grow(self, position: int) -> None:
-        """Double the memory, up to one batch; raise CorruptRecord at the end of the file."""
+        """Double the memory, at most to the size of the next batch.
+
+        Raises CorruptRecord if the file ends within the batch.
+        """
         size = len(self._memory)
         left = self.size_bytes - position
         if size >= left:
@@ -66,7 +69,7 @@ class ChunkReader:
                 "whole batches to the end", f"{left} bytes", path=self._file.path, position=position
             )
         if size >= self._batch_bytes_max:
-            # Larger than the limit of now, and written under an earlier one.
+            # The batch is larger than the current limit: it was written under an earlier one.
             header = memoryview(self._memory)[8:12]
             self._batch_bytes_max = int.from_bytes(header, "big") + 12
             if self._batch_bytes_max > left:

@@ -1,22 +1,24 @@
-"""Determine which part of a log may be cleaned, its dirty ratio, and which log is first. Pure.
+"""Determine which part of a log may be cleaned, its dirty ratio, and which log is cleaned first.
+
+Pure.
 
 ```
 log start      first dirty offset             first uncleanable offset         log end
-   │  clean: one value a key │  dirty: may be cleaned   │  not yet: see below     │
+   │  clean: one value a key │  dirty: may be cleaned   │  not cleaned yet: see below     │
 ```
 
-| what                     | rule                                                              |
+| term                     | rule                                                              |
 |--------------------------|-------------------------------------------------------------------|
-| first dirty offset       | the checkpoint's; the log start if that is below it, missing, or   |
-|                          | above the log's end                                               |
+| first dirty offset       | the checkpoint's; the log start offset if that is missing, below  |
+|                          | the log start or above the log end                                |
 | first uncleanable offset | the lowest of: last stable offset, base of the active segment,    |
 |                          | base of the first dirty segment with a record that is younger     |
 |                          | than min.compaction.lag.ms; then the base of its segment          |
 | dirty ratio              | bytes of dirty segments ÷ bytes of clean and dirty ones           |
-| has to be cleaned        | the first batch of a dirty segment is older than                  |
+| overdue                  | the first batch of a dirty segment is older than                  |
 |                          | max.compaction.lag.ms                                             |
-| may be cleaned           | it has to be, or the ratio is above min.cleanable.dirty.ratio     |
-| first of several         | the dirtiest                                                      |
+| may be cleaned           | overdue, or the ratio is above min.cleanable.dirty.ratio          |
+| first of several         | the log with the highest dirty ratio                              |
 
 Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
 """
@@ -43,9 +45,9 @@ class CleanableSegment(NamedTuple):
 class CleanableLog(NamedTuple):
     """The state of one log at one time; the last segment is the active one.
 
-    `checkpoint_offset` is the checkpoint's first dirty offset, None if the checkpoint has no line.
-    The functions for times take a segment's base offset and are called only if the time decides:
-    the segment's largest timestamp, and the largest timestamp of its first batch, −1 without one.
+    `checkpoint_offset` is the first dirty offset in the checkpoint, None without a line. The
+    functions take a segment's base offset, and are called only if the time decides: they return the
+    segment's largest timestamp, and the largest timestamp of its first batch, −1 without one.
     """
 
     topic_partition: TopicPartition
@@ -59,7 +61,7 @@ class CleanableLog(NamedTuple):
 
 
 class CheckpointFault(Enum):
-    """The reason why a cleaner checkpoint does not count."""
+    """The reason why a cleaner checkpoint is ignored."""
 
     BELOW_START = "below the log start offset"
     ABOVE_END = "above the log end offset"
@@ -87,18 +89,18 @@ class CleanableRange(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """Return which share of the log could be cleaned, from 0 to 1."""
+        """Return the share of the log that can be cleaned, from 0 to 1."""
         return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
 
     def may_be_cleaned(self, config: LogConfig) -> bool:
-        """Return whether the log is dirty enough, or for long enough."""
+        """Return True if the log is overdue, or its dirty ratio is above the topic's limit."""
         if self.overdue_ms > 0 and self.cleanable_bytes:
             return True
         return self.total_bytes > 0 and self.dirty_ratio > config.min_cleanable_dirty_ratio
 
 
 def first_dirty_offset(log: CleanableLog) -> tuple[int, CheckpointFault | None]:
-    """Return from where on a log is dirty, and why its checkpoint does not count if so."""
+    """Return the first dirty offset, and why the checkpoint is ignored; None if it is used."""
     checkpoint = log.checkpoint_offset
     if checkpoint is None:
         return log.log_start_offset, None
@@ -136,7 +138,7 @@ def cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> Cleana
 def dirtiest(
     ranges: Iterable[CleanableRange], config_of: Callable[[TopicPartition], LogConfig]
 ) -> CleanableRange | None:
-    """Return the log to clean next, None if none is worth it; of equals the first."""
+    """Return the range to clean next, None if no log may be cleaned; of equal ratios the first."""
     chosen = None
     for candidate in ranges:
         if candidate.may_be_cleaned(config_of(candidate.topic_partition)) and (
@@ -149,7 +151,7 @@ def dirtiest(
 def between(
     segments: Sequence[CleanableSegment], start: int, end: int
 ) -> Sequence[CleanableSegment]:
-    """Return the segments with offsets from `start` to `end`, `end` exclusive."""
+    """Return the segments that contain offsets of [start, end)."""
     if start >= end:
         return ()
     bases = [segment.base_offset for segment in segments]
@@ -157,15 +159,12 @@ def between(
 
 
 def _closed_from(log: CleanableLog, offset: int) -> Sequence[CleanableSegment]:
-    """Return the segment that holds an offset and all later ones but the active."""
+    """Return the segment that contains an offset and all later segments except the active one."""
     return between(log.segments, offset, log.segments[-1].base_offset)
 
 
 def _uncleanable_base(log: CleanableLog, bound: int) -> int:
-    """Return the base offset of the segment that holds `bound`, or of the active segment.
-
-    The end.
-    """
+    """Return the base offset of the closed segment with `bound`, else of the active segment."""
     closed = _closed_from(log, bound)
     return closed[0].base_offset if closed else log.segments[-1].base_offset
 

@@ -3,13 +3,13 @@
 ```
 broker                                   cleaner's process (`cleaner_process.py`)
 build the map of these facts        ──>
-                                    <──  so many bytes done      ┐ every CLEANER_TOLD_MS: the
-go on | stop                        ──>                          ┘ broker pauses, or ends it
+                                    <──  bytes done since the last message  ┐ every CLEANER_TOLD_MS
+go on | stop                        ──>                                     ┘ (the broker throttles)
                                     <──  done: counts, the map's last offset | an error
-write this group                    ──>  … the same, with the map that it has kept
+write this group                    ──>  … the same, with the map that the process kept
 ```
 
-Both are of one installation, so that messages are pickled objects of the modules here.
+Both processes run the same installation, so messages are pickled objects.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from engine.log.cleaner.cleaning_facts import (
     WorkSteps,
 )
 
-#: The module that serves these messages.
+#: Name of the module that the cleaner's process runs.
 CLEANER_MODULE = "engine.log.cleaner.cleaner_process"
 
 
 class CleanerCommand(Enum):
-    """The broker's message to work under way."""
+    """The broker's reply to a Progress: continue or stop the work."""
 
     GO_ON = "go on"
     STOP = "stop"
@@ -47,16 +47,16 @@ class Progress(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The work on a request has ended, or was stopped."""
+    """The work of a request has ended, or was stopped."""
 
     counts: CleaningCounts
     latest_offset: int
 
 
 class Failed(NamedTuple):
-    """An EngineError taken apart for pickling.
+    """An EngineError in parts that can be pickled.
 
-    Its constructor takes other arguments than `args`.
+    Unpickling the error itself would call its constructor with `args`, which do not fit it.
     """
 
     kind: type[EngineError]
@@ -64,7 +64,7 @@ class Failed(NamedTuple):
     fields: dict[str, object]
 
     def error(self) -> EngineError:
-        """Return the error as it was raised."""
+        """Return the error rebuilt from its parts."""
         error = self.kind.__new__(self.kind, *self.args)
         error.__dict__.update(self.fields)
         return error
@@ -75,7 +75,7 @@ Answer: TypeAlias = Progress | Done | Failed
 
 
 class CleaningFault(EngineError):
-    """The code that cleans has failed over a log, in the process that does the work."""
+    """The cleaner's code raised an error that is no EngineError, in the cleaner's process."""
 
     def __init__(self, fault: str) -> None:
         super().__init__(fault)
@@ -83,7 +83,7 @@ class CleaningFault(EngineError):
 
 
 def failed(error: Exception) -> Failed:
-    """Return the message of an error; a fault of our code has its traceback."""
+    """Return the message for an error; one that is no EngineError is sent with its traceback."""
     if isinstance(error, EngineError):
         return Failed(type(error), error.args, dict(vars(error)))
     lines = format_exception(error)
@@ -92,13 +92,13 @@ def failed(error: Exception) -> Failed:
 
 
 class ProcessWork:
-    """The work of one cleaning, by a process that does nothing else meanwhile."""
+    """The work of one cleaning, done by the cleaner's process."""
 
     def __init__(self, process: SideProcess, facts: CleaningFacts) -> None:
-        """`process` must have no other work until the cleaning has ended."""
+        """Prepare a cleaning by `process`, which must do no other work until it ends."""
         self.process = process
         self.counts = CleaningCounts()
-        #: Last offset of the map that the process has built (inclusive); with `counts` of the last
+        #: Last offset (inclusive) of the map that the process has built; like `counts`, by its last
         #: response.
         self.latest_offset = facts.start_offset - 1
         self._facts = facts
@@ -111,11 +111,14 @@ class ProcessWork:
         return self._steps(self._facts)
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write the kept records of a group; raises as above. An ended process leaves files."""
+        """Have the process write the kept records of a group to `.cleaned` files.
+
+        Raises the error of the process, or SideProcessGone; the files then remain.
+        """
         return self._steps(group)
 
     def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
-        """Have the process do one part of the work; yield the bytes done of each step."""
+        """Have the process do one part of the work; yield the bytes that each step has done."""
         answer = self._exchange(request)
         while isinstance(answer, Progress):
             try:

@@ -1,8 +1,8 @@
 """The process that does the work of cleanings for a broker; its messages: `cleaner_messages.py`.
 
-A process, and not a thread, because a thread that computes holds up the broker's loop: both share
-one interpreter. It has no log and no rules, opens segments by their paths and writes `.cleaned`
-files alone. It ends with its broker, however that ends.
+It is a process, because a computing thread would delay the broker's loop: both share one
+interpreter. It knows neither logs nor rules: it opens segments by their paths and writes only
+`.cleaned` files. It ends when its broker ends, even if the broker is killed.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ from engine.native.clean_records import take_up_cleaner
 
 
 class CleanerService:
-    """Runs the parts of one cleaning at a time.
+    """Does the work of one cleaning at a time, part by part.
 
-    The facts of another cleaning discard the present one.
-
-    `on_begin` is called before each cleaning.
+    The facts of another cleaning discard the current cleaning. `on_begin` is called before each
+    cleaning.
     """
 
     def __init__(self, files: Files, clock: Clock, on_begin: Callable[[], object]) -> None:
         self._files = files
         self._clock = clock
         self._on_begin = on_begin
-        #: The cleaning in progress and its present part. None before the first facts.
+        #: The current cleaning and its current part. None before the first facts.
         self._work: SegmentCleaner | None = None
         self._steps: WorkSteps | None = None
 
     def answer_to(self, message: bytes) -> bytes:
-        """Return the response to a message; an error while it is decoded ends the process."""
+        """Return the response to a message.
+
+        Raises the error of a message that cannot be decoded.
+        """
         request: Request = pickle.loads(message)
         return pickle.dumps(self._answer_to(request))
 
@@ -69,7 +71,7 @@ class CleanerService:
         return self._driven()
 
     def _driven(self) -> Answer:
-        """Run the steps for a while, or to the end."""
+        """Run the steps for CLEANER_TOLD_MS, or to the end; return Progress, Done or Failed."""
         assert self._steps is not None
         until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
         try:
@@ -82,13 +84,13 @@ class CleanerService:
         return self._done()
 
     def _stopped(self) -> Answer:
-        """Close the steps in progress, and return the results so far."""
+        """Close the running steps; return the counts up to now."""
         assert self._steps is not None
         self._steps.close()
         return self._done()
 
     def _done(self) -> Done:
-        """Return the counts of the whole cleaning up to now, all parts together."""
+        """Return the counts of all parts of the cleaning up to now."""
         assert self._work is not None
         return Done(self._work.counts, self._work.latest_offset)
 

@@ -2,23 +2,22 @@
 
 ```
  on the loop                              on a worker thread
- 1 note the dirty segments
+ 1 record the dirty segments
                                           2 offset map of the dirty segments
  3 group the segments up to its end
- 4 note a group                      ┐
-                                     │    5 write the group's .cleaned files, make them durable
- 6 put them in the group's place     ┘      names too
+ 4 record a group                    ┐
+                                     │    5 write the group's .cleaned files; sync files and folder
+ 6 replace the group by them         ┘
  7 first dirty offset = after the map's last offset
 ```
 
-Between two steps a log may be truncated, deleted, or moved. Nothing waits for a cleaning: it
-checks whether the segments that it read are still those of the log, before each piece that it reads
-and in step 6. If not, it ends (`CleaningAborted`), and its files are removed. Steps 4 to
-6 of one group change nothing that those of another one need, so an end between them leaves a log
-that is cleaned in part.
+Between two steps a log may be truncated, deleted or moved, without waiting for the cleaning. Before
+each chunk that it reads and in step 6 the cleaning checks that the log still has the segments that
+were read. If not, it ends (`CleaningAborted`), and its files are removed. Groups are independent of
+each other, so an end between two groups leaves a partly cleaned log.
 
-Source: Kafka's Cleaner.doClean, cleanSegments. Differs: no lock of the cleaner's manager, so that a
-truncation waits for nothing.
+Source: Kafka's Cleaner.doClean, cleanSegments. Differs: there is no lock of the cleaner's manager,
+so that a truncation never waits.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class CleaningAborted(EngineError):
 
 
 class CleaningRun:
-    """One cleaning on the loop: sends facts to its worker, and judges the results."""
+    """One cleaning, seen from the loop: collects facts for its worker, and applies the results."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class CleaningRun:
         *,
         now_ms: int,
     ) -> None:
-        """Note the dirty segments: step 1. Only the loop may call this."""
+        """Record the dirty segments: step 1. Call it on the loop."""
         self.log = log
         self.cleanable = cleanable
         #: Set by an abort; results of the worker that come later are discarded.
@@ -120,15 +119,15 @@ class CleaningRun:
         return self.work.latest_offset + 1
 
     def stop(self) -> None:
-        """End soon, with CleaningAborted."""
+        """Make the worker's next check raise CleaningAborted."""
         self.is_stopped = True
 
     @property
     def is_of_use(self) -> bool:
-        """Return whether the log still has the segments that were read, and is still compacted.
+        """Return True if the log still has the segments that were read, and is still compacted.
 
-        Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is to keep its
-        records from now on.
+        Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is no longer
+        compacted.
         """
         # Truncated records are in the map, and must not hide earlier ones.
         is_cut = self.log.truncation_count != self._truncation_count
@@ -144,7 +143,10 @@ class CleaningRun:
     # 3, 4 groups
 
     def groups(self) -> list[list[int]]:
-        """Return the base offsets of the segments that become one each; step 3, on the loop."""
+        """Return the base offsets of each group of segments that become one.
+
+        Step 3, on the loop.
+        """
         end = self.end_offset
         segments = self.log.segments.between(0, end) if end > 0 else []
         facts = [
@@ -167,7 +169,7 @@ class CleaningRun:
             return 0
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
-        """Note a group: step 4, on the loop. Raises CleaningAborted."""
+        """Record a group's segments: step 4, on the loop. Raises CleaningAborted."""
         self._at_hand = ()
         self.ensure_unchanged()
         log = self.log
@@ -192,9 +194,10 @@ class CleaningRun:
         return self._group
 
     def discard(self) -> None:
-        """Remove the files of the group that has not replaced its segments.
+        """Remove the `.cleaned` files of a group that has not replaced its segments.
 
-        From the folder where it was written: if the log's was renamed, another log may have that.
+        They are removed from the folder in which they were written, even if the log was renamed
+        since.
         """
         group, self._group = self._group, None
         if group is not None:
@@ -242,7 +245,7 @@ class CleaningRun:
 
 
 def _position_in(segment: Segment, offset: int) -> int:
-    """Return from where on a segment has to be read for the records from an offset on."""
+    """Return the position to read a segment from, to get all records from an offset on."""
     if offset <= segment.base_offset:
         return 0
     return segment.index.lookup(offset).position

@@ -1,7 +1,7 @@
-"""The facts of a log that a cleaning needs: they outlive a change of the log itself.
+"""The facts of a log that a cleaning needs, copied so that later changes of the log do not matter.
 
-The loop collects them, and the worker uses them alone: a worker thread, or a separate
-process, to which they are sent (`cleaner_messages.py`).
+The loop collects them. The worker, which is a thread or a separate process (`cleaner_messages.py`),
+uses nothing else.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 from engine.log.log_config import LogConfig
 from engine.log.txn_index import AbortedTransaction
 
-#: Work in pieces: yields how many bytes each one has read and written. Its driver may pause
-#: it between two, or end it by `close`.
+#: Work in steps: yields the bytes that each step has read and written. Its driver may pause it
+#: between two steps, or end it by `close`.
 WorkSteps: TypeAlias = Generator[int, None, None]
 
 
 class CleaningSettings(NamedTuple):
-    """The memory of one cleaner thread: for its offset map and for reading; sizes in bytes."""
+    """The memory of one cleaner thread for its offset map and for reading, in bytes."""
 
     map_bytes: int = 128 << 20
     load_factor: float = 0.9
@@ -30,7 +30,7 @@ class CleaningCounts:
     """The bytes and records that a cleaning has read and written."""
 
     def __init__(self) -> None:
-        """Begin at 0; the worker counts, and the loop reads the counts."""
+        """Start at 0; the worker counts, and the loop reads the counts."""
         #: Bytes and records of the dirty segments that were read to build the map of offsets.
         self.map_bytes = 0
         self.map_records = 0
@@ -45,16 +45,20 @@ class CleaningCounts:
 
 
 class ProducerEnd(NamedTuple):
-    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
+    """A producer's epoch and its last batch's last offset in the producer state.
+
+    None without a batch.
+    """
 
     epoch: int
     last_offset: int | None
 
 
 class DirtySegment(NamedTuple):
-    """A segment whose keys go into the map, from a byte position on.
+    """A segment whose keys are added to the map, from a byte position on.
 
-    `end_offset` is the base of the next one, or the first uncleanable offset (exclusive).
+    `end_offset` (exclusive) is the base offset of the next segment, or the first uncleanable
+    offset.
     """
 
     base_offset: int
@@ -63,10 +67,10 @@ class DirtySegment(NamedTuple):
 
 
 class CleaningFacts(NamedTuple):
-    """One log as its cleaning begins.
+    """One log at the start of its cleaning.
 
-    The dirty part is [start_offset, end_offset). Tombstones of magic 0 and 1 go from segments that
-    were changed by `legacy_horizon_ms`.
+    The dirty part is [start_offset, end_offset). Tombstones of magic 0 and 1 are removed from
+    segments last modified at or before `legacy_horizon_ms`.
     """
 
     directory: str
@@ -81,7 +85,7 @@ class CleaningFacts(NamedTuple):
 
 
 class GroupedSource(NamedTuple):
-    """One of the segments that become one, and the aborted transactions that touch it."""
+    """One segment of a group, with the aborted transactions that have records in it."""
 
     base_offset: int
     aborted: Sequence[AbortedTransaction]
@@ -110,15 +114,15 @@ class CleaningWork(Protocol):
 
     @property
     def latest_offset(self) -> int:
-        """Return the last offset that the map knows of (inclusive)."""
+        """Return the last offset that the map covers (inclusive)."""
         ...
 
     def build_map(self) -> WorkSteps:
-        """Note the last offset of each key in the dirty segments."""
+        """Add the last offset of each key in the dirty segments to the map."""
         ...
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write the kept records of a group into `.cleaned` files, durably.
+        """Write the kept records of a group to `.cleaned` files, and sync them.
 
         The files are removed at any error, and when the steps are closed.
         """

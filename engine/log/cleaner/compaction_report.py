@@ -1,4 +1,4 @@
-"""The progress of a broker's cleaner in its logs, from the cleaner and the logs themselves."""
+"""Report the progress of a broker's cleaner in each compacted log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.model import TopicPartition
 
 
 class CleanerLogs(NamedTuple):
-    """The broker's parts, besides its cleaner, that the report reads."""
+    """The logs and offsets of the broker that the report reads."""
 
     logs: Mapping[TopicPartition, LocalLog]
     first_dirty_offset: Callable[[LocalLog], int | None]
@@ -31,7 +31,7 @@ class CleanerLogs(NamedTuple):
 def compaction_states(
     cleaner: LogCleaner, around: CleanerLogs, now_ms: int
 ) -> Iterator[LogCompaction]:
-    """Yield the state of each compacted log of a broker, in order; changes nothing.
+    """Yield the state of each compacted log of a broker, sorted by partition; changes nothing.
 
     The caller may serve other requests between two logs: a log that is deleted meanwhile is
     skipped.
@@ -91,7 +91,7 @@ def _phase(
 def _offsets(
     around: CleanerLogs, log: LocalLog, cleanable: CleanableRange | None
 ) -> tuple[int, int]:
-    """Return first dirty and first uncleanable offset; equal where nothing may be cleaned."""
+    """Return first dirty and first uncleanable offset; equal if the cleanable range is unknown."""
     if cleanable is not None:
         return cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
     known = around.first_dirty_offset(log)
@@ -100,7 +100,7 @@ def _offsets(
 
 
 def _progress(cleaning: RunningCleaning) -> CleaningProgress:
-    """Return elapsed ms, bytes read so far, and all bytes to read: the dirty part counts twice."""
+    """Return elapsed ms, bytes read, and all bytes to read: the dirty part is read twice."""
     cleanable, counts = cleaning.cleanable, cleaning.counts
     # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes

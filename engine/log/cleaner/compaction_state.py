@@ -2,10 +2,10 @@
 
 | state | |
 |---|---|
-| idle | nothing is done with it; `is_due` and `waits_for` describe the next change |
-| waiting | it was requested, and comes after others |
+| idle | no cleaning is planned; `is_due` and `waits_for` describe when the next one comes |
+| waiting | a cleaning was requested, and waits for other cleanings |
 | cleaning | `now` has its progress |
-| uncleanable | left alone until the broker starts again, for `fault` |
+| uncleanable | not cleaned until the broker restarts, because of `fault` |
 
 It is sent to other processes as JSON: `encode_states`, `decode_states`.
 """
@@ -30,7 +30,7 @@ class CompactionPhase(Enum):
 
 
 class CleaningProgress(NamedTuple):
-    """A running cleaning: bytes read, bytes to read in total, and counts of keys and records."""
+    """A running cleaning: elapsed time, bytes read, and bytes to read in total."""
 
     elapsed_ms: int
     done_bytes: int
@@ -43,7 +43,7 @@ class CleaningProgress(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The last cleaning of a log: [start, end) of its offsets, and its result."""
+    """The last cleaning of a log: its offsets [start, end), sizes and record counts."""
 
     start_offset: int
     end_offset: int

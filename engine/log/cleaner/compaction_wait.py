@@ -1,13 +1,13 @@
-"""The reason why a log is not cleaned yet, other logs aside. Pure.
+"""The condition that keeps a dirty log from being cleaned; other logs are not considered. Pure.
 
 | its dirty part | it waits for |
 |---|---|
-| is none | nothing |
-| may be cleaned, and has to or is large enough | nothing but its turn |
+| is empty | nothing |
+| may be cleaned, and is overdue or large enough | nothing but its turn |
 | may be cleaned, and is too small a share of the log | min.cleanable.dirty.ratio |
-| is younger than it has to be, from its first segment on | min.compaction.lag.ms |
-| was not replicated, or lies after the start of an open transaction | last stable offset |
-| lies in the active segment | active segment: its roll, by segment.bytes or segment.ms |
+| is younger than required, from its first segment on | min.compaction.lag.ms |
+| is not replicated, or after the start of an open transaction | last stable offset |
+| is in the active segment | active segment: its roll, by segment.bytes or segment.ms |
 
 Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
 """

@@ -1,11 +1,11 @@
 """Group neighbouring segments that a cleaning merges into one. Pure.
 
-Segments are taken together while, by their sizes before cleaning,
+A segment is added to a group as long as, by their sizes before cleaning,
 
-| bound                                        | of                   |
+| bound                                        | setting              |
 |----------------------------------------------|----------------------|
 | the .log files fit into one segment          | segment.bytes        |
-| the .index files fit, and the .timeindex too | segment.index.bytes  |
+| the .index and the .timeindex files each fit | segment.index.bytes  |
 | offsets fit into an index                    | 2^31 above the first |
 
 Source: CMP-6; Kafka's Cleaner.groupSegmentsBySize.

@@ -1,24 +1,24 @@
-"""The cleaner of one broker: which logs are cleaned when, and the end of each cleaning.
+"""The cleaner of one broker: it decides which logs are cleaned when, and ends each cleaning.
 
 ```
-every log.cleaner.backoff.ms, and when a cleaning has ended
-    as long as fewer than log.cleaner.threads are in progress: begin with a requested log,
-    else with the dirtiest
-    retention of logs that are compacted: those of compact,delete by time and size too
-a cleaning    see `cleaning.py`; its parts on a worker thread run by `LogTasks`, one after the other
-its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before
-its failure   bytes that are no records,  the partition is uncleanable until the next start
+every log.cleaner.backoff.ms, and after each cleaning
+    while fewer than log.cleaner.threads cleanings run: start a requested log, else the dirtiest
+    then apply retention to compacted logs: those with compact,delete by time and size too
+a cleaning    see `cleaning.py`; `LogTasks` runs its parts on a worker thread, one after another
+its end       first dirty offset to memory and cleaner-offset-checkpoint, after syncing the folder
+its failure   invalid records,            the partition is uncleanable until the next start
               a fault of the cleaner
-              its process has ended       a line in the log; it is begun again after the backoff
-              an error of the host        the directory goes offline
-              the log has changed         nothing: it is begun again after the backoff
+              its process has ended       a line in the log; retried after the backoff
+              an I/O error                the directory goes offline
+              the log has changed         no message; retried after the backoff
 ```
 
-The check of all logs runs in steps: the dirtiest one is checked again before its cleaning begins.
-A check that is requested during another one follows it.
+The check of all logs runs in steps, so the dirtiest log is checked again before its cleaning
+starts. A check that is requested during another check runs after it.
 
-However a cleaning ends, its slot is free again, and the other logs come before it is begun again.
-A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
+After every cleaning, however it ended, its slot is free, and other logs come before it is retried.
+A crash before the checkpoint is written leaves the old checkpoint: the next cleaning finds little
+to remove.
 
 Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 """
@@ -73,48 +73,48 @@ class CleanerConfig(NamedTuple):
 
 
 class CleanedLogs(Protocol):
-    """The logs of a broker, as far as the cleaner needs them."""
+    """The functions of the broker's log manager that the cleaner uses."""
 
     @property
     def logs(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs of partitions."""
+        """Return the current log of each partition."""
         ...
 
     @property
     def futures(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs that partitions are being moved to."""
+        """Return the future logs, to which partitions are being moved."""
         ...
 
     def first_dirty_offset(self, log: LocalLog) -> int | None:
-        """Return up to where a log was cleaned, None if it never was."""
+        """Return the offset up to which a log was cleaned (exclusive), None if it never was."""
         ...
 
     def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
-        """Write down up to where a log was cleaned, once its names are durable."""
+        """Sync the log's folder, then write its first dirty offset to the cleaner checkpoint."""
         ...
 
     def directory_of(self, log: LocalLog) -> str:
-        """Return the log directory that a log lies in."""
+        """Return the log directory that contains a log."""
         ...
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an error of the host."""
+        """Stop using a log directory after an I/O error."""
         ...
 
 
 class CleanerPorts(NamedTuple):
-    """The functions of the broker that the cleaner calls."""
+    """Files, clock and functions of the broker that the cleaner calls."""
 
     files: Files
     tasks: LogTasks
     clock: Clock
     high_watermark_of: Callable[[TopicPartition], int]
-    #: Starts processes for the work of cleanings; None: threads do it.
+    #: Starts processes for the work of cleanings; None: threads do the work.
     start_process: StartProcess | None = None
 
 
 class LastCleaning(NamedTuple):
-    """The last cleaning of a log: [from, to) of its offsets, and its counts."""
+    """The last cleaning of a log: its offsets [start, end), counts and times."""
 
     start_offset: int
     end_offset: int
@@ -132,7 +132,7 @@ class RunningCleaning(NamedTuple):
 
 
 class _Slice:
-    """The result of a part of a cleaning, from a worker thread."""
+    """The result of running a part of a cleaning on a worker thread until its next pause."""
 
     __slots__ = ("error", "is_done", "pause_ms")
 
@@ -143,17 +143,17 @@ class _Slice:
 
 
 class _Cleaning:
-    """A cleaning in progress; `steps` is the part of it that runs on a worker thread.
+    """A running cleaning; `steps` is the part that runs on a worker thread.
 
-    `process` does its work, None where threads of this process do.
+    `process` does its work, None if threads of this process do.
     """
 
     def __init__(self, run: CleaningRun, process: SideProcess | None, began_ms: int) -> None:
-        """Begin without steps; `began_ms` is monotonic."""
+        """Create a cleaning without steps; `began_ms` is on the monotonic clock."""
         self.run = run
         self.process = process
         self.began_ms = began_ms
-        #: The part that runs now, on a worker thread. None between two parts.
+        #: The part that runs on a worker thread. None between two parts.
         self.steps: WorkSteps | None = None
         #: Base offsets of the segments of each group that is not rewritten yet.
         self.groups: Sequence[Sequence[int]] = ()
@@ -168,7 +168,7 @@ class LogCleaner:
     """Cleans the compacted logs of a broker."""
 
     def __init__(self, logs: CleanedLogs, ports: CleanerPorts, config: CleanerConfig) -> None:
-        """Begin without cleanings; `logs` follows the partitions of the broker."""
+        """Create a cleaner without cleanings; `logs` reflects the broker's current partitions."""
         self._logs = logs
         self._ports = ports
         self._config = config
@@ -195,12 +195,12 @@ class LogCleaner:
 
     @property
     def uncleanable(self) -> Mapping[TopicPartition, str]:
-        """Return why partitions are left alone."""
+        """Return the uncleanable partitions, each with its reason."""
         return self._uncleanable.reasons()
 
     @property
     def in_progress(self) -> Sequence[TopicPartition]:
-        """Return the partitions that are cleaned now."""
+        """Return the partitions whose cleaning is running."""
         return list(self._in_progress)
 
     def cleanings_now(self) -> dict[TopicPartition, RunningCleaning]:
@@ -214,37 +214,37 @@ class LogCleaner:
         }
 
     def start(self) -> None:
-        """Check for dirty logs from now on."""
+        """Schedule the first check for dirty logs, unless log.cleaner.enable is off."""
         if self._config.is_enabled:
             self._ports.tasks.once(_TASK, 0, self._round)
 
     def stop(self) -> None:
-        """Begin nothing more, and end the running cleanings soon; their files are removed."""
+        """Start no further cleaning, and make running ones abort soon; their files are removed."""
         self._is_stopped = True
         for cleaning in self._in_progress.values():
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Abort the cleaning of a partition, if there is one: it begins to move."""
+        """Abort the running cleaning of a partition, if any: the partition will be moved."""
         cleaning = self._in_progress.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
 
     def close(self) -> None:
-        """End all work in progress and all processes; nothing runs on worker threads any more."""
+        """End all running cleanings and processes; no worker thread may run a cleaning any more."""
         for cleaning in list(self._in_progress.values()):
             self._ended(cleaning, CleaningAborted("the cleaner stops"))
         self._processes.close()
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Apply new settings: the byte rate now, the other settings at the next cleaning."""
+        """Apply new settings: the byte rate immediately, other settings at the next cleaning."""
         self._config = config
         self._throttle.bytes_per_second = config.io_bytes_per_second
 
     # The choice of the next log
 
     def _round(self) -> None:
-        """Run one pass, end idle cleaner processes, and schedule the next pass."""
+        """Run one check, end idle cleaner processes, and schedule the next round."""
         try:
             self._passed_over.clear()
             self.check()
@@ -286,10 +286,10 @@ class LogCleaner:
             yield from self._delete_old()
 
     def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Clean these logs before all others, up to their present cleanable offset.
+        """Clean these logs before all others, up to their current cleanable offset.
 
         They are cleaned at any dirty ratio, and even if log.cleaner.enable is off. Uncleanable logs
-        stay uncleanable.
+        remain uncleanable.
         """
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:
@@ -309,7 +309,7 @@ class LogCleaner:
             if self._first_of([found]) is not None:
                 worth.append(found)
             yield
-        # A disk that has failed since then has removed logs that were checked before.
+        # Logs that were checked in earlier steps may have gone offline since.
         while worth := [found for found in worth if self._is_still_idle(found)]:
             chosen = self._first_of(worth)
             if chosen is None:
@@ -323,12 +323,12 @@ class LogCleaner:
         return None
 
     def _is_still_idle(self, found: CleanableRange) -> bool:
-        """Return whether a log still exists and may be cleaned: earlier steps checked it."""
+        """Return True if a log that was checked in an earlier step still exists and is idle."""
         log = self._logs.logs.get(found.topic_partition)
         return log is not None and self._is_idle(log)
 
     def _first_of(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
-        """Return a log requested by `clean_soon`, else the dirtiest that is due, else None."""
+        """Return the range requested by `clean_soon`, else the dirtiest that is due, else None."""
         for cleanable in ranges:
             wanted_offset = self.wanted.get(cleanable.topic_partition, -1)
             if cleanable.cleanable_bytes and cleanable.first_dirty_offset < wanted_offset:
@@ -338,7 +338,7 @@ class LogCleaner:
         return dirtiest(ranges, lambda key: self._logs.logs[key].config)
 
     def ranges(self) -> Iterator[CleanableRange]:
-        """Yield the cleanable range of each log whose cleaning could begin."""
+        """Yield the cleanable range of each log whose cleaning may start."""
         for log in self._idle():
             if self._passed_over.get(log.topic_partition) is not log:
                 found = self._range_of(log, self._ports.clock.wall_ms())
@@ -346,7 +346,10 @@ class LogCleaner:
                     yield found
 
     def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
-        """Return the cleanable range of a log, None if the log is deleted or cannot be read."""
+        """Return the cleanable range of a log, None if the log is deleted or cannot be read.
+
+        A failure takes the directory offline or makes the log uncleanable.
+        """
         if not self._is_here(log):
             return None
         try:
@@ -356,11 +359,11 @@ class LogCleaner:
             return None
 
     def _is_here(self, log: LocalLog) -> bool:
-        """Return False for a log that was deleted, moved, or is on a disk that has failed."""
+        """Return True unless a log was deleted, moved, or is on a disk that has failed."""
         return self._logs.logs.get(log.topic_partition) is log
 
     def _checked_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
-        """Return the cleanable range of a log; an invalid checkpoint is corrected first."""
+        """Return the cleanable range of a log; write an invalid checkpoint's correction first."""
         facts = cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
@@ -369,20 +372,20 @@ class LogCleaner:
         cleanable = cleanable_range(facts, log.config, now_ms)
         if cleanable.checkpoint_fault is not None:
             if not log.config.is_deleting:
-                # Retention moves the start of the others all the time.
+                # With compact,delete retention often moves the log start above the checkpoint.
                 log_messages.reset(cleanable)
             self._logs.note_cleaned(log, cleanable.first_dirty_offset)
         return cleanable
 
     def _idle(self) -> Iterator[LocalLog]:
-        """Yield the compacted logs that nothing is done with, each as it is when it comes."""
+        """Yield the idle compacted logs; each is checked when the iterator reaches it."""
         self._forget_gone()
         for log in list(self._logs.logs.values()):
             if self._is_here(log) and self._is_idle(log):
                 yield log
 
     def _is_idle(self, log: LocalLog) -> bool:
-        """Return True for a compacted log that is not cleaned, not moving, not uncleanable."""
+        """Return True for a compacted log that is not being cleaned or moved, nor uncleanable."""
         # Values that a cleaning removes from a log being copied would stay in the copy, without
         # their tombstones. Source: ReplicaManager.alterReplicaLogDirs pauses cleanings.
         return (
@@ -393,7 +396,7 @@ class LogCleaner:
         )
 
     def _forget_gone(self) -> None:
-        """Drop the cleaner's state about partitions whose log has left this broker."""
+        """Drop the cleaner's state about partitions that have no log on this broker any more."""
         self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
         for known in (self.last_cleanings, self.wanted):
@@ -401,7 +404,7 @@ class LogCleaner:
                 del known[key]
 
     def _delete_old(self) -> Steps:
-        """Apply retention to each idle log; a failure affects that log or its directory alone."""
+        """Apply retention to each idle log; a failure affects only that log or its directory."""
         for log in self._idle():
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
@@ -413,7 +416,7 @@ class LogCleaner:
     # One cleaning
 
     def _begin(self, cleanable: CleanableRange) -> None:
-        """Begin the cleaning of one log: create its run and build the map of keys."""
+        """Start the cleaning of one log: create its run, and start to build the map of keys."""
         log = self._logs.logs[cleanable.topic_partition]
         log_messages.began(cleanable)
         try:
@@ -436,12 +439,15 @@ class LogCleaner:
         self._drive(cleaning, lambda: self._mapped(cleaning))
 
     def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
-        """Run the steps on a worker thread, with the pauses that the throttle requires."""
+        """Run the steps on a worker thread with the throttle's pauses.
+
+        Then call `then` on the loop.
+        """
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
 
         def done(_failure: StorageError | None) -> None:
-            """Continue the cleaning after a part: pause, the next step, or its end by an error."""
+            """Continue after a worker's return: raise its error, pause, or call `then`."""
             try:
                 if part.error is not None:
                     raise part.error
@@ -459,7 +465,7 @@ class LogCleaner:
         self._ports.tasks.offload(_TASK, lambda: self._advance(run, steps, part), done)
 
     def _advance(self, run: CleaningRun, steps: WorkSteps, part: _Slice) -> None:
-        """Run steps up to the next pause, or to their end; any exception is raised on the loop."""
+        """Run steps up to the next pause or their end; an exception is stored in `part`."""
         try:
             run.ensure_unchanged()
             for done_bytes in steps:
@@ -474,18 +480,18 @@ class LogCleaner:
             _close(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
-        """Continue a cleaning after a pause; raises CleaningAborted after `stop`."""
+        """Continue a cleaning after `pause_ms`; raises CleaningAborted after `stop`."""
         if self._is_stopped:
             raise CleaningAborted("the cleaner stops")
         self._ports.tasks.once(_TASK, pause_ms, lambda: self._drive(cleaning, then))
 
     def _mapped(self, cleaning: _Cleaning) -> None:
-        """Clean the groups of segments: the map of keys is complete."""
+        """Start to rewrite the groups of segments, after the map of keys is complete."""
         cleaning.groups = cleaning.run.groups()
         self._next_group(cleaning)
 
     def _next_group(self, cleaning: _Cleaning) -> None:
-        """Clean the next group of segments; after the last one, write the checkpoint."""
+        """Rewrite the next group of segments; after the last, write the checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
@@ -510,7 +516,7 @@ class LogCleaner:
         if cleaning.steps is not None:
             cleaning.steps.close()
         if cleaning.process is not None:
-            self._let_go(cleaning.process, error)
+            self._release_process(cleaning.process, error)
         is_here = self._is_here(cleaning.log)
         if error is not None:
             # A process that has ended has removed nothing.
@@ -531,8 +537,11 @@ class LogCleaner:
         if not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.check)
 
-    def _let_go(self, process: SideProcess, error: Exception | None) -> None:
-        """Keep a cleaning's process for the next one, unless it has ended or is still at work."""
+    def _release_process(self, process: SideProcess, error: Exception | None) -> None:
+        """Keep a cleaning's process for the next cleaning.
+
+        End it if it has died or is still working.
+        """
         is_ready = error is None or isinstance(error, EngineError)
         if isinstance(error, SideProcessGone) or not is_ready:
             self._end(process)
@@ -540,11 +549,11 @@ class LogCleaner:
             self._processes.give_back(process, self._ports.clock.monotonic_ms())
 
     def _end(self, process: SideProcess) -> None:
-        """Wait for the end of a process, on a worker thread."""
+        """End a process on a worker thread, which waits for its end."""
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _note(self, cleaning: _Cleaning) -> None:
-        """Record the figures of a finished cleaning for metrics, and log them."""
+        """Store the figures of a finished cleaning for metrics, and log them."""
         run, clock = cleaning.run, self._ports.clock
         elapsed_ms = clock.monotonic_ms() - cleaning.began_ms
         start = run.cleanable.first_dirty_offset
@@ -566,7 +575,7 @@ class LogCleaner:
 
 
 def _close(steps: WorkSteps, part: _Slice) -> None:
-    """Close the generator of a cleaning on its thread; `part` carries its error to the loop."""
+    """Close the generator of a cleaning on its thread; store its error in `part`."""
     try:
         steps.close()
     except Exception as error:
@@ -574,5 +583,5 @@ def _close(steps: WorkSteps, part: _Slice) -> None:
 
 
 def _text(error: Exception) -> str:
-    """Return the text of a failure; a fault of our code has its type in front."""
+    """Return an error as text; with its type if it is no EngineError."""
     return str(error) if isinstance(error, EngineError) else repr(error)

@@ -1,4 +1,4 @@
-"""The facts that the rules of cleaning need, from an open log or a stopped broker's directory."""
+"""Collect facts for the cleaner's rules, from an open log or a stopped broker's directory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.log.segment import Segment
 def cleanable_log(
     log: LocalLog, *, high_watermark: int, checkpoint_offset: int | None
 ) -> CleanableLog:
-    """Return the facts of a log now; a stopped broker's has its end as the high watermark."""
+    """Return the current facts of a log; pass the log end offset as high watermark if stopped."""
 
     def segment_at(base_offset: int) -> Segment:
         segment = log.segments.floor(base_offset)

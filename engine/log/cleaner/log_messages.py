@@ -31,7 +31,7 @@ _MIB = 1 << 20
 
 
 def began(cleanable: CleanableRange) -> None:
-    """Log which log is cleaned now."""
+    """Log that the cleaning of a log starts."""
     _log.info(
         "Beginning cleaning of log %s: [%d, %d), %.1f%% dirty",
         cleanable.topic_partition,
@@ -83,7 +83,7 @@ def aborted(topic_partition: TopicPartition, reason: object) -> None:
 
 
 def reset(cleanable: CleanableRange) -> None:
-    """Log that a checkpoint does not count."""
+    """Log that a cleaner checkpoint is ignored."""
     fault = cleanable.checkpoint_fault
     if fault is CheckpointFault.ABOVE_END or fault is CheckpointFault.BELOW_START:
         _manager_log.warning(
@@ -97,10 +97,10 @@ def reset(cleanable: CleanableRange) -> None:
 def uncleanable(
     topic_partition: TopicPartition, error: Exception, directory: str, count: UncleanableCount
 ) -> None:
-    """Report a log that is not cleaned until the broker starts again.
+    """Log that a partition is not cleaned until the broker restarts.
 
-    `count` is of its log directory now, under the names of Kafka's metrics. A fault of our code has
-    its traceback.
+    `count` has the figures of its log directory, under the names of Kafka's metrics. An error that
+    is no EngineError is logged with its traceback.
     """
     _log.warning(
         "Unexpected exception thrown when cleaning log %s. "
@@ -115,17 +115,17 @@ def uncleanable(
 
 
 def process_gone(topic_partition: TopicPartition, reason: object) -> None:
-    """Log that the worker has ended; a later cleaning begins again."""
+    """Log that the cleaner's process has ended; the cleaning is retried later."""
     _log.error(
         "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
     )
 
 
 def not_started(reason: object) -> None:
-    """Log that there is no process for a cleaning: a thread of the broker does its work."""
+    """Log that no cleaner process could be started, so a thread of the broker does the work."""
     _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
 
 
 def _reduction(before: int, after: int) -> float:
-    """Return the share of bytes that a cleaning removed, 0.0 where there were none."""
+    """Return the share of bytes that a cleaning removed; 0.0 if there were none."""
     return 1 - after / before if before else 0.0

@@ -1,15 +1,15 @@
-"""The last offset of each key in the dirty part of a log, in memory that is bounded before.
+"""The last offset of each key in the dirty part of a log, in memory of a fixed size.
 
 ```
 slot (24 bytes)   MD5 of the key, 16 bytes │ int64 offset + 1, 0 for an empty slot
 ```
 
-A key goes to the slot of its digest, or to the next free one after it. The map is full at
-its load factor: cleaning then ends at the last offset it has, and the next pass goes on from there.
-Two keys of one digest count as one, as in Kafka.
+A key is stored in the slot of its digest, or in the next free slot. The map is full at its load
+factor: cleaning then ends at the map's latest offset, and the next cleaning continues from there.
+Two keys with equal digests count as one, as in Kafka.
 
 Source: Kafka's SkimpyOffsetMap; log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor.
-Differs: no more slots are taken than the dirty part can have keys.
+Differs: no more slots are allocated than the dirty part can have keys.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hashlib import md5
 from engine.limits import CLEANER_MAP_BYTES_MAX
 from engine.native.clean_records import MapMemory
 
-#: Bytes that one key takes.
+#: Bytes of the slot of one key.
 SLOT_BYTES = 24
 NO_OFFSET = -1
 
 _DIGEST_BYTES = 16
-# Beyond this share of taken slots a search takes long, also where more load is allowed.
+# Above this share of used slots a search takes long, even if the load factor allows more.
 _SPARSE_FACTOR = 2
 
 
@@ -35,7 +35,7 @@ def entries_max(memory_bytes: int, load_factor: float) -> int:
 
 
 class OffsetMap:
-    """Offsets by key; for one thread."""
+    """The last offset of each key; for one thread."""
 
     __slots__ = (
         "_digests",
@@ -52,17 +52,17 @@ class OffsetMap:
     ) -> None:
         """Allocate slots for as many keys as the memory and the load factor allow.
 
-        `keys_max` is how many there can be at most, None if that is not known.
+        `keys_max` is the largest possible number of keys, None if unknown.
         """
         slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
         #: Slots that the memory would have. Utilization refers to them, although fewer are
         #: allocated if the log has few records.
         self._slots_allowed = slots
-        #: How many keys the map takes before it is full; cleaning then goes on in another pass.
+        #: Number of keys at which the map is full; the next cleaning continues after it.
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
             slots = min(slots, _SPARSE_FACTOR * keys_max)
-            # A batch may hold more records than its offset range has.
+            # A batch may contain more records than offsets.
             self.limit = min(self.limit, slots)
         # One more, so that the search for a missing key ends.
         self._slot_count = slots + 1
@@ -82,16 +82,16 @@ class OffsetMap:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no further record may be put."""
+        """Return True if no further key may be added."""
         return self.size >= self.limit
 
     @property
     def utilization(self) -> float:
-        """Return which share of the slots that the memory has is taken."""
+        """Return the used share of the slots that the memory has."""
         return self.size / max(self._slots_allowed, 1)
 
     def put(self, key: bytes, offset: int) -> None:
-        """Note a key's offset; offsets rise from call to call. The map must not be full."""
+        """Set a key's offset; offsets rise from call to call. The map must not be full."""
         digest = md5(key, usedforsecurity=False).digest()
         slot = int.from_bytes(digest[:8], "little") % self._slot_count
         at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
@@ -114,17 +114,14 @@ class OffsetMap:
         return stored - 1
 
     def end_batch(self, last_offset: int) -> None:
-        """Limit the offsets of a batch's records to the batch's last offset (inclusive).
+        """Lower the latest offset to a batch's last offset (inclusive), after its records.
 
-        An uncompressed record may have any offset delta: brokers accept it as it is.
+        An uncompressed record may have any offset delta: brokers accept it unchecked.
         """
         self.latest_offset = min(self.latest_offset, last_offset)
 
     def note_offset(self, offset: int) -> None:
-        """Raise the latest offset.
-
-        All records up to `offset` (inclusive) have been read into the map.
-        """
+        """Raise the latest offset, after all records up to `offset` (inclusive) were added."""
         self.latest_offset = max(self.latest_offset, offset)
 
     def _next_slot_of(self, slot: int, digest: bytes) -> int:

@@ -1,7 +1,7 @@
 """The work of a cleaning on files: the map of keys, and the `.cleaned` files of a group.
 
-Segments are opened by their paths. One that is truncated, deleted or replaced meanwhile leads to
-errors or a useless result: the owner of the log notices that, and drops the result.
+Segments are opened by their paths. If one is truncated, deleted or replaced meanwhile, the work
+fails or has a useless result: the owner of the log notices the change, and discards the result.
 
 Source: Kafka's Cleaner.buildOffsetMap, cleanSegments.
 """
@@ -66,7 +66,7 @@ class SegmentCleaner:
 
     @property
     def latest_offset(self) -> int:
-        """Return the last offset that the map knows of (inclusive)."""
+        """Return the last offset that the map covers (inclusive)."""
         return self._offsets.latest_offset
 
     def _path(self, base_offset: int) -> str:
@@ -77,14 +77,17 @@ class SegmentCleaner:
     # The map
 
     def build_map(self) -> WorkSteps:
-        """Note the last offset of each key in the dirty segments. Raises CorruptRecord."""
+        """Add the last offset of each key in the dirty segments to the map.
+
+        Raises CorruptRecord.
+        """
         transactions = CleanedTransactions()
         transactions.add_aborted(self._facts.dirty_aborted)
         for segment in self._facts.dirty:
             yield from self._map_segment(segment, transactions)
             if self._offsets.is_full and self._offsets.latest_offset < segment.end_offset - 1:
                 break
-            # After its last record a segment may have had others.
+            # After its last record the segment may have had records that were removed.
             self._offsets.note_offset(segment.end_offset - 1)
         self.counts.map_utilization = self._offsets.utilization
 
@@ -114,7 +117,7 @@ class SegmentCleaner:
         return has_room
 
     def _note_fast(self, batch: RecordBatch, opened: Buffer) -> bool | None:
-        """Note the keys of a batch by compiled code, as `_note_keys`; None: it has not."""
+        """Add a batch's keys by compiled code; return as `_note_keys`, None if the code cannot."""
         if (
             self._compiled is None
             or not isinstance(batch, BatchView)
@@ -151,10 +154,7 @@ class SegmentCleaner:
     def _batches(
         self, base_offset: int, position: int
     ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
-        """Yield the batches of a segment from `position` on.
-
-        Per buffer a list of batches, and its bytes.
-        """
+        """Yield (batches, their bytes) for each buffer that is read from `position` on."""
         settings = self._facts.settings
         batch_bytes_max = max(settings.batch_bytes_max, self._facts.config.max_message_bytes)
         file = self._files.open(self._path(base_offset))
@@ -173,10 +173,10 @@ class SegmentCleaner:
     # New segments
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
-        """Write the kept records of a group into `.cleaned` files, and make them durable.
+        """Write the kept records of a group to `.cleaned` files, and sync them.
 
-        The files are removed at any error, and when the steps are closed. Raises
-        CorruptRecord, and the errors of the host.
+        The files are removed at any error, and when the steps are closed. Raises CorruptRecord, and
+        the errors of the host.
         """
         files, directory, base_offset = self._files, self._facts.directory, group.base_offset
         cleaned = create_segment(
@@ -203,7 +203,7 @@ class SegmentCleaner:
     def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
         """Write the kept records of a group to the cleaned segment.
 
-        Yields after each chunk of a source how many bytes were read and written, in one sum:
+        Yields after each chunk of a source the sum of the bytes read and written, because
         `log.cleaner.io.max.bytes.per.second` limits both together.
         """
         transactions = self._transactions
@@ -244,10 +244,10 @@ class SegmentCleaner:
 
 
 def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
-    """Remove the `.cleaned` files of a base offset; the next start does it if that fails."""
+    """Remove the `.cleaned` files of a base offset; ignore errors, the next start removes them."""
     for kind in KINDS:
         name = SegmentFileName(base_offset, kind, FileState.CLEANED).name
-        # If its directory is deleted, or is another log's by now, so is the file.
+        # If the log's directory was deleted or renamed, the file has left this path too.
         with suppress(StorageError):
             if files.exists(f"{directory}/{name}"):
                 files.remove(f"{directory}/{name}")
@@ -266,7 +266,10 @@ class CleanedSegmentTooLarge(StorageError):
 
 
 def append_kept(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
-    """Append batches in one write; raises CorruptRecord, CleanedSegmentTooLarge."""
+    """Append batches in one write; raises CorruptRecord, CleanedSegmentTooLarge.
+
+    CorruptRecord means an offset that does not fit into the segment's index.
+    """
     size_bytes = cleaned.size_bytes + sum(len(batch.content) for batch in kept)
     if size_bytes > _INT_MAX:
         raise CleanedSegmentTooLarge(cleaned.path(FileKind.LOG), size_bytes)
@@ -281,7 +284,10 @@ def append_kept(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
 def keys_of(
     batch: RecordBatch, opened: Buffer, config: LogConfig
 ) -> Iterator[tuple[bytes | None, int]]:
-    """Yield the key and the offset of each record, which lie opened. Raises CorruptRecord."""
+    """Yield (key, offset) of each record of a batch. Raises CorruptRecord.
+
+    `opened` are the decompressed records of a batch of magic 2.
+    """
     records: Iterable[Record] = ()
     if not isinstance(batch, BatchView):
         limit_bytes = opened_bytes_max(batch.size_bytes, config)

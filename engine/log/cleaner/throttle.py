@@ -1,4 +1,4 @@
-"""Limits the cleaners' reads and writes to log.cleaner.io.max.bytes.per.second.
+"""Limit the cleaners' reads and writes to log.cleaner.io.max.bytes.per.second.
 
 Source: Kafka's Throttler.
 """
@@ -12,20 +12,20 @@ from engine.limits import CLEANER_THROTTLE_CHECK_MS
 
 
 class CleanerThrottle:
-    """The bytes of all cleaners of a broker in the present period."""
+    """Counts the bytes of all cleanings of a broker in the current period."""
 
     def __init__(self, clock: Clock, bytes_per_second: float) -> None:
-        """`bytes_per_second` may be changed at any time."""
+        """Start with no bytes; `bytes_per_second` may be changed at any time."""
         self.bytes_per_second = bytes_per_second
         self._clock = clock
-        #: Held while bytes are counted: cleanings run on several threads.
+        #: Guards the counters below: cleanings run on several threads.
         self._lock = Lock()
-        #: Bytes of the present period, and when it began (monotonic).
+        #: Bytes of the current period, and its start (monotonic clock).
         self._seen_bytes = 0
         self._since_ms = clock.monotonic_ms()
 
     def pause_ms(self, count_bytes: int) -> int:
-        """Count bytes; returns for how long to pause before the next ones, mostly 0."""
+        """Count bytes; return how long the cleaning must pause before it continues, usually 0."""
         with self._lock:
             self._seen_bytes += count_bytes
             now_ms = self._clock.monotonic_ms()

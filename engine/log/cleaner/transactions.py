@@ -5,8 +5,8 @@ aborted transactions of the .txnindex  ─ reached by offset ─>  open, aborted
 batch of any other transaction         ────────────────────>  open, committed ─ COMMIT ─> marker
 ```
 
-A marker may go when no batch of its transaction was seen before it: the records went in an earlier
-cleaning. That of an aborted transaction whose records are still there goes into the new
+A marker may be removed if no batch of its transaction precedes it: the records were removed in an
+earlier cleaning. An aborted transaction whose records are still in the log is added to the new
 .txnindex.
 
 Source: CMP-7; Kafka's CleanedTransactionMetadata.
@@ -23,7 +23,7 @@ from engine.records.view import RecordBatch
 
 
 class _OpenAborted:
-    """An aborted transaction whose marker was not reached yet."""
+    """An aborted transaction that has started, and whose marker is not reached yet."""
 
     __slots__ = ("has_batches", "transaction")
 
@@ -33,10 +33,13 @@ class _OpenAborted:
 
 
 class CleanedTransactions:
-    """The transactions up to one point of a walk, over as many segments as it takes."""
+    """The open transactions at one point of a pass over consecutive segments."""
 
     def __init__(self, on_kept: Callable[[AbortedTransaction], None] | None = None) -> None:
-        """Begin; `on_kept` gets the aborted transactions whose records are still in the log."""
+        """Start without transactions.
+
+        `on_kept` is called with each aborted transaction whose records are still in the log.
+        """
         self.on_kept = on_kept
         self._coming: list[tuple[int, int, AbortedTransaction]] = []
         self._number = 0
@@ -50,13 +53,13 @@ class CleanedTransactions:
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
 
     def may_discard(self, batch: RecordBatch) -> bool:
-        """Process the next batch; return whether it may be removed with all its keys."""
+        """Process the next batch; return True if it may be removed regardless of its keys."""
         if batch.is_control:
             return self._sees_marker(batch)
         return self.is_aborted(batch)
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Process the next batch of records; return whether its transaction was aborted."""
+        """Process the next batch of records; return True if its transaction was aborted."""
         if self._coming:
             self._reach(batch.last_offset)
         if not batch.is_transactional:
@@ -69,11 +72,14 @@ class CleanedTransactions:
         return True
 
     def _sees_marker(self, batch: RecordBatch) -> bool:
-        """Return True if a marker may be removed: no batch of its transaction remains."""
+        """Process a marker; return True if it may be removed.
+
+        No batch of its transaction remains.
+        """
         self._reach(batch.last_offset)
         record = next(iter(batch.records()), None)
         if record is None:
-            # It was cleaned before, and only has its producer's epoch.
+            # An earlier cleaning emptied the batch, to keep its producer's epoch.
             return True
         kind = control_type(record)
         if kind is ControlType.ABORT:
@@ -90,7 +96,7 @@ class CleanedTransactions:
         return False
 
     def _reach(self, offset: int) -> None:
-        """Open the aborted transactions that begin at or before an offset."""
+        """Open the aborted transactions that start at or before an offset."""
         while self._coming and self._coming[0][0] <= offset:
             _, _, transaction = heappop(self._coming)
             self._aborted.setdefault(transaction.producer_id, _OpenAborted(transaction))

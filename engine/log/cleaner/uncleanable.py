@@ -30,22 +30,22 @@ class _Mark(NamedTuple):
 
 
 class UncleanableLogs:
-    """The logs whose cleaning has failed."""
+    """The logs whose cleaning failed, with the reasons."""
 
     def __init__(self) -> None:
         self._marks: dict[TopicPartition, _Mark] = {}
 
     def mark(self, log: LocalLog, directory: str, reason: str) -> None:
-        """Exclude a log of this log directory from cleanings from now on."""
+        """Exclude a log of this log directory from further cleanings."""
         self._marks[log.topic_partition] = _Mark(log, directory, reason)
 
     def has(self, log: LocalLog) -> bool:
-        """Return True for a log that is marked; another log of the same partition is not."""
+        """Return True for a marked log; False for another log of the same partition."""
         mark = self._marks.get(log.topic_partition)
         return mark is not None and mark.log is log
 
     def reasons(self) -> dict[TopicPartition, str]:
-        """Return why partitions are left alone."""
+        """Return the reason of each uncleanable partition."""
         return {key: mark.reason for key, mark in self._marks.items()}
 
     def counts(self) -> dict[str, UncleanableCount]:
@@ -58,7 +58,7 @@ class UncleanableLogs:
         return counts
 
     def keep(self, logs: Mapping[TopicPartition, LocalLog]) -> None:
-        """Forget the logs that are not among these any more."""
+        """Drop the marks of logs that are not in `logs` any more."""
         for key in self._gone(logs):
             del self._marks[key]
 

@@ -1,7 +1,7 @@
-"""The processes of a broker's cleaner: one for each cleaning under way, kept for a while after it.
+"""The processes of a broker's cleaner: one for each running cleaning, kept for a while afterwards.
 
-Without them (a simulation, a start that fails) a thread of the broker does the work, and a
-small cleaning is not worth a process.
+Without processes (in a simulation, or if a start fails) and for small cleanings a thread of the
+broker does the work.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class _Idle(NamedTuple):
 
 
 class WorkProcesses:
-    """Provides processes for cleanings; as many as there are cleanings at the same time."""
+    """A pool of cleaner processes, one for each cleaning that runs at the same time."""
 
     def __init__(self, start: StartProcess | None) -> None:
         self._start = start
         self._idle: list[_Idle] = []
 
     def take(self, run: CleaningRun) -> SideProcess | None:
-        """Assign a cleaning to a process, and return that; None: it is done here."""
+        """Assign a cleaning to a process and return it; None if a thread must do the work."""
         cleanable = run.cleanable
         size_bytes = cleanable.clean_bytes + cleanable.cleanable_bytes
         if self._start is None or size_bytes < CLEANER_PROCESS_BYTES_MIN:
@@ -50,13 +50,13 @@ class WorkProcesses:
         return process
 
     def give_back(self, process: SideProcess, now_ms: int) -> None:
-        """Keep a process whose cleaning has ended for the next one."""
+        """Keep a process whose cleaning has ended for the next cleaning."""
         self._idle.append(_Idle(process, now_ms))
 
     def unused(self, now_ms: int) -> list[SideProcess]:
-        """Return the idle processes to close: without work for CLEANER_PROCESS_IDLE_MS.
+        """Remove and return the processes that were idle for CLEANER_PROCESS_IDLE_MS; close them.
 
-        They leave the pool, so that no cleaning is given to a process that is about to end.
+        No cleaning is then given to a process that is about to end.
         """
         unused = [one for one in self._idle if now_ms - one.since_ms >= CLEANER_PROCESS_IDLE_MS]
         self._idle = [one for one in self._idle if one not in unused]

@@ -1,4 +1,4 @@
-"""`bootstrap.checkpoint`: the first metadata of a KRaft cluster, which a format writes.
+"""`bootstrap.checkpoint`: the first metadata of a KRaft cluster, which `kctl format` writes.
 
 ```
 control batch   offset 0       SnapshotHeaderRecord
@@ -6,7 +6,7 @@ batch           offset 1 …     a FeatureLevelRecord for each feature: 01 0c 00
 control batch   after it       SnapshotFooterRecord
 ```
 
-A controller takes it over when it is the first to be elected; its leader epoch is 0.
+The first elected controller imports it; its leader epoch is 0.
 
 Source: BatchFileWriter, BootstrapDirectory of 3.9.1; files that 3.9.1 and 4.3.0 wrote.
 """
@@ -26,13 +26,13 @@ _VERSION: Final = 0
 #: Version of the frame, the record's API key (12) and version.
 _FRAME: Final = bytes((1, 12, _VERSION))
 _LEADER_EPOCH: Final = 0
-#: Version 0, the time of the log that is in it (none), no tagged fields.
+#: SnapshotHeaderRecord: version 0, last contained log timestamp 0 (none), no tagged fields.
 _HEADER: Final = bytes(2 + 8 + 1)
 _FOOTER: Final = bytes(2 + 1)
 
 
 class FeatureLevel(NamedTuple):
-    """A feature and its level."""
+    """A feature such as metadata.version, and its finalized level."""
 
     name: str
     level: int

@@ -1,10 +1,10 @@
-"""`.kafka_cleanshutdown`: the last stop was clean, nothing needs recovery.
+"""`.kafka_cleanshutdown`: marker that the last stop was clean, so that no log needs recovery.
 
 ```
 {"version":0,"brokerEpoch":-1}      −1 in ZooKeeper mode; older releases left the file empty
 ```
 
-The existence of the file counts; its content only adds the broker's epoch.
+The existence of the file is the marker; its content only adds the broker's epoch.
 
 Source: Kafka's CleanShutdownFileHandler; KIP-966.
 """
@@ -21,9 +21,9 @@ from engine.log.directory.small_file import read_bounded
 
 #: The file's name in a log directory.
 FILE_NAME = ".kafka_cleanshutdown"
-#: The only version there is.
+#: The only existing version.
 VERSION = 0
-#: Means no broker epoch.
+#: Value of `brokerEpoch` without a broker epoch.
 NO_BROKER_EPOCH = -1
 
 
@@ -35,7 +35,7 @@ class CleanShutdown(NamedTuple):
 
 
 def parse_clean_shutdown(content: bytes, path: str) -> CleanShutdown:
-    """Return the marker's content, no epoch for an empty one; raises CorruptFile."""
+    """Return the marker's content, with NO_BROKER_EPOCH for an empty file; raises CorruptFile."""
     if not content:
         return CleanShutdown()
     try:

@@ -1,7 +1,7 @@
 """`cleaner-offset-checkpoint` of one log directory: the offset up to which each log was cleaned.
 
-The values in memory count; the file is for the next start. It is written again after a change,
-once the cleaned segments are durable: it may be older than the logs, and never newer.
+The values in memory are used; the file is for the next start. After a change the file is written
+only when the cleaned segments are synced: it may be older than the logs, but never newer.
 
 Source: Kafka's LogCleanerManager.updateCheckpoints.
 """
@@ -21,7 +21,7 @@ class CleanerPoints:
     """First dirty offsets by partition; `write` may be called on a worker thread."""
 
     def __init__(self, files: Files, directory: str) -> None:
-        """Begin empty; the directory's loading fills it from the checkpoint."""
+        """Create it empty; `take` sets the offsets of the file when the directory is loaded."""
         self._files = files
         self._path = f"{directory}/{CLEANER_POINTS}"
         #: Held while the file is written: the loop and worker threads may do so.
@@ -35,11 +35,11 @@ class CleanerPoints:
         create_text_checkpoint(self._files, self._path)
 
     def take(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Take the offsets of the file."""
+        """Set the offsets read from the file."""
         self._offsets = dict(offsets)
 
     def keep(self, partitions: Container[TopicPartition]) -> None:
-        """Forget partitions that are not here any more."""
+        """Drop the offsets of partitions that are not in `partitions`."""
         for key in [key for key in self._offsets if key not in partitions]:
             self.forget(key)
 
@@ -48,13 +48,13 @@ class CleanerPoints:
         return self._offsets.get(key)
 
     def set(self, key: TopicPartition, first_dirty_offset: int) -> None:
-        """Note up to where a log is clean (exclusive)."""
+        """Set the offset up to which a log is clean (exclusive), in memory."""
         if self._offsets.get(key) != first_dirty_offset:
             self._offsets[key] = first_dirty_offset
             self._has_changed = True
 
     def lower(self, key: TopicPartition, offset: int) -> None:
-        """Lower a log's first dirty offset to the truncation offset.
+        """Lower a log's first dirty offset to its truncation offset.
 
         Records appended later are dirty.
         """
@@ -62,7 +62,7 @@ class CleanerPoints:
             self.set(key, offset)
 
     def forget(self, key: TopicPartition) -> None:
-        """Drop a log that leaves this directory."""
+        """Drop the offset of a log that leaves this directory."""
         if self._offsets.pop(key, None) is not None:
             self._has_changed = True
 

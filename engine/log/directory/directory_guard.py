@@ -1,4 +1,4 @@
-"""The handling of a host's error during work on a log directory."""
+"""Take a log directory offline at an I/O error during work on it."""
 
 from __future__ import annotations
 

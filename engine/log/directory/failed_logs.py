@@ -1,4 +1,7 @@
-"""Logs that could not be opened at the start, in directories that work: until their topics go."""
+"""Logs that could not be opened at the start although their directories work.
+
+They remain here until their topics are deleted.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from engine.model import TopicPartition
 
 
 class FailedLogs:
-    """Logs and future copies that could not be opened, by partition.
+    """Logs and future replicas that could not be opened, by partition.
 
-    A partition's log and its future copy fail independently of each other.
+    A partition's log and its future replica fail independently of each other.
     """
 
     def __init__(self, files: Files, directories: Sequence[LogDirectory]) -> None:
@@ -21,7 +24,7 @@ class FailedLogs:
         self._failed: dict[tuple[TopicPartition, bool], FailedLog] = {}
 
     def note(self, failed: FailedLog) -> None:
-        """Note a failed log."""
+        """Add a failed log."""
         self._failed[failed.topic_partition, failed.is_future] = failed
 
     def get(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
@@ -29,7 +32,7 @@ class FailedLogs:
         return self._failed.get((topic_partition, is_future))
 
     def in_reach(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
-        """Return the failed log of a partition, None without one or if its directory is offline."""
+        """Return a partition's failed log; None without one or if its directory is offline."""
         failed = self.get(topic_partition, is_future=is_future)
         return failed if failed is not None and self.home(failed).is_online else None
 
@@ -38,12 +41,12 @@ class FailedLogs:
         return self.in_reach(topic_partition, is_future=False) is not None
 
     def home(self, failed: FailedLog) -> LogDirectory:
-        """Return the log directory that one lies in."""
+        """Return the log directory that contains a failed log."""
         folder, _, _ = failed.directory.rpartition("/")
         return next(home for home in self._directories if home.path == folder)
 
     def set_aside(self, failed: FailedLog, path: str) -> None:
-        """Rename its folder, and forget it."""
+        """Rename the folder of a failed log to `path`, and remove it from the failed logs."""
         self._files.rename(failed.directory, path)
         del self._failed[failed.topic_partition, failed.is_future]
         self.home(failed).forget_failed(failed)

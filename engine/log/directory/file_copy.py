@@ -1,4 +1,4 @@
-"""Copy files durably, before the copies count."""
+"""Copy files and sync the copies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.limits import COPY_CHUNK_BYTES
 
 
 def copy_file(files: Files, source: str, target: str, size_bytes: int | None = None) -> None:
-    """Copy a file, or its beginning, and make the copy's content durable."""
+    """Copy a file, or its first `size_bytes`, and sync the copy's content."""
     handle = files.open(source)
     try:
         whole = handle.size_bytes()
@@ -26,7 +26,7 @@ def _chunks(handle: File, end: int) -> Iterable[bytes]:
 
 
 def store_file(files: Files, path: str, chunks: Iterable[bytes]) -> None:
-    """Write a whole file and make its content durable; its name is for `sync_dir`."""
+    """Write a file and sync its content; the caller syncs the folder (`sync_dir`)."""
     handle = files.open(path, write=True, create=True)
     try:
         handle.truncate(0)

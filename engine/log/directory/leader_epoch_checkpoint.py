@@ -30,7 +30,7 @@ from engine.log.directory.text_checkpoint import (
 #: The file's name in a partition directory.
 FILE_NAME = "leader-epoch-checkpoint"
 
-#: The epoch that a look-up returns where none fits.
+#: The epoch that `end_offset_for` returns if no known epoch fits.
 UNDEFINED_EPOCH = -1
 UNDEFINED_EPOCH_OFFSET = -1
 
@@ -71,7 +71,7 @@ def read_leader_epochs(files: Files, path: str) -> tuple[EpochStart, ...]:
 
 
 def assigned(entries: Iterable[EpochStart], epoch_start: EpochStart) -> tuple[EpochStart, ...]:
-    """Return the entries with one more; entries that contradict the new entry are removed.
+    """Return the entries with one more; entries that contradict the new one are removed.
 
     Source: LeaderEpochFileCache.assign: the newest entry wins, and entries at or above its epoch or
     its start offset are removed.
@@ -117,7 +117,8 @@ def end_offset_for(
 ) -> tuple[int, int]:
     """Return the largest known epoch ≤ `epoch` and its end offset (exclusive).
 
-    (−1, −1) when nothing is known about it. Source: LeaderEpochFileCache.endOffsetFor; KIP-279.
+    (−1, −1) if `epoch` is undefined or above all known epochs. Source:
+    LeaderEpochFileCache.endOffsetFor; KIP-279.
     """
     epoch_starts = tuple(entries)
     if epoch == UNDEFINED_EPOCH or not epoch_starts or epoch > epoch_starts[-1].epoch:

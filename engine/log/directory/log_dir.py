@@ -4,10 +4,10 @@
 meta.properties  .kafka_cleanshutdown  .lock  *-offset-checkpoint  bootstrap.checkpoint
 <topic>-<partition>/ …                  partitions, also -delete, -future, -stray
 remote-log-index-cache/                 tiered storage's cache, skipped
-anything else                           unknown: reported, never touched
+any other name                          unknown: reported, never changed
 ```
 
-A damaged file here costs only its content; the reading continues and `problems` names it.
+A damaged file here is listed in `problems`; the rest is read nevertheless.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from engine.naming import (
     parse_segment_file,
 )
 
-#: Held by the process that uses the directory; a killed process leaves it.
+#: Name of the lock file, which a killed process leaves.
 LOCK_FILE = ".lock"
-#: KRaft's first metadata.
+#: Name of the file with the first metadata of a KRaft cluster.
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 _REMOTE_CACHE = "remote-log-index-cache"
 _USAGE_EXIT = 2
-#: More names than these make an error no clearer.
+#: Largest number of names in an error message.
 _SHOWN_NAMES_MAX = 10
 
 _KNOWN = frozenset(
@@ -62,11 +62,11 @@ class NoLogDirectory(StorageError):
     hint = "give a directory with meta.properties or <topic>-<partition> folders, or one of those"
 
     def __init__(self, path: str, *, log_dirs: Sequence[str] = (), is_file: bool = False) -> None:
-        """Build message and hint; `log_dirs` are names of log directories found below `path`."""
+        """Build message and hint; `log_dirs` are names of log directories found in `path`."""
         what = "is a file, not a directory" if is_file else "no Kafka data here"
         super().__init__(f"{path}: {what}")
         self.path = path
-        #: Names of log directories in it.
+        #: Names of log directories in the path.
         self.log_dirs = log_dirs
         if log_dirs:
             self.hint = f"the log directories in it: {_some(log_dirs)}"
@@ -86,7 +86,10 @@ class HoldsPartitions(StorageError):
 
 
 class PartitionFolder(NamedTuple):
-    """A partition directory: its name taken apart (None when it is another name), its files."""
+    """A partition directory.
+
+    Its parsed name (None for a name that is no partition's), its files.
+    """
 
     directory: PartitionDirectory | None
     files: PartitionFiles
@@ -98,12 +101,12 @@ class PartitionFolder(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Return whether no broker is about to remove it."""
+        """Return False for a `-delete` folder, which a broker is about to remove."""
         return self.directory is None or self.directory.kind is not DirectoryKind.DELETE
 
     @property
     def topic_partition(self) -> TopicPartition | None:
-        """Return the partition that the directory's name states, None for another kind of name."""
+        """Return the partition in the directory's name, None for any other name."""
         return self.directory.topic_partition if self.directory else None
 
 
@@ -134,14 +137,14 @@ class LogDirState(NamedTuple):
         )
 
     def is_compacted(self, partition: TopicPartition) -> bool:
-        """Return whether the topic's name or the cleaner's checkpoint marks it as compacted."""
+        """Return True for an internal compacted topic, and for a log in the cleaner checkpoint."""
         if partition.topic in COMPACTED_TOPICS:
             return True
         return self.offset(offset_checkpoint.CLEANER_POINTS, partition) is not None
 
 
 class LogDir(NamedTuple):
-    """The content of one log directory; not `is_whole` when only one partition was requested."""
+    """The content of one log directory; `is_whole` is False if only one partition was read."""
 
     path: str
     state: LogDirState
@@ -169,7 +172,7 @@ def read_log_dir(files: Files, path: str) -> LogDir:
 
 
 def is_side_file(name: str) -> bool:
-    """Return whether a name in a log directory is that of a broker file outside the partitions."""
+    """Return True for the name of a broker's file outside of the partition directories."""
     return name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN
 
 
@@ -200,7 +203,7 @@ def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
 
 
 def find_log_dir(files: Files, path: str) -> LogDir:
-    """Return the log directory at a path; for a partition's folder, a directory of that alone.
+    """Return the log directory at a path; for a partition's folder a LogDir with it alone.
 
     Raises NoLogDirectory if the path is neither.
     """
@@ -210,7 +213,7 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     names = files.list_dir(path)
     if not any(_is_log(name) for name in names):
         log_dir = read_log_dir(files, path)
-        # Folders elsewhere end in a dash and a number, too, but hold other things.
+        # Other folders, too, may end in a dash and a number: require segment files.
         ours = [p for p in log_dir.partitions if p.files.segments or not p.files.unknown]
         if log_dir.state.meta is None and not ours:
             meta = meta_properties.FILE_NAME
@@ -239,7 +242,7 @@ def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[st
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names, and the number of the remaining ones."""
     more = len(names) - _SHOWN_NAMES_MAX
     shown = ", ".join(names[:_SHOWN_NAMES_MAX])
     return f"{shown} and {more} more" if more > 0 else shown
@@ -254,7 +257,7 @@ def _directory(name: str) -> PartitionDirectory | None:
 
 
 def _is_log(name: str) -> bool:
-    """Return True for the name of a `.log` file, also with a suffix like `.cleaned`."""
+    """Return True for the name of a `.log` file, also with a suffix such as `.cleaned`."""
     try:
         return parse_segment_file(name).kind is FileKind.LOG
     except UnknownFileName:

@@ -2,19 +2,19 @@
 
 ```
 open   1 .lock taken   2 meta.properties read, or written the first time
-       3 .kafka_cleanshutdown noted and removed: a broker that dies from here on died uncleanly
-       4 checkpoints read: a damaged one counts as empty, which costs time and no records
-load   5 lines of partitions without a folder dropped from the checkpoints
-       6 each <topic>-<partition> and -future opened   7 -delete noted for removal, -stray kept
+load   3 .kafka_cleanshutdown recorded and removed: later deaths of the broker are unclean stops
+       4 checkpoints read: a damaged one counts as empty, which costs time but no records
+       5 lines of partitions without a folder removed from the checkpoints
+       6 each <topic>-<partition> and -future opened   7 -delete listed for removal, -stray kept
 close  8 logs closed   9 checkpoints written   10 .kafka_cleanshutdown written   11 .lock removed
 ```
 
-A log that could not be opened keeps its lines in all checkpoints: once it is repaired, it goes on
-with its start, its high watermark, and from where it was flushed and cleaned. (Kafka has no such
-log: its directory goes offline, or the broker stops.) A log whose folder is gone keeps none.
+A log that could not be opened keeps its lines in all checkpoints: after its repair it continues
+with its log start offset, high watermark, recovery point and first dirty offset. (Kafka has no such
+log: its directory goes offline, or the broker stops.) A log without a folder loses its lines.
 
-An I/O error takes this directory offline and no other (D20): it is not read or written any more,
-its lock stays, and at the next start its logs are recovered.
+An I/O error takes only this directory offline (D20): it is not read or written any more, its lock
+remains, and at the next start its logs are recovered.
 
 Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directories; PART-13.
 """
@@ -61,12 +61,12 @@ from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind
 
 
 class DirectoryLock(Protocol):
-    """Takes the lock of a log directory among processes."""
+    """Locks a log directory against other processes."""
 
     def __call__(self, path: str) -> Callable[[], None]:
-        """Lock the file, creating it if needed, and return the function that unlocks it.
+        """Lock the file, creating it if needed; return the function that unlocks it.
 
-        Raises LogDirectoryLocked when another process has it.
+        Raises LogDirectoryLocked if another process holds the lock.
         """
         ...
 
@@ -95,12 +95,12 @@ class ForeignLogDirectory(StorageError):
 
 
 class FailedLog(NamedTuple):
-    """A partition directory that could not be opened as a log; its files are left as they are."""
+    """A partition directory that could not be opened as a log; its files are not changed."""
 
     topic_partition: TopicPartition
     directory: str
     error: StorageError
-    #: Whether it was a copy on its way from another log directory.
+    #: Whether it was a future replica, which was being moved from another log directory.
     is_future: bool = False
 
 
@@ -118,10 +118,10 @@ class LoadedDirectory(NamedTuple):
 
 
 class LogDirectory:
-    """One of the broker's log directories; `offline` is the reason why it is not used any more."""
+    """One of the broker's log directories; `offline` is the error that took it out of use."""
 
     def __init__(self, files: Files, path: str, lock: DirectoryLock) -> None:
-        """Take a directory that is not opened yet; `lock` returns the function that unlocks."""
+        """Create the directory's object; `open` locks and reads the directory."""
         self._files = files
         self.path = path
         self._lock = lock
@@ -155,14 +155,16 @@ class LogDirectory:
         self._sync_failure: StorageError | None = None
 
     def note_new_name(self) -> None:
-        """Take note of a folder that was made in the directory: `sync_new_names` is to follow."""
+        """Record that a folder was created in the directory; `sync_new_names` must follow."""
         self._made_count += 1
 
     def sync_new_names(self) -> None:
-        """Make the names of all folders durable that were made before; one sync serves them all.
+        """Sync the directory, so that the folders recorded before survive a crash.
 
-        May run on a worker thread. Raises the StorageError of the sync, again for later callers:
-        the state after a failed sync is unknown (D20).
+        One sync for all.
+
+        May run on a worker thread. Raises the StorageError of the sync, also for all later callers,
+        because the state after a failed sync is unknown (D20).
         """
         with self._syncing:
             if self._sync_failure is not None:
@@ -207,14 +209,14 @@ class LogDirectory:
     ) -> LoadedDirectory:
         """Open every log; steps 3 to 7. May run on a separate thread.
 
-        Raises the host's errors, which take the directory offline; no log stays open then.
+        Raises the host's errors, which take the directory offline; all logs are then closed.
         """
         content = read_log_dir(self._files, self.path)
         state = self._drop_lines_without_folder(content)
         self.was_stopped_cleanly = state.clean_shutdown is not None
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
-        # Also the names of folders that a killed process has made: records follow in them.
+        # Also makes folders durable that a killed process has created: records will be appended.
         self._files.sync_dir(self.path)
         for name in (RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS):
             create_text_checkpoint(self._files, f"{self.path}/{name}")
@@ -296,7 +298,7 @@ class LogDirectory:
         return content.state._replace(checkpoints=checkpoints)
 
     def _keep_entries_of(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
-        """Keep checkpoint lines of logs that failed to load: later checkpoints repeat them."""
+        """Keep the checkpoint lines of logs that failed to load, for all later checkpoints."""
         self._kept = {
             name: {key: offset for key, offset in offsets.items() if key in partitions}
             for name, offsets in state.checkpoints.items()
@@ -305,7 +307,7 @@ class LogDirectory:
     def _lower_recovery_points(
         self, state: LogDirState, logs: Mapping[TopicPartition, LocalLog]
     ) -> None:
-        """Write the recovery points if a log ends below its point: later records are unflushed."""
+        """Write the recovery points if a loaded log ends below its checkpointed recovery point."""
         written = {key: state.offset(RECOVERY_POINTS, key) or 0 for key in logs}
         if any(log.recovery_point < written[key] for key, log in logs.items()):
             self.write_recovery_points(logs.values)
@@ -328,7 +330,7 @@ class LogDirectory:
 
         May be called on a worker thread.
 
-        Differs: Kafka's file keeps the old one, as for a log that ends below it when it is loaded.
+        Differs: Kafka's file keeps the old high watermark until its next write.
         """
         with self._writing:
             if self.high_watermark(key) > end_offset:
@@ -346,7 +348,7 @@ class LogDirectory:
             self._write(RECOVERY_POINTS, points)
 
     def write_log_starts(self, logs: Iterable[LocalLog]) -> None:
-        """Write the log start offsets that are not a segment's base."""
+        """Write the log start offsets that are above the first segment's base offset."""
         starts = {
             log.topic_partition: log.log_start_offset
             for log in logs
@@ -370,18 +372,18 @@ class LogDirectory:
 
     @property
     def keeps_watermarks(self) -> bool:
-        """Return whether there are watermarks of stopped replicas."""
+        """Return True if high watermarks of stopped replicas are kept."""
         return bool(self._stopped)
 
     def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:
         """Keep the high watermark of a stopped replica, until it has a role again or is deleted.
 
-        Source: ReplicaManager.stopPartitions, which drops deleted replicas alone.
+        Source: ReplicaManager.stopPartitions, which drops only deleted replicas.
         """
         self._stopped[key] = self._high_watermarks[key] = high_watermark
 
     def forget_high_watermark(self, key: TopicPartition) -> None:
-        """Forget the high watermark of a removed log, before a topic of the same name has a log.
+        """Drop the high watermark of a removed log, before a topic of the same name gets a log.
 
         Differs: Kafka's file keeps it until its next write, and a broker that is killed before that
         starts the new topic's log with it.
@@ -391,9 +393,9 @@ class LogDirectory:
             self._has_stale_watermarks = True
 
     def forget_failed(self, failed: FailedLog) -> None:
-        """Forget a log that could not be opened and leaves; a copy alone had no part in the lines.
+        """Drop the checkpoint lines of a failed log that is deleted; a future replica has none.
 
-        A log that is made under its name would begin where the damaged one did.
+        Otherwise a new log of the same partition would start with the offsets of the damaged one.
         """
         self._failed_paths.discard(failed.directory)
         if not failed.is_future:
@@ -403,21 +405,21 @@ class LogDirectory:
             self.forget_high_watermark(failed.topic_partition)
 
     def write_forgotten_watermarks(self) -> None:
-        """Write the high watermarks down if some were forgotten."""
+        """Write the high watermark checkpoint if any were dropped since the last write."""
         if self._has_stale_watermarks:
             with self._writing:
                 self._has_stale_watermarks = False
                 self._write(HIGH_WATERMARKS, dict(self._high_watermarks))
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace a checkpoint file; lines of logs that could not be opened stay in it."""
+        """Replace a checkpoint file; lines of logs that could not be opened are kept."""
         lines = {**self._kept.get(name, {}), **offsets}
         self._files.replace_file(f"{self.path}/{name}", encode_offsets(lines))
 
     # The end
 
     def close_cleanly(self, logs: Iterable[LocalLog], *, now_ms: int) -> None:
-        """Close the logs and leave the directory in order; steps 8 to 11."""
+        """Close the logs, write checkpoints and the clean shutdown marker; steps 8 to 11."""
         closed_logs = list(logs)
         for log in closed_logs:
             log.close(now_ms)
@@ -430,16 +432,16 @@ class LogDirectory:
         self.unlock()
 
     def unlock(self) -> None:
-        """Unlock the directory for other processes; the lock's file stays."""
+        """Unlock the directory for other processes; the lock file remains."""
         unlock, self._unlock = self._unlock, None
         if unlock is not None:
             unlock()
 
 
 def _make_durably(files: Files, path: str) -> None:
-    """Create a directory with its parents, which then survive a power cut; keep existing ones.
+    """Create a directory and its missing parents, and sync the parent of each created one.
 
-    Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
+    Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs only the nearest parent.
     """
     missing: list[str] = []
     folder = path
@@ -452,7 +454,7 @@ def _make_durably(files: Files, path: str) -> None:
 
 
 def remove_folder(files: Files, path: str) -> None:
-    """Remove a log's folder and its files; foreign content, a folder or a link, stays."""
+    """Remove a log's folder and its files; the folder remains if it contains other folders."""
     for name in files.list_dir(path):
         with suppress(FileMissing):
             if not files.is_dir(f"{path}/{name}"):
@@ -462,7 +464,7 @@ def remove_folder(files: Files, path: str) -> None:
 
 
 def is_failure_of_directory(error: StorageError) -> bool:
-    """Return whether an error comes from the host and not from a file's content."""
+    """Return True if an error comes from the host, False if from a file's content."""
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 

@@ -2,24 +2,24 @@
 
 | task (names and periods are Kafka's) | what it does                                             |
 |--------------------------------------|----------------------------------------------------------|
-| kafka-log-retention                  | retention of every log that is not compacted: those are   |
-|                                      | the cleaner's, with or without delete                     |
+| kafka-log-retention                  | retention of every log that is not compacted; the cleaner |
+|                                      | applies it to compacted logs                             |
 | kafka-log-flusher                    | flush.ms                                                 |
 | kafka-recovery-point-checkpoint      | recovery points of each directory                        |
-| kafka-log-start-offset-checkpoint    | log starts of each directory                             |
+| kafka-log-start-offset-checkpoint    | log start offsets of each directory                      |
 | kafka-delete-logs                    | removes a `-delete` directory after its delay            |
 | PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
 
-An error of the host takes the directory offline: its logs are removed, the others continue, and
-`on_offline` gets the affected partitions. One thread owns all this; only loading uses a
-thread for each directory.
+An I/O error takes the directory offline: its logs are removed, other logs continue, and
+`on_offline` is called with the affected partitions. One thread owns all this; only loading uses
+one thread for each directory.
 
-Crash story of the changes of names (each synced before the next step):
+State after a crash during a change of names (each step is synced before the next):
 
 ```
 create   folder made · topic's id written · name synced         an empty log, or nothing
 delete   <log> → -delete · checkpoints · files removed later    the log, or a leftover to remove
-move     -future → <log> · old <log> → -delete                  between the two: both copies, which
+move     -future → <log> · old <log> → -delete                  between the two: both logs, which
                                                                 stops the next start (as in Kafka)
 ```
 
@@ -69,7 +69,7 @@ class LogManager:
         #: Current logs, and future replicas that a move between directories is filling.
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
-        #: Chooses the directory of a new log: as requested, or that with the fewest logs.
+        #: Chooses the directory of a new log: the requested one, or the one with the fewest logs.
         self._placement = LogPlacement(
             ports.entropy, lambda directory: len(self._logs_in(directory))
         )
@@ -86,9 +86,9 @@ class LogManager:
     def start(self) -> dict[str, LoadedDirectory]:
         """Open all directories and logs; return the logs of each directory that works.
 
-        A directory that fails goes offline. Errors: LogDirectoryLocked, ForeignLogDirectory,
-        DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and logs
-        opened so far are recovered at the next start.
+        A directory that fails goes offline. Raises LogDirectoryLocked, ForeignLogDirectory,
+        DuplicateLog; KafkaStorageError if no directory is left. Then everything is closed again,
+        and the logs are recovered at the next start.
         """
         loaded: dict[str, LoadedDirectory] = {}
         try:
@@ -113,7 +113,7 @@ class LogManager:
         self._schedule()
 
     def _abandon(self, loaded_directories: Mapping[str, LoadedDirectory]) -> None:
-        """Close all files as they are, and release the directories."""
+        """Close all files without writing checkpoints, and unlock the directories."""
         for loaded in loaded_directories.values():
             for log in (*loaded.logs.values(), *loaded.futures.values()):
                 log.close_files()
@@ -121,7 +121,7 @@ class LogManager:
             directory.unlock()
 
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
-        """Load each log directory on a thread of its own; a directory that fails goes offline.
+        """Load each log directory on its own thread; a directory that fails goes offline.
 
         Tasks that loading schedules start after all threads have ended. Raises the first error that
         is not a StorageError.
@@ -211,24 +211,27 @@ class LogManager:
 
     @property
     def logs(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs of partitions."""
+        """Return the current log of each partition."""
         return self._logs
 
     @property
     def futures(self) -> Mapping[TopicPartition, LocalLog]:
-        """Return the logs that partitions are being moved to."""
+        """Return the future logs, to which partitions are being moved."""
         return self._futures
 
     def get(self, topic_partition: TopicPartition, *, is_future: bool = False) -> LocalLog | None:
-        """Return a log, None if it is not here."""
+        """Return a partition's log, None if this broker has none."""
         return (self._futures if is_future else self._logs).get(topic_partition)
 
     def directory_of(self, log: LocalLog) -> str:
-        """Return the log directory that a log lies in."""
+        """Return the log directory that contains a log."""
         return self._home[log.directory].path
 
     def checkpointed_high_watermark(self, topic_partition: TopicPartition) -> int:
-        """Return a log's high watermark from its directory's checkpoint, 0 without (PART-2)."""
+        """Return a log's checkpointed high watermark, within the log's offsets (PART-2).
+
+        0 without a log.
+        """
         log = self._logs.get(topic_partition)
         if log is None:
             return 0
@@ -281,11 +284,11 @@ class LogManager:
         raise KafkaStorageError(f"{home.path} is offline")
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Choose the directory for the log of a partition, once it is created (REPL-14)."""
+        """Set the directory in which the log of a partition will be created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
-        """Create the folder, or open an existing one; its name is durable after a later sync."""
+        """Create a log's folder, or open an existing one; `sync_new_names` must follow."""
         is_created = not self._files.exists(path)
         self._files.make_dir(path)
         home.note_new_name()
@@ -304,7 +307,7 @@ class LogManager:
     def delete(
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
-        """Delete logs in one turn, see `delete_one`; returns the partitions that had one."""
+        """Delete logs without yielding, see `delete_one`; return the partitions that had a log."""
         homes: dict[LogDirectory, set[TopicPartition]] = {}
         deleted = [
             key for key in partitions if self.delete_one(key, homes, only_future=only_future)
@@ -321,9 +324,9 @@ class LogManager:
     ) -> bool:
         """Rename a log's folders, live and future, to be removed after file.delete.delay.ms.
 
-        Returns whether there was a log. The partition is added to the set of its directory in
+        Returns True if there was a log. The partition is added to the set of its directory in
         `homes`, for `note_deletions`, which must follow before a log of the same name is created.
-        Raises KafkaStorageError if the log directory fails meanwhile: the log returns with the
+        Raises KafkaStorageError if the log directory fails: the log then reappears with the
         directory. `only_future` keeps the live log.
         """
         is_deleted = False
@@ -358,17 +361,22 @@ class LogManager:
         return is_deleted
 
     def note_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
-        """Make all renames durable together, and write checkpoints, a file in each step."""
+        """Sync the directories after renames, then write their checkpoints, one file a step."""
         for home in homes:
             for write in self._notes_of_renames(home):
-                # Each may be the last: the directory fails, or all logs are closed.
+                # Checked before each write: a directory may have failed, or all logs been closed.
                 if home.is_online and not self._is_stopped:
                     with self._guarded(home):
                         write()
                 yield
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
-        """Put a log aside that the controller has not assigned here; its files are kept."""
+        """Rename a log that the controller has not assigned to this broker to `-stray`.
+
+        Keep its files.
+
+        Returns False if there is no log.
+        """
         log = self._logs.pop(topic_partition, None)
         if log is None:
             return False
@@ -384,10 +392,10 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Replace a log by its future log in another log directory, which has caught up.
+        """Replace a log with its future log in another log directory, which has caught up.
 
         Raises KafkaStorageError if the log directory fails: before the renames are done the old log
-        stays, afterwards the partition is offline with the directory.
+        remains, afterwards the partition is offline with the directory.
         """
         future = self._futures[topic_partition]
         home = self._home[future.directory]
@@ -413,20 +421,23 @@ class LogManager:
         return future
 
     def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Set a log aside and note that; returns its new path."""
+        """Rename a log's folder and write the checkpoints; return the new path."""
         path = self._set_aside(log, home, kind)
         for write in self._notes_of_renames(home):
             write()
         return path
 
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Rename a log that is out of the maps already, and forget it; returns its new path."""
+        """Rename the folder of a log that is already out of the maps, and close it.
+
+        Return the path.
+        """
         path = f"{home.path}/{self._placement.folder_name(log.topic_partition, kind)}"
         directory = log.directory
         try:
             log.rename_directory(path)
         finally:
-            # The log is in no other list any more, also where that failed.
+            # The log is in no map any more, so close it here even if the rename failed.
             log.close_files()
         del self._home[directory]
         home.cleaner_points.forget(log.topic_partition)
@@ -438,16 +449,16 @@ class LogManager:
         return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
-        """Rename a log's folder durably and record its new path."""
+        """Rename a log's folder, record its new path, and sync the directory."""
         directory = log.directory
         log.rename_directory(path)
-        # Before the sync: a directory that fails at it removes its logs by their paths.
+        # Before the sync: if it fails, the directory's logs are removed by their paths.
         del self._home[directory]
         self._home[path] = home
         self._files.sync_dir(home.path)
 
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
-        """Delete a renamed folder after `delay_ms`; keep it if its directory is offline then."""
+        """Delete a renamed folder after `delay_ms`, unless its directory is offline by then."""
 
         def remove() -> None:
             if directory.is_online:
@@ -487,7 +498,7 @@ class LogManager:
                 self._write_recovery_points(directory)
 
     def checkpoint_log_starts(self) -> None:
-        """Write the log starts of every directory (SCH-8)."""
+        """Write the log start offsets of every directory (SCH-8)."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.write_log_starts(self._logs_in(directory))
@@ -538,7 +549,7 @@ class LogManager:
         )
 
     def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Write the points that a truncation has lowered; called on a worker thread."""
+        """Write the checkpoints that a truncation has lowered; called on a worker thread."""
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
@@ -548,29 +559,29 @@ class LogManager:
             directory.cleaner_points.write()
 
     def _write_recovery_points(self, directory: LogDirectory) -> None:
-        """Write them down; may be called on a worker thread."""
+        """Write the recovery points of a directory; may be called on a worker thread."""
         directory.write_recovery_points(lambda: self._logs_in(directory))
 
     # Cleaning
 
     def create_cleaner_checkpoints(self) -> None:
-        """Create the file of first dirty offsets in every directory, for a broker that cleans."""
+        """Create the cleaner checkpoint in every directory, if the broker's cleaner is enabled."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.cleaner_points.create_file()
 
     def first_dirty_offset(self, log: LocalLog) -> int | None:
-        """Return up to where a log was cleaned, None if it never was."""
+        """Return the offset up to which a log was cleaned (exclusive), None if it never was."""
         return self._home[log.directory].cleaner_points.get(log.topic_partition)
 
     def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
-        """Write down on a worker thread up to where a log was cleaned, its names before."""
+        """Sync the log's folder, then write its first dirty offset, on a worker thread."""
         home, path = self._home[log.directory], log.directory
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
 
         def write() -> None:
-            """Make the renamed segments durable before the checkpoint that relies on them."""
-            # A log that was deleted meanwhile has no names any more.
+            """Sync the renamed segments' folder before the checkpoint that relies on them."""
+            # The folder of a log that was deleted meanwhile does not exist any more.
             with suppress(FileMissing):
                 self._files.sync_dir(path)
             home.cleaner_points.write()
@@ -584,7 +595,7 @@ class LogManager:
     # Directories
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an error of the host; its logs are removed."""
+        """Stop using a log directory after an I/O error; its logs are removed."""
         for directory in self.directories:
             if directory.path == path and directory.is_online:
                 self._fail(directory, error)
@@ -595,7 +606,7 @@ class LogManager:
         lost = []
         for log in self._logs_in(directory):
             if self._futures.get(log.topic_partition) is log:
-                # The log that it was copied from is elsewhere, and continues.
+                # The current log is in another directory, and continues.
                 del self._futures[log.topic_partition]
             elif self._logs.pop(log.topic_partition, None):
                 lost.append(log.topic_partition)
@@ -605,14 +616,14 @@ class LogManager:
         self._ports.on_offline(directory.path, error, lost)
 
     def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
-        """Return a guard that takes the directory offline when the host fails in its block."""
+        """Return a guard that takes the directory offline at an I/O error in its block."""
         return DirectoryGuard(self.take_offline, directory.path)
 
     @contextmanager
     def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
-        """Return a guard for the work on one of many logs.
+        """Guard work on one of many logs: an I/O error takes the directory offline.
 
-        Damage in the log is reported, others continue.
+        Damage in the log is logged, so that the work on other logs continues.
         """
         with self._guarded(directory):
             try:
@@ -626,10 +637,10 @@ class LogManager:
         return [directory for directory in self.directories if directory.is_online]
 
     def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
-        """Yield every log with its directory, as long as the directory is online."""
+        """Yield (directory, log) for every log, as long as its directory is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
-                # One failure may remove other logs of this list.
+                # A failure at one log may have removed other logs of this list.
                 if directory.is_online and self._home.get(log.directory) is directory:
                     yield directory, log
 
@@ -642,7 +653,7 @@ class LogManager:
         return [log for log in self._all() if self._home.get(log.directory) is directory]
 
     def stop(self) -> None:
-        """Close everything so that the next start needs no recovery, where that is possible."""
+        """Close all logs and directories, those online with a clean shutdown marker."""
         self._is_stopped = True
         now_ms = self._ports.clock.wall_ms()
         for directory in self._online():

@@ -1,4 +1,4 @@
-"""The settings of a broker's logs, and the functions of the broker that they call."""
+"""The settings of a broker's log manager, and the functions of the broker that it calls."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class LogManagerConfig(NamedTuple):
 
 
 class LogManagerPorts(NamedTuple):
-    """The functions of the broker that logs call.
+    """The functions of the broker that the log manager calls.
 
-    `on_offline` gets the directory, the error, and the partitions that were there. `run_all`
-    loads the directories.
+    `on_offline` is called with the directory, the error, and its partitions. `run_all` runs the
+    loading of the directories.
     """
 
     tasks: LogTasks

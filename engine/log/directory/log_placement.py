@@ -2,9 +2,9 @@
 
 | log directory | when |
 |---|---|
-| that of the call | a copy is made there, for a move between directories |
+| the requested one | a future replica is created there, for a move between directories |
 | the preferred one | AlterReplicaLogDirs named it before the partition had a log (REPL-14) |
-| the one with the fewest logs, of those that work | otherwise |
+| the online one with the fewest logs | otherwise |
 
 Source: Kafka's LogManager.nextLogDirs; KIP-113.
 """
@@ -26,14 +26,14 @@ class LogPlacement:
     """Chooses log directories and folder names for the logs of one broker."""
 
     def __init__(self, entropy: Entropy, log_count_of: Callable[[LogDirectory], int]) -> None:
-        """`log_count_of` returns how many logs a directory has."""
+        """Start without preferences; `log_count_of` returns the number of logs in a directory."""
         self._entropy = entropy
         self._log_count_of = log_count_of
         #: Paths of log directories for partitions that have no log yet.
         self._preferred: dict[TopicPartition, str] = {}
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Choose the directory for the log of a partition, once it is created."""
+        """Set the directory in which the log of a partition will be created."""
         self._preferred[topic_partition] = directory
 
     def directory_for(
@@ -50,12 +50,12 @@ class LogPlacement:
         if not candidates:
             raise KafkaStorageError(f"{wanted or 'every log directory'} is offline")
         if len(candidates) == 1:
-            # Spares counting all logs for each that is made.
+            # Avoids counting all logs for each new log.
             return candidates[0]
         return min(candidates, key=self._log_count_of)
 
     def folder_name(self, topic_partition: TopicPartition, kind: DirectoryKind) -> str:
-        """Return the name of a log's folder; all but live ones get a new random id."""
+        """Return the name of a log's folder; kinds other than LIVE contain a new random id."""
         if kind is DirectoryKind.LIVE:
             return str(topic_partition)
         unique_id = self._entropy.random_bytes(_UNIQUE_ID_BYTES).hex()

@@ -1,4 +1,4 @@
-"""Errors that keep a broker from opening its logs, or one of them."""
+"""Errors for logs and log directories that cannot be opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KafkaStorageError(ApiError):
 
 
 class DuplicateLog(StorageError):
-    """Two log directories have a live copy of one partition, and nothing shows the right one."""
+    """Two log directories have a live log of one partition, and nothing shows the right one."""
 
     hint = (
         "remove the partition's directory below the log directory that failed most recently; if "

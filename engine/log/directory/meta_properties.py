@@ -60,7 +60,7 @@ def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
 
 
 def encode_meta_properties(meta: MetaProperties, written_ms: int) -> bytes:
-    """Return a file's content, with the comment that Java puts above it (in UTC)."""
+    """Return a file's content, with the comment of date and time (UTC) that Java writes."""
     entries = {"version": str(meta.version)}
     if meta.cluster_id is not None:
         entries["cluster.id"] = meta.cluster_id

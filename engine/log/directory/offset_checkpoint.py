@@ -1,9 +1,9 @@
 """The four checkpoints of a log directory: one offset for each partition.
 
 ```
-recovery-point-offset-checkpoint   all below is flushed
+recovery-point-offset-checkpoint   all records below it are flushed
 replication-offset-checkpoint      high watermark
-log-start-offset-checkpoint        log start, where it is not the first segment's base
+log-start-offset-checkpoint        log start offset, if above the first segment's base offset
 cleaner-offset-checkpoint          first dirty offset of a compacted log
 
 0              version
@@ -34,7 +34,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANER_POINTS = "cleaner-offset-checkpoint"
 
-#: The names of all four.
+#: The names of all four checkpoint files.
 FILE_NAMES = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS, CLEANER_POINTS)
 
 

@@ -20,7 +20,7 @@ from engine.log.directory.small_file import read_bounded
 
 #: The file's name in a partition directory.
 FILE_NAME = "partition.metadata"
-#: The only version there is.
+#: The only existing version.
 VERSION = 0
 
 _ZERO_ID = bytes(16)

@@ -1,4 +1,4 @@
-"""Read side files whole, with a bound on the size of a foreign file."""
+"""Read small files completely, refusing files above a size limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.host.ports import Files
 
 
 def read_bounded(files: Files, path: str, most_bytes: int) -> bytes:
-    """Return a file's content; raises CorruptFile when it is larger than `most_bytes`."""
+    """Return a file's content; raises CorruptFile if it is larger than `most_bytes`."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()

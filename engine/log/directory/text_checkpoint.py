@@ -1,4 +1,4 @@
-"""The frame that all of Kafka's text checkpoints share.
+"""The format that all text checkpoints of Kafka share.
 
 ```
 0              version
@@ -7,7 +7,7 @@ orders 0 260   one entry a line, fields split by white space
 orders 1 17
 ```
 
-An empty file has no entries, nor has one that ends after the version.
+An empty file has no entries, and neither has one that ends after the version.
 
 Source: Kafka's CheckpointFile.
 """
@@ -57,7 +57,7 @@ def encode_text_checkpoint(entries: Iterable[Iterable[object]]) -> bytes:
 
 
 def read_text_checkpoint(files: Files, path: str) -> bytes:
-    """Return a checkpoint's content; raises CorruptFile when it is too large to be one."""
+    """Return a checkpoint's content; raises CorruptFile above CHECKPOINT_BYTES_MAX."""
     return read_bounded(files, path, CHECKPOINT_BYTES_MAX)
 
 
@@ -70,7 +70,7 @@ def parse_integer(text: str, path: str, expected: str) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines as Java's readLine does, which knows fewer line ends than splitlines."""
+    """Split a text into lines like Java's readLine, which knows fewer line ends than splitlines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not lines[-1]:
         lines.pop()

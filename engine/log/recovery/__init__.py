@@ -1,1 +1,1 @@
-"""Opening the logs of a directory again, also after a crash."""
+"""Open the logs of a directory, also after a crash."""

@@ -1,13 +1,13 @@
-"""Check whether the index files of a closed segment are good, without reading them whole.
+"""Check the index files of a closed segment without reading them completely.
 
 ```
 size 0                        no entries
-whole entries, the last one   good if it is at or above the base and the first one: zeros between
-not zero                      cost a look-up time, for it starts at an earlier entry, no more
-anything else                 read whole: preallocated space, bytes after the last entry
+whole entries, the last one   sound if the last entry is not below the base offset and the first
+not zero                      entry: wrong entries between only make lookups slower
+anything else                 the file is read: preallocated space, bytes after the last entry
 ```
 
-Retention trusts the last time of a .timeindex, and a look-up the last offset of an .index.
+Retention trusts the last timestamp of a .timeindex, and a lookup the last offset of an .index.
 
 A start checks every segment: 1,000 full ones have 5 GB of indexes.
 
@@ -66,7 +66,7 @@ def check_time_index(files: Files, path: str, base_offset: int) -> IndexState:
 
 
 def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
-    """Return the state of an index that was read whole."""
+    """Return the state of an index that was read completely."""
     problem = index.problem()
     if problem is None and index.hides_entries:
         problem = "entries behind the first one of zeros"
@@ -76,7 +76,7 @@ def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
 def _state_by_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state if size and end entries decide it, None if the whole file must be read."""
+    """Return the state if size and end entries determine it, None if the file must be read."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()

@@ -1,4 +1,4 @@
-"""The result of loading a log: a `LocalLog` starts from it."""
+"""The result of loading a log, from which a `LocalLog` is created."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ class LoadedLog:
         recovery_point: int = 0,
         topic_id: str | None = None,
     ) -> None:
-        """Hold the parts of a log.
-
-        With only the first three arguments, the parts of an empty log.
-        """
+        """Keep the parts of a log; the defaults are those of an empty log."""
         self.segments = segments
         self.snapshots = snapshots
         self.epochs = epochs

@@ -1,29 +1,28 @@
-"""Opening a partition directory as a log, from any state that a crash has left it in.
+"""Open a partition directory as a log, from any state that a crash can leave.
 
 ```
-1 leftovers   .deleted .cleaned .swap: removed or finished (swap_recovery.py)
-2 segments    after an unclean stop, from the one that holds the recovery point on: every batch is
+1 leftovers   .deleted .cleaned .swap: removed or completed (swap_recovery.py)
+2 segments    after an unclean stop, from the segment with the recovery point on: every batch is
               read, the log is truncated at the first bad one, later segments are deleted
-              after a clean stop: only segments whose index is missing or bad
+              after a clean stop: only segments with a missing or bad index
 3 ends        log end = after the last batch; log start = checkpoint, or the first segment's base;
               a log that ends below its start is emptied; after an unclean stop the end is synced
-4 epochs      truncated at both ends; without a good file, taken from the batches
-5 producers   newest good snapshot, then the batches after it; a snapshot at the end
+4 epochs      truncated at both ends; without a valid file, taken from the batches
+5 producers   newest valid snapshot, then the batches after it; a snapshot at the end
 ```
 
-A second run changes nothing, and a crash in the middle is like one before (L2, L3, L8).
-A batch is bad where the file ends in it, its length is below 14, or its checksum is wrong.
-Offsets that fall back or repeat are noticed only where an index entry is due.
+A second run changes nothing, and a crash during loading is like one before (L2, L3, L8).
+A batch is bad if the file ends in it, its length is below 14, or its checksum is wrong.
+Offsets that fall or repeat are noticed only where an index entry is due.
 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
 Differs: later segments are deleted before the damaged one is truncated (Kafka: after), so that a
 crash between leaves no hole; an empty segment after records that a power cut took is deleted. A
-missing or bad .timeindex is built again too (`index_check.py`). A damaged
-`leader-epoch-checkpoint` does not stop a log. A segment with offsets outside its range (below its
-base, or 2^31 above) is
-`SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
-first. So it is with a segment that has lost its .index, or has a bad .txnindex, and whose offsets
-no index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
+missing or bad .timeindex is rebuilt too (`index_check.py`). A damaged `leader-epoch-checkpoint`
+does not stop a log. A segment with offsets outside its range (below its base, or 2^31 above) raises
+`SegmentOffsetOverflow` for this log; Kafka splits the segment if they are above, and stops the
+broker if they are below. A segment with a lost .index or a bad .txnindex, whose offsets no index
+can represent, raises `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
 """
 
 from __future__ import annotations
@@ -82,9 +81,9 @@ __all__ = [
 class LoadRequest(NamedTuple):
     """Facts about a log before it is opened; the offsets are those of the checkpoints.
 
-    `was_cleaned` is True for a log that was compacted, perhaps under former settings: its offsets
-    may have gaps. `is_created` is True for a directory that was just created, whose log no process
-    can have truncated.
+    `was_cleaned` is True for a log that was compacted, perhaps under earlier settings: its offsets
+    may have gaps. `is_created` is True for a directory that was just created, whose log cannot have
+    been truncated.
     """
 
     directory: str
@@ -99,7 +98,7 @@ class LoadRequest(NamedTuple):
 
 
 class LoadReport(NamedTuple):
-    """Counts of a recovery: segments read, bytes truncated, segments deleted after a truncation."""
+    """Counts of a recovery: segments read, bytes truncated, segments deleted by truncations."""
 
     recovered_segments: int
     truncated_bytes: int
@@ -107,10 +106,10 @@ class LoadReport(NamedTuple):
 
 
 def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[LocalLog, LoadReport]:
-    """Open a log; a directory without segments becomes an empty one.
+    """Open a log; a directory without segments becomes an empty log.
 
-    Errors: SegmentOffsetOverflow, SegmentOffsetsDisordered; LogDirOffline and other StorageErrors
-    of the host.
+    Raises SegmentOffsetOverflow, SegmentOffsetsDisordered; LogDirOffline and other StorageErrors of
+    the host.
     """
     loader = _Loader(files, request, hooks)
     directory, key, config = request.directory, request.topic_partition, request.config
@@ -126,8 +125,8 @@ class _Pass(Enum):
     """The reason why all batches of a segment are read.
 
     UNFLUSHED: a crash may have damaged it; if it is truncated, later segments are deleted.
-    LOST_INDEX: Kafka has to build its indexes, too. BAD_INDEX: Kafka does not check for the fault,
-    so that offsets out of order do not end the pass.
+    LOST_INDEX: Kafka rebuilds its indexes, too. BAD_INDEX: Kafka does not detect the problem, so
+    offsets out of order do not end the pass.
     """
 
     UNFLUSHED = 1
@@ -136,10 +135,10 @@ class _Pass(Enum):
 
 
 class _Loader:
-    """One opening of one log: its segments, producers and epochs as far as they are read."""
+    """Opens one log once: collects its segments, epochs and producers."""
 
     def __init__(self, files: Files, request: LoadRequest, hooks: LogHooks) -> None:
-        """Begin without segments; nothing is read before `load`."""
+        """Start without segments; `load` reads the files."""
         self._files = files
         self._request = request
         self._hooks = hooks
@@ -223,15 +222,15 @@ class _Loader:
     # 2 segments
 
     def _check_indexes(self) -> None:
-        """Read whole segments whose indexes are missing or bad, and rebuild those.
+        """Read segments whose indexes are missing or bad, and rebuild the indexes.
 
         | segment | read here |
         |---|---|
         | without .index, or with a bad .txnindex | always, as Kafka does; may truncate the log |
-        | with another bad index, flushed | yes: only we check these |
+        | with another bad index, flushed | yes: Kafka does not check these |
         | with another bad index, not flushed | no: the recovery pass reads it in any case |
 
-        Errors: SegmentOffsetsDisordered.
+        Raises SegmentOffsetsDisordered.
         """
         self._unflushed = () if self._request.was_stopped_cleanly else self._from_recovery_point()
         for segment in list(self._segments):
@@ -248,11 +247,11 @@ class _Loader:
             segment.sync(with_indexes=True)
 
     def _from_recovery_point(self) -> list[Segment]:
-        """Return the segment that holds the recovery point and all later ones."""
+        """Return the segment that contains the recovery point, and all later ones."""
         return self._segments.between(self._request.recovery_point, _INT64_MAX)
 
     def _has_lost_index(self, segment: Segment) -> bool:
-        """Return, and log, whether a segment has no .index, or a bad .txnindex."""
+        """Return True, and log it, if a segment has no .index, or a bad .txnindex."""
         if not self._files.exists(segment.path(FileKind.INDEX)):
             self._messages.index_missing(segment.path(FileKind.LOG))
             return True
@@ -268,12 +267,12 @@ class _Loader:
         return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
-        """Return whether .index and .timeindex fit the segment; log the fault otherwise."""
+        """Return True if .index and .timeindex are sound; log the problem otherwise."""
         base = segment.base_offset
         index_path, times_path = segment.path(FileKind.INDEX), segment.path(FileKind.TIMEINDEX)
         try:
             if segment is self._segments.active:
-                # Appends go on after the last entries of its indexes.
+                # Read completely: appends continue after the last entries of these indexes.
                 index = state_of_whole(read_offset_index(self._files, index_path, base))
                 times = state_of_whole(read_time_index(self._files, times_path, base))
             else:
@@ -304,12 +303,12 @@ class _Loader:
         self._drop_empty_after_loss()
 
     def _drop_empty_after_loss(self) -> None:
-        """Delete an empty active segment if the one before it lost records to a power cut.
+        """Delete an empty active segment if the one before it lost records in a power cut.
 
         File names can be durable before records are. The log would seem to end at the empty
         segment's base offset, with a gap before it. A compacted log may have such a gap
         legitimately, and keeps the segment: a lower log end offset would assign offsets again that
-        consumers know.
+        consumers have read.
         """
         may_have_holes = self._request.config.is_compacted or self._request.was_cleaned
         while len(self._segments) > 1 and not may_have_holes:
@@ -322,12 +321,13 @@ class _Loader:
             self._drop([active], f"the records before it end at {end}")
 
     def _recover(self, segment: Segment, why: _Pass) -> bool:
-        """Read a whole segment and rebuild its indexes; returns whether it was truncated.
+        """Read a complete segment and rebuild its indexes; return True if it was truncated.
 
-        Flushed segments after damage in a flushed segment stay, and a hole with them, as in Kafka.
+        Flushed segments after damage in a flushed segment are kept, which leaves a hole, as in
+        Kafka.
 
-        Differs: Kafka leaves a hole between unflushed segments too, where an .index is lost. Raises
-        SegmentOffsetsDisordered for a lost index that cannot be built.
+        Differs: Kafka leaves a hole between unflushed segments too, if an .index is lost. Raises
+        SegmentOffsetsDisordered for a lost index that cannot be rebuilt.
         """
         self._recovered += 1
         self._rebuild_producers_up_to(segment.base_offset, why)
@@ -366,9 +366,9 @@ class _Loader:
         self._log_truncation(segment, truncated_bytes, replay.next_offset)
 
     def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
-        """Truncate a segment to its base offset by the indexes built so far.
+        """Truncate a segment to its base offset, by the indexes rebuilt up to the disorder.
 
-        Only batches before an indexed batch that ends at the base offset stay.
+        Only batches before an indexed batch whose last offset is the base offset remain.
 
         Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
@@ -376,13 +376,13 @@ class _Loader:
         segment.use_aborted([])
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
         truncated_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
-        # The producers have seen batches that are removed.
+        # The producer state includes batches that are now removed.
         self._producers_end = -1
         end = find_end(segment.file, segment.index).next_offset
         self._log_truncation(segment, truncated_bytes, end)
 
     def _drop_before_truncation(self, segment: Segment, later: list[Segment]) -> None:
-        """Delete the segments after a damaged one durably, before it is truncated."""
+        """Delete the segments after a damaged one, and sync the folder, before it is truncated."""
         if later:
             self._dropped += len(later)
             self._drop(reversed(later), f"behind the damage in segment {segment.base_offset}")
@@ -400,12 +400,12 @@ class _Loader:
         self._messages.truncated(truncation)
 
     def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
-        """Rebuild the state of producers as of an offset, from the newest snapshot on."""
+        """Rebuild the producer state at an offset, from the newest snapshot on."""
         if self._producers_end == offset:
             return
         bases = self._segments.bases
         if why is not _Pass.UNFLUSHED:
-            # Kafka knows no later segment yet while it opens this one.
+            # Kafka has not opened the later segments at this point.
             bases = tuple(base for base in bases if base < offset)
         rebuild_producers(
             self._producers,
@@ -421,7 +421,7 @@ class _Loader:
         self._producers_end = offset
 
     def _snapshot_at(self, offset: int) -> None:
-        """Write a snapshot of the producers at an offset, unless there is one as late."""
+        """Write a snapshot of the producers at an offset, unless one exists at or above it."""
         latest = self._snapshots.latest_offset()
         if offset > (self._request.log_start_offset if latest is None else latest):
             self._snapshots.write(offset, self._producers.to_entries())
@@ -446,12 +446,15 @@ class _Loader:
     # 3 ends
 
     def _checked_end(self) -> int:
-        """Return the log's end; a log without a segment, or below its start, begins there."""
+        """Return the log end offset, repairing the end of the active segment first.
+
+        A log without segments, or ending below its start, restarts at the log start offset.
+        """
         request = self._request
         if len(self._segments):
             active = self._segments.active
             end, good_bytes = find_end(active.file, active.index)
-            # The next append has to come right after a batch, also where the checkpoints differ.
+            # The next append must directly follow a batch, even if checkpoints say otherwise.
             # Differs: Kafka trusts the clean shutdown marker.
             if good_bytes < active.size_bytes:
                 self._recover(active, _Pass.BAD_INDEX)
@@ -475,9 +478,9 @@ class _Loader:
         return request.log_start_offset
 
     def _sync_truncation(self) -> None:
-        """Make a truncation durable that a killed process may not have synced.
+        """Sync a truncation that a killed process may not have synced.
 
-        The removed records are not read here, but would be back, below new epochs, after a power
+        The removed records are not visible now, but could reappear, below new epochs, after a power
         cut that follows the next append. See `log_truncation.py`.
         """
         self._files.sync_dir(self._request.directory)
@@ -492,7 +495,7 @@ class _Loader:
         path = partition.file_path(name)
         if name not in partition.side_files:
             create_text_checkpoint(self._files, path)
-        # An empty one was never written: epochs are durable before the first record of theirs.
+        # An empty file was never written: an epoch is written before its first record.
         elif self._files.size_bytes(path):
             try:
                 entries = list(read_leader_epochs(self._files, path))
@@ -510,7 +513,7 @@ class _Loader:
         return store
 
     def _lacks_epochs(self, entries: list[EpochStart]) -> bool:
-        """Return True if the checkpoint's first epoch starts above the log's start offset."""
+        """Return True if the checkpoint's first epoch starts above the log start offset."""
         if not entries or not len(self._segments):
             return False
         start = max(self._request.log_start_offset, self._segments.first.base_offset)
@@ -537,7 +540,7 @@ class _Loader:
     def _restore_producers(self, start: int, end: int) -> None:
         """Rebuild the producer state, and write a snapshot at the log end offset."""
         self._snapshots.remove_strays(self._segments.bases)
-        # The records replayed for a recovery may begin before the log's start.
+        # The records replayed in recovery may begin below the log start offset.
         rebuild_producers(
             self._producers,
             self._snapshots,

@@ -13,7 +13,7 @@ INFO   Rebuilt the indexes of segment <base>: …
 INFO   Removed <path>: <why>            Renamed <path> to <name>
 ```
 
-Loggers, heads and first words are Kafka's, since tools search for them; the removed files follow.
+Loggers, heads and first words are Kafka's, because tools search for them.
 Source: kafka.log.LogLoader; Kafka's LogSegment.recover.
 """
 
@@ -30,7 +30,7 @@ _segment_log = logging.getLogger("org.apache.kafka.storage.internals.log.LogSegm
 
 
 class SegmentTruncation(NamedTuple):
-    """Bytes that a recovery removed at the end of one segment, and the size that is left."""
+    """Bytes that recovery removed at the end of one segment, and the remaining size."""
 
     base_offset: int
     path: str
@@ -50,7 +50,7 @@ class RecoveryLogMessages:
         self._head = f"[LogLoader partition={topic_partition}, dir={folder}]"
 
     def recovering(self, base_offset: int, done: int, count: int) -> None:
-        """Log that a whole segment is read: number `done`, counted from 0, of `count`."""
+        """Log that recovery reads a segment: number `done`, counted from 0, of `count`."""
         _loader_log.info(
             "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
             self._head,
@@ -61,12 +61,12 @@ class RecoveryLogMessages:
         )
 
     def damaged(self, path: str, position: int, reason: str) -> None:
-        """Log where the first bad batch of a segment is."""
+        """Log the position of a segment's first bad batch."""
         line = "Found invalid messages in log segment %s at byte offset %d: %s."
         _segment_log.warning(line, path, position, reason)
 
     def disordered(self, base_offset: int, path: str, position: int, reason: str) -> None:
-        """Log why a whole segment is emptied."""
+        """Log the reason why a complete segment is emptied."""
         _loader_log.warning(
             "%s Found invalid offset during recovery. Deleting the corrupt segment and creating"
             " an empty one with starting offset %d: %s at position %d, %s",
@@ -78,7 +78,7 @@ class RecoveryLogMessages:
         )
 
     def truncated(self, truncation: SegmentTruncation) -> None:
-        """Log how many bytes a segment has lost."""
+        """Log the number of bytes that a segment has lost."""
         _loader_log.warning(
             "%s Corruption found in segment %d, truncating to offset %d: cut %d bytes of %s,"
             " %d are left",
@@ -91,7 +91,7 @@ class RecoveryLogMessages:
         )
 
     def dropped(self, segments: Sequence[tuple[int, int]], reason: str) -> None:
-        """Log which segments are deleted, as (base offset, size in bytes)."""
+        """Log the deletion of segments, given as (base offset, size in bytes)."""
         shown = ",".join(f"LogSegment(baseOffset={base}, size={size})" for base, size in segments)
         _loader_log.info(
             "%s Deleting segments as part of log truncation: %s, %s", self._head, shown, reason
@@ -117,7 +117,7 @@ class RecoveryLogMessages:
         )
 
     def indexed(self, base_offset: int, offset_count: int, time_count: int) -> None:
-        """Log that a segment has new indexes, of so many entries."""
+        """Log that a segment's indexes were rebuilt, with their numbers of entries."""
         _loader_log.info(
             "%s Rebuilt the indexes of segment %d: %d entries by offset, %d by time",
             self._head,
@@ -127,7 +127,7 @@ class RecoveryLogMessages:
         )
 
     def ended_below_start(self, log_end_offset: int, log_start_offset: int) -> None:
-        """Log that a whole log is deleted."""
+        """Log that all segments of a log are deleted, because it ends below its start."""
         _loader_log.warning(
             "%s Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
             " This could happen if segment files were deleted from the file system.",
@@ -137,9 +137,9 @@ class RecoveryLogMessages:
         )
 
     def removed(self, path: str, reason: str) -> None:
-        """Log a leftover file that is deleted."""
+        """Log the deletion of a leftover file."""
         _loader_log.info("%s Removed %s: %s", self._head, path, reason)
 
     def renamed(self, path: str, name: str) -> None:
-        """Log a change that was finished."""
+        """Log the completion of an interrupted rename."""
         _loader_log.info("%s Renamed %s to %s", self._head, path, name)

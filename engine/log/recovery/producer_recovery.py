@@ -1,7 +1,7 @@
 """Rebuild a log's producers from its files, and find batches that repeat stored ones.
 
 ```
-newest good snapshot in (log start, end]  →  every batch from there to the end
+newest valid snapshot in (log start, end]  →  every batch from there to the end
 ```
 
 Source: Kafka's UnifiedLog.rebuildProducerState; LOG-12, T5.
@@ -38,7 +38,8 @@ def rebuild_producers(
     Snapshots outside the offsets of the log are removed. While the log is read, new snapshots are
     written at the base offsets in `snapshots_wanted`.
 
-    Differs: Kafka takes a batch's last offset for that of its producer even if it reads too high.
+    Differs: Kafka uses a batch's last offset for its producer even if a damaged header has it too
+    high.
     """
     start = load_producers(
         producers,
@@ -85,7 +86,7 @@ def load_producers(
     now_ms: int,
     expiration_ms: int,
 ) -> int:
-    """Load the newest good snapshot up to `end_offset`; returns from where to read the log on."""
+    """Load the newest valid snapshot up to `end_offset`; return the offset to read the log from."""
     snapshot = snapshots.newest_loadable(log_start_offset, end_offset)
     if snapshot is None:
         producers.clear()

@@ -1,14 +1,14 @@
-"""Read one segment through after a crash: its good bytes, and the content of its side files.
+"""Read one segment after a crash: find its good bytes, and rebuild the content of its side files.
 
 ```
 every batch   checksum · offsets within the segment · index entries as they are rebuilt
               a newer leader epoch · its producer · the end of a transaction
 ```
 
-An index entry that falls due and does not rise above the last one ends the pass: `disorder`
-names it, and the whole segment is invalid.
+A due index entry that is not above the last one ends the pass: `disorder` describes it, and the
+complete segment is invalid.
 
-Most batches are records of the epoch before: `_see_fast` notes them by their header alone.
+Most batches are data of the current epoch: `_see_fast` records them by their headers alone.
 
 Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
 """
@@ -43,7 +43,7 @@ _INT_MAX = (1 << 31) - 1
 
 
 class SegmentOffsetOverflow(StorageError):
-    """A batch has offsets beyond the range of its segment; the log cannot be used."""
+    """A batch has offsets outside of its segment's range; the log cannot be opened."""
 
     hint = "kctl logs repair cuts the log there"
 
@@ -59,7 +59,7 @@ class SegmentOffsetOverflow(StorageError):
 
 
 class SegmentOffsetsDisordered(StorageError):
-    """A segment that must be indexed again has offsets that no index can hold."""
+    """A segment that must be indexed again has offsets that no index can represent."""
 
     hint = "kctl logs repair empties the segment, as a start after a crash would"
 
@@ -71,18 +71,18 @@ class SegmentOffsetsDisordered(StorageError):
 
 
 class IndexDisorder(NamedTuple):
-    """The batch at which an index entry fell due that an index cannot take, and why."""
+    """The position of the batch whose due index entry does not rise, and the violated rule."""
 
     position: int
     rule: str
 
 
 class SegmentReplay:
-    """The results of one pass over a segment, once `run`.
+    """One pass over a segment by `run`, and its results.
 
-    `good_bytes` and `next_offset` are the end of the last good batch, `damage` is the reason that
-    ended the pass before the end of the file. Epochs and producers are those
-    of the log, as they are at the segment's base before, and at `next_offset` after.
+    `good_bytes` and `next_offset` are the end of the last good batch, `damage` is the reason why
+    the pass ended before the end of the file. Before `run` epochs and producers must be those at
+    the segment's base offset; afterwards they are those at `next_offset`.
     """
 
     def __init__(self, segment: Segment, epochs: EpochStore, producers: ProducerState) -> None:
@@ -116,7 +116,7 @@ class SegmentReplay:
             self.disorder = IndexDisorder(self.good_bytes, str(error))
 
     def _scan(self) -> None:
-        """Read the segment up to the first invalid batch; note its good bytes and damage."""
+        """Read the segment up to the first invalid batch; set its good bytes and damage."""
         scan = scan_batches(self._segment.file)
         epoch = self._epochs.latest_epoch
         try:

@@ -1,14 +1,14 @@
-"""Plan the recovery of the files that an interrupted change of segments left.
+"""Plan the recovery of files that an interrupted replacement of segments left.
 
-A change writes `.cleaned` files, renames them to `.swap` from the highest base offset down, renames
-the segments they replace to `.deleted`, and renames `.swap` to live names. So, when it stopped:
+A replacement writes `.cleaned` files, renames them to `.swap` from the highest base offset down,
+renames the replaced segments to `.deleted`, and renames `.swap` to live names. So after a crash:
 
 ```
 .deleted                                  remove: replaced, or past retention
-.cleaned                                  remove: the change did not get to its point of no return
-.swap at or above the lowest .cleaned     remove: some of its fellows are still .cleaned
+.cleaned                                  remove: no replaced segment was changed yet
+.swap at or above the lowest .cleaned     remove: other files of the replacement are still .cleaned
 other .swap                               finish: remove the live files from the lowest .swap's base
-                                          to the highest .swap's end, take the suffix away
+                                          to the highest .swap's end, remove the suffix .swap
 .tmp                                      remove
 index without .log after all that         remove
 ```
@@ -34,8 +34,8 @@ from engine.naming import FileKind, FileState, SegmentFileName, parse_segment_fi
 class SwapPlan(NamedTuple):
     """The files to remove (with reasons) and then to rename.
 
-    `present` maps the name of each file of a segment afterwards to its name now, `logs` the base
-    offset of each .log to its name now and its size in bytes.
+    `present` maps the name that each segment file has afterwards to its current name, `logs` the
+    base offset of each .log to its current name and size in bytes.
     """
 
     removed: tuple[tuple[str, str], ...]
@@ -45,9 +45,10 @@ class SwapPlan(NamedTuple):
 
 
 def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapPlan:
-    """Return the plan for leftovers at start; no file is touched.
+    """Return the plan for leftovers at start; changes no file.
 
-    `end_of` returns the offset after the last batch of a .log by its name, its base without one.
+    `end_of` returns the offset after the last batch of a .log by its name, without a batch its base
+    offset.
     """
     removed, swaps = _sorted_leftovers(partition)
     sizes = _live_sizes(partition)
@@ -120,7 +121,7 @@ def _sorted_leftovers(
 
 
 def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
-    """Return the size in bytes of each file without suffix; orphans count as 0."""
+    """Return the size in bytes of each file without suffix; orphans have size 0."""
     sizes = {
         SegmentFileName(segment.base_offset, kind): size
         for segment in partition.segments
@@ -136,7 +137,7 @@ def _replaced(
     swaps: Iterable[SegmentFileName],
     end_of: Callable[[str], int],
 ) -> list[SegmentFileName]:
-    """Return the live files that the finished .swap logs replace."""
+    """Return the live files that the .swap logs to finish replace."""
     logs = [swap for swap in swaps if swap.kind is FileKind.LOG]
     if not logs:
         return []

@@ -1,4 +1,4 @@
-"""`kctl spark-export`: log directories to Parquet, ORC, JSON, Delta or Iceberg."""
+"""`kctl spark-export`: write log directories as Parquet, ORC, JSON, Delta or Iceberg."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def spark_export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="parquet, orc, json: lines, gzipped; or a table: delta, iceberg.",
+            help="parquet, orc, json (gzipped lines); or a table: delta, iceberg.",
         ),
     ] = "parquet",
     where: Annotated[
@@ -71,9 +71,7 @@ def spark_export(
     ] = None,
     anonymise_key: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Hash by HMAC-SHA-256 with the bytes of a file, not by SHA-256."
-        ),
+        typer.Option(metavar="FILE", help="Hash by HMAC-SHA-256 with the bytes of a file as key."),
     ] = None,
     values: ValuesOption = None,
     keys: KeysOption = None,
@@ -90,18 +88,16 @@ def spark_export(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Folders of topic, partition, date (the timestamp's, in UTC), as Hive names them.",
+            help="Folders by topic, partition, date (UTC, of the timestamp), named as in Hive.",
         ),
     ] = None,
     files_max_size: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="Begin another file before one is larger, such as 256MB."
-        ),
+        typer.Option(metavar="SIZE", help="Largest size of a file, such as 256MB."),
     ] = None,
     append: Annotated[
         bool,
-        typer.Option("--append", help="Add to an earlier export in OUT what it has not."),
+        typer.Option("--append", help="Add the records that an earlier export in OUT lacks."),
     ] = False,
     master: MasterOption = None,
     remote: RemoteOption = None,
@@ -122,9 +118,9 @@ def spark_export(
 ) -> int:
     """Export the records of log directories to files on Spark.
 
-    Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
-    complete or not at all, so a run can be repeated after any failure. A table gets all of a run
-    by one commit; one that has records already needs --append.
+    Damaged batches are skipped, counted and listed in OUT/_problems. The folder appears complete or
+    not at all, so a run can be repeated after any failure. A table gets all records of a run in one
+    commit; a table that has records already needs --append.
     """
     from engine.analysis.export_files import check_file_format
     from engine.analysis.isolation import check_isolation

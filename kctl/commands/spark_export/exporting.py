@@ -1,4 +1,4 @@
-"""Implementation of `kctl spark-export`: from options to a plan, and its run on Spark."""
+"""Implementation of `kctl spark-export`: make a plan from the options, and run it on Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExportOptions(NamedTuple):
 
     @property
     def task_packages(self) -> tuple[str, ...]:
-        """Return the packages that tasks import because of these options."""
+        """Return the packages that tasks import additionally because of these options."""
         from engine.analysis.shipping import CONDITION_PACKAGES, SCHEMA_PACKAGES
 
         by_schemas = self.values is not None and self.values.by_schemas
@@ -47,7 +47,7 @@ class ExportOptions(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise errors of options that can be found before logs are read."""
+        """Raise the errors of options that can be found without reading logs."""
         from engine.analysis.table_export import check_empty
         from engine.analysis.table_format import TABLE_FORMATS
         from engine.analysis.table_library import table_in
@@ -63,7 +63,7 @@ class ExportOptions(NamedTuple):
     def shape(self, decoding: ValueDecoding | None) -> ExportShape:
         """Return the records, columns and folders of the files that these options define.
 
-        Errors: QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
+        Raises QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
         from engine.analysis.anonymise import anonymised_columns
         from engine.analysis.columns import chosen
@@ -89,7 +89,10 @@ class ExportOptions(NamedTuple):
 
 
 def largest_file(text: str | None) -> int | None:
-    """Return the bytes of `--files-max-size`; raises UnreadableArgument, FilesTooSmall."""
+    """Return the bytes of `--files-max-size`, None if not given.
+
+    Raises UnreadableArgument, FilesTooSmall.
+    """
     from engine.analysis.export_files import check_file_size
     from kctl.sizes import parse_bytes
 
@@ -97,14 +100,17 @@ def largest_file(text: str | None) -> int | None:
 
 
 def _no_logs(query: str) -> QueryResult:
-    """Fail: options of decoding without schemas query no logs."""
+    """Raise AssertionError: without the format `schema`, decoding must not query the logs."""
     raise AssertionError(f"no schema is asked for, and {query} is not run")
 
 
 def export_logs(
     reading: ReadingPlan, options: ExportOptions, target: SparkTarget | None, bar: ProgressBar
 ) -> ExportSummary:
-    """Export the records read; errors as `parquet_export.export` and `ExportOptions.shape`."""
+    """Export the records of a plan; return the summary.
+
+    Raises the errors of `parquet_export.export` and `ExportOptions.shape`.
+    """
     from engine.analysis.columns import chosen
     from engine.analysis.isolation import committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, export, plan_to_append, run_tasks

@@ -1,4 +1,4 @@
-"""The columns of the summary that `kctl spark-export` prints at its end."""
+"""The columns of the summary that `kctl spark-export` prints at the end."""
 
 from __future__ import annotations
 

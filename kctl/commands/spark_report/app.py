@@ -1,4 +1,4 @@
-"""`kctl spark-report`: the reports of the catalogue over log directories."""
+"""`kctl spark-report`: run reports of the catalogue over log directories."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ LIST_COLUMNS = (
     Column("title", "TITLE"),
     Column("meaning", "MEANING", wide=True),
 )
-#: Formats that can have several tables one after another.
+#: Formats in which several tables can follow each other.
 _SEVERAL = ("table", "wide", "markdown", "json")
 
 
 class ReportNeedsLogs(EngineError):
-    """A report was requested without a directory."""
+    """A report was requested without a log directory."""
 
     exit_code = 2
     hint = "such as `kctl spark-report topics /var/lib/kafka/data`"
@@ -59,7 +59,7 @@ class ReportNeedsLogs(EngineError):
 
 
 class OneTableFormat(EngineError):
-    """A format that has one table was requested for all reports."""
+    """All reports were requested in a format that can have only one table."""
 
     exit_code = 2
     hint = "`kctl spark-report list` has the names of single reports"
@@ -86,7 +86,7 @@ def spark_report(
     conf: ConfOption = None,
     strict: StrictOption = False,
     max_rows: Annotated[
-        int, typer.Option(metavar="N", help="Rows of a report to print at most, 0 for all.")
+        int, typer.Option(metavar="N", help="Largest number of rows per report, 0 for all.")
     ] = 1000,
     output: Annotated[
         str,
@@ -103,7 +103,7 @@ def spark_report(
 
     kctl spark-report topics /var/lib/kafka/data
 
-    `kctl spark-report list` shows what there is. Damaged batches are passed over, and counted by a
+    `kctl spark-report list` lists the reports. Damaged batches are skipped, and counted by a
     warning and on the page.
     """
     from engine.analysis.reports import REPORTS, report_named
@@ -158,7 +158,7 @@ def _write_page(
     problems: tuple[list[Problem], list[Problem]],
     logdirs: list[str],
 ) -> None:
-    """Write the reports as a page; `problems` are differences of replicas, and damage."""
+    """Write the reports to an HTML file; `problems` are (differences of replicas, damage)."""
     from engine.host.real import RealClock, RealFiles
     from kctl.commands.spark_report.page import report_page
     from kctl.time_text import time_text
@@ -170,7 +170,7 @@ def _write_page(
 
 
 def _write_all(results: list[tuple[Report, QueryResult]], output: str) -> None:
-    """Write all reports: an object of lists by name as JSON, else tables under their titles."""
+    """Write all reports: as JSON one object with a list for each report, else titled tables."""
     from kctl.log_queries import shown_value, write_result
     from kctl.render import write_object
 

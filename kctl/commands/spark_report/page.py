@@ -1,4 +1,4 @@
-"""Reports as one page of HTML that needs no other file: no script, no font, no connection.
+"""Reports as one self-contained page of HTML: no script, no font, no connection.
 
 ```
 title, time and source            contents: a line a report, with its number of rows
@@ -34,7 +34,7 @@ def report_page(
     made_at: str,
     damage: list[Problem] | None = None,
 ) -> str:
-    """Return the page; `made_at` is the time that it shows, `damage` what the reports met."""
+    """Return the page as HTML; `made_at` is the displayed time, `damage` that of the logs read."""
     made = f"<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
     warnings = [
         f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
@@ -48,7 +48,7 @@ def report_page(
 
 
 def _damage(problems: list[Problem]) -> Iterator[str]:
-    """Yield what the reports had to pass over: a line of numbers, and the first places."""
+    """Yield the HTML of the logs' damage: a summary, and the first places."""
     yield f'<p class="warning">The logs have {escape(damage_text(problems))}</p>\n'
     yield f"<p>{escape(HINT)}</p>\n<ul>\n"
     for problem in problems[:FINDINGS_OF_A_KIND_MAX]:
@@ -96,18 +96,18 @@ def _section(report: Report, result: QueryResult) -> Iterator[str]:
 
 
 def _is_number(result: QueryResult, name: str) -> bool:
-    """Return whether a column has values, and all of them are numbers; nulls do not count."""
+    """Return True if a column has values that are not null, and all of them are numbers."""
     values = [row[name] for row in result.rows if row[name] is not None]
     return bool(values) and all(_is_plain_number(shown_value(value)) for value in values)
 
 
 def _is_plain_number(value: Any) -> bool:
-    """Return whether a value is a number; a bool, an int to Python, is none."""
+    """Return True if a value is a number; False for a bool, which is an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _cell(value: Any, is_number: bool, largest: Any) -> str:
-    """Return a value as a cell of HTML, a number with a bar relative to the largest."""
+    """Return a value as a table cell; a number with a bar relative to `largest`."""
     shown = shown_value(value)
     if shown is None:
         return f"<td{_class(is_number)}><span class=null>null</span></td>"

@@ -1,4 +1,4 @@
-"""`kctl spark-shell`: SQL over log directories, statement by statement."""
+"""`kctl spark-shell`: run SQL over log directories interactively."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def spark_shell(
     schemas: SchemasOption = None,
     views: ViewsOption = None,
     max_rows: Annotated[
-        int, typer.Option(metavar="N", help="Rows of an answer to print at most, 0 for all.")
+        int, typer.Option(metavar="N", help="Largest number of rows per result, 0 for all.")
     ] = 100,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP)
     ] = "table",
 ) -> int:
-    """Ask SQL of log directories, one statement after another.
+    """Run SQL statements over log directories, one after another.
 
-    On a terminal with editing, history and completion; statements may come from a pipe as well.
+    Terminals have line editing, history and completion; statements may also come from a pipe.
     """
     from engine.analysis.isolation import check_isolation
     from engine.host.real import RealFiles

@@ -1,4 +1,4 @@
-"""Statements from lines, and their effects: no terminal and no engine in here.
+"""Assemble lines to statements and run them, independent of terminal and engine.
 
 ```
 select … ;          a statement ends with a semicolon, at the end of a line or of the input
@@ -41,7 +41,7 @@ exit or Ctrl-D ends, Ctrl-C drops what is typed, Tab completes views and columns
 
 
 class ShellSession:
-    """Collects lines to statements and has them answered."""
+    """Collects lines until a statement is complete, and runs it."""
 
     def __init__(
         self,
@@ -49,20 +49,20 @@ class ShellSession:
         fail: Callable[[EngineError], None],
         print_help: Callable[[str], None],
     ) -> None:
-        """`answer` runs a statement and shows its rows; `fail` reports an error.
+        """Start without lines; `answer` runs a statement and prints its rows.
 
-        `print_help` prints the help of a command.
+        `fail` reports an error, `print_help` prints the help text.
         """
         self._answer = answer
         self._fail = fail
         self._print_help = print_help
-        #: Lines of a statement that has no end yet.
+        #: Lines of the incomplete statement.
         self._held = ""
         self.failure_count = 0
 
     @property
     def is_within(self) -> bool:
-        """Return whether a statement has begun."""
+        """Return True if a statement has begun and is not complete."""
         return bool(self._held.strip())
 
     def forget(self) -> None:
@@ -84,7 +84,7 @@ class ShellSession:
         return True
 
     def close(self) -> None:
-        """Run the last statement of the input, which needs no semicolon."""
+        """Run the last statement of the input, which may lack its semicolon."""
         statement, self._held = self._held, ""
         self._run(statement)
 
@@ -100,7 +100,7 @@ class ShellSession:
 
 
 def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
-    """Return the words that complete the one starting at `begin`: keywords, views, columns."""
+    """Return the keywords, views and columns that complete the word starting at `begin`."""
     start = line[begin:]
     head, dot, rest = start.rpartition(".")
     before = line[:begin].lower().split()

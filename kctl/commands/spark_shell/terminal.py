@@ -1,4 +1,4 @@
-"""Lines of a terminal, with editing, a history and completion; or of any other input."""
+"""Read statements from a terminal, with editing, history and completion, or from a pipe."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kctl.exits import Terminated
 if TYPE_CHECKING:
     from engine.analysis.view_column import ViewColumn
 
-#: Gives the views there are now, with their columns.
+#: Returns the currently defined views with their columns.
 Views: TypeAlias = "Callable[[], Mapping[str, tuple[ViewColumn, ...]]]"
 _HISTORY_LINES_MAX = 1000
 _PROMPT, _WITHIN = "sql> ", "  -> "
 
 
 def history_path(environment: Mapping[str, str]) -> str:
-    """Return the path of the file of earlier input lines."""
+    """Return the path of the history file."""
     home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '')}/.local/state"
     return f"{home}/kctl/spark_shell_history"
 
 
 def read_lines(session: ShellSession, views: Views) -> None:
-    """Feed a session from standard input up to its end, or to `exit`."""
+    """Pass lines of standard input to a session up to the end of input, or `exit`."""
     if not sys.stdin.isatty():
         for line in sys.stdin:
             if not session.take(line.rstrip("\n")):
@@ -53,7 +53,7 @@ def read_lines(session: ShellSession, views: Views) -> None:
 
 @contextmanager
 def _editing(views: Views) -> Iterator[None]:
-    """Edit lines by readline, where Python has it."""
+    """Enable line editing by readline in the block, if Python has readline."""
     try:
         import readline
     except ImportError:

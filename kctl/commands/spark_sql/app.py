@@ -1,4 +1,4 @@
-"""`kctl spark-sql`: SQL over log directories."""
+"""`kctl spark-sql`: run one SQL query over log directories."""
 
 from __future__ import annotations
 
@@ -73,25 +73,24 @@ def spark_sql(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Save the query as a view for later runs; without DIR it is checked alone.",
+            help="Save the query as a view for later runs; without DIR it is only checked.",
         ),
     ] = None,
     views: ViewsOption = None,
     max_rows: Annotated[
-        int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
+        int, typer.Option(metavar="N", help="Largest number of rows to print, 0 for all.")
     ] = 1000,
     output: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FORMAT", help=FORMATS_HELP),
     ] = "table",
 ) -> int:
-    """Ask SQL of log directories, such as
+    """Run a SQL query over log directories, such as
 
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
 
-    Damaged batches are passed over, and counted by a warning. A count of records that uses no more
-    than topic, partition and segment takes the headers of batches at their word: only --strict
-    computes their checksums then.
+    Damaged batches are skipped, and a warning counts them. A count of records that uses only topic,
+    partition and segment is computed from batch headers: then only --strict verifies checksums.
 
     Views: --save NAME, or `create or replace view NAME as ...`, and `drop view NAME`.
     """

@@ -1,4 +1,4 @@
-"""The arguments of `kctl spark-sql`: a query, directories, a change of saved views."""
+"""Parse the arguments of `kctl spark-sql`: a query, directories, a change of saved views."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from engine.host.real import RealFiles
 
 
 class WrongArguments(EngineError):
-    """A query or a directory is missing."""
+    """The query or the directory is missing."""
 
     exit_code = 2
     hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
 
 
 def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
-    """Return the change of saved views that is wanted; raises StatementRefused, WrongViewName."""
+    """Return the change of saved views by `--save` or by the statement; None for a query.
+
+    Raises StatementRefused, WrongViewName.
+    """
     change = view_change(query)
     if change is not None and save is not None:
         raise StatementRefused("--save NAME takes a query, not a statement about a view")
@@ -29,7 +32,10 @@ def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
 
 
 def query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:
-    """Return the query and the directories; raises StorageError for the file."""
+    """Return the query, from `file` if given (`-`: stdin), and the directories.
+
+    Raises StorageError for an unreadable file.
+    """
     if file is None:
         return arguments[0], arguments[1:]
     if file == "-":
