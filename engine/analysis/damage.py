@@ -15,6 +15,9 @@ a warning, or DamagedData with --strict
 | records, batches, segments, replicas, decoded records | all that `batch_reader.py` finds |
 | headers of batches alone (`header_rows.py`) | what does not lead to the next batch; no CRC |
 | indexes, checkpoints, epochs, producers | nothing of the log: their rows have a `problem` |
+
+A broker that cleans or deletes segments meanwhile leaves what looks like damage: its partition is
+said to have changed, in place of all other problems.
 """
 
 from __future__ import annotations
@@ -30,11 +33,13 @@ from engine.analysis.gaps import with_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host.ports import Files
 
 #: Problems that cost no record: an unfinished last write, and a replica that ends elsewhere.
 HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
+#: Of a segment that a broker cleaned or deleted meanwhile: no damage, but not read as a whole.
+CHANGED: Final = "changed"
 #: Problems of one split that are kept. A split of nothing but damage has a million.
 _KEPT_MAX: Final = 1000
 #: What `missing_offsets` of `batch_order.py` says.
@@ -128,10 +133,25 @@ class ReadDamage:
             if found:
                 yield view, found
 
-    def problems(self) -> list[Problem]:
-        """Return all problems by place, those between splits too, each once."""
+    def problems(self, files: Files) -> list[Problem]:
+        """Return all problems by place, those between splits too, each once.
+
+        Of a partition of which a broker changed a segment meanwhile, nothing else can be said.
+        """
         found = [p for view in self._expected for p in self._of_view(view)]
+        damaged = {(p.topic, p.partition) for p in found if p.code not in HARMLESS_CODES}
+        changed = [p for p in self._changes(files) if (p.topic, p.partition) in damaged]
+        places = {(p.topic, p.partition) for p in changed}
+        found = [p for p in found if (p.topic, p.partition) not in places] + changed
         return sorted(dict.fromkeys(found), key=lambda p: (p.topic, p.partition, p.segment))
+
+    def _changes(self, files: Files) -> Iterator[Problem]:
+        """Yield the segments that are gone, or have another size than when the read was planned."""
+        for splits, _ in self._expected.values():
+            for split in splits:
+                if split.is_last and _has_changed(files, split):
+                    place = (split.topic, split.partition, split.path, 0, 0)
+                    yield Problem(*place, CHANGED, "it was replaced or removed while it was read")
 
     def _of_view(self, view: str) -> Iterator[Problem]:
         """Yield the problems of one view."""
@@ -158,6 +178,15 @@ class ReadDamage:
                 yield problem
 
 
+def _has_changed(files: Files, split: Split) -> bool:
+    """Return whether the segment of its last split is another one now; the active one may grow."""
+    try:
+        size_bytes = files.size_bytes(split.path)
+    except StorageError:
+        return True
+    return size_bytes < split.end or (split.next_base is not None and size_bytes > split.end)
+
+
 class DamageCount(NamedTuple):
     """Damage in numbers."""
 
@@ -171,6 +200,8 @@ class DamageCount(NamedTuple):
     #: Unfinished last writes, and their bytes.
     torn_tails: int
     tail_bytes: int
+    #: Segments that a broker replaced or removed meanwhile.
+    changed: int
     #: Offsets that come twice, and wrong leader epochs.
     others: int
     partitions: tuple[str, ...]
@@ -178,7 +209,7 @@ class DamageCount(NamedTuple):
 
 def counted(problems: Iterable[Problem]) -> DamageCount:
     """Return problems in numbers."""
-    batches = size_bytes = missing = tails = tail_bytes = others = 0
+    batches = size_bytes = missing = tails = tail_bytes = changed = others = 0
     is_bound = False
     partitions: dict[str, None] = {}
     for problem in problems:
@@ -193,7 +224,11 @@ def counted(problems: Iterable[Problem]) -> DamageCount:
         elif problem.code == "torn_tail":
             tails += 1
             tail_bytes += problem.bytes
+        elif problem.code == CHANGED:
+            changed += 1
         else:
             others += 1
     places = tuple(partitions)
-    return DamageCount(batches, size_bytes, missing, is_bound, tails, tail_bytes, others, places)
+    return DamageCount(
+        batches, size_bytes, missing, is_bound, tails, tail_bytes, changed, others, places
+    )
