@@ -317,7 +317,7 @@ def test_damage_is_the_same(spark: Any, query: str, *, is_strict: bool) -> None:
     run_local_query(query, splits, control=False, max_rows=0, damage=local)
     run_query(spark, query, splits, control=False, max_rows=0, damage=on_spark)
     assert [] != local.problems(RealFiles())
-    assert local.problems(RealFiles()) == on_spark.problems()
+    assert local.problems(RealFiles()) == on_spark.problems(RealFiles())
 
 
 def test_a_strict_query_reads_what_spark_broke_off(spark: Any) -> None:
@@ -336,4 +336,4 @@ def test_damage_of_a_report_with_totals_is_the_same(spark: Any) -> None:
     run_local_query(report.whole_query, splits, control=False, max_rows=0, damage=local)
     run_report(spark, report, splits, control=False, max_rows=0, damage=on_spark)
     assert [] != local.problems(RealFiles())
-    assert local.problems(RealFiles()) == on_spark.problems()
+    assert local.problems(RealFiles()) == on_spark.problems(RealFiles())
