@@ -39,7 +39,8 @@ def check_writable(target: str, *, is_file: bool) -> None:
     """
     import tempfile
 
-    path = os.path.abspath(target)
+    # A folder is made where a link leads to; a file replaces the link.
+    path = os.path.abspath(target) if is_file else os.path.realpath(target)
     if is_file and os.path.isdir(path):
         raise TargetNotWritable(target, "it is a directory")
     parent = os.path.dirname(path)

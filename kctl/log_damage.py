@@ -18,6 +18,9 @@ HINT = (
 )
 
 
+CHANGED_HINT = "run it again, or on a copy of the directory: a broker is at work in this one"
+
+
 def damage_text(problems: list[Problem]) -> str:
     """Return damage in one line: how much of what, in which partitions."""
     from engine.analysis.damage import counted
@@ -39,6 +42,11 @@ def _parts(count: DamageCount) -> Iterator[str]:
     if count.torn_tails:
         size = _number(count.tail_bytes, "byte")
         yield f"{_number(count.torn_tails, 'unfinished last write')} ({size})"
+    if count.changed:
+        verb = "was" if count.changed == 1 else "were"
+        that = "it was" if count.changed == 1 else "they were"
+        segments = _number(count.changed, "segment")
+        yield f"{segments} that {verb} replaced or removed while {that} read"
     if count.others:
         yield _number(count.others, "other problem")
 
@@ -55,7 +63,7 @@ def warn_of_damage(problems: list[Problem], *, is_counted: bool = True) -> None:
 
     An unfinished last write alone is no damage, and only noted. So is that nothing was counted.
     """
-    from engine.analysis.damage import HARMLESS_CODES
+    from engine.analysis.damage import CHANGED, HARMLESS_CODES
 
     if not is_counted:
         sys.stderr.write(f"note: {UNCOUNTED}\n")
@@ -65,4 +73,5 @@ def warn_of_damage(problems: list[Problem], *, is_counted: bool = True) -> None:
     if all(problem.code in HARMLESS_CODES for problem in problems):
         sys.stderr.write(f"note: the logs that were read have {text}\n")
         return
-    sys.stderr.write(f"warning: the logs that were read have {text}\nhint: {HINT}\n")
+    hint = CHANGED_HINT if all(problem.code == CHANGED for problem in problems) else HINT
+    sys.stderr.write(f"warning: the logs that were read have {text}\nhint: {hint}\n")

@@ -175,6 +175,7 @@ def _decoding(
 
     from engine.analysis.damage import ReadDamage
     from engine.analysis.value_decoding import views_of
+    from engine.host.source_files import SourceFiles
     from kctl.value_options import decoding_of
 
     found: dict[Problem, None] = {}
@@ -183,7 +184,7 @@ def _decoding(
         """Run a query or a report, and note the damage that it met."""
         damage = ReadDamage(is_strict=wanted.is_strict)
         result = run(what, max_rows, damage=damage, **how)
-        found.update(dict.fromkeys(damage.problems()))
+        found.update(dict.fromkeys(damage.problems(SourceFiles())))
         return result
 
     if wanted.values is not None:

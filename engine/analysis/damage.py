@@ -15,6 +15,9 @@ a warning, or DamagedData with --strict
 | records, batches, segments, replicas, decoded records | everything that `batch_reader.py` finds |
 | only batch headers (`header_rows.py`) | headers that do not lead to the next one; no CRC check |
 | indexes, checkpoints, epochs, producers | no damage of the log: their rows have a `problem` |
+
+A broker that cleans or deletes segments during the read leaves what looks like damage: the only
+problem of its partition is then that a segment has changed.
 """
 
 from __future__ import annotations
@@ -30,12 +33,15 @@ from engine.analysis.gaps import with_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host.ports import Files
 
 #: Codes of problems without loss of committed records: an unfinished last write, replicas with
 #: different ends, offsets deleted by retention.
 HARMLESS_CODES = frozenset(("torn_tail", "replica", "deleted"))
+#: Kind of a segment that a broker cleaned or deleted during the read: no damage, but it was not
+#: read completely.
+CHANGED: Final = "changed"
 #: Largest number of problems kept of one split: a completely damaged one may have a million.
 _KEPT_MAX: Final = 1000
 #: Parses the message of `missing_offsets` in `batch_order.py`.
@@ -135,10 +141,25 @@ class ReadDamage:
             if found:
                 yield view, found
 
-    def problems(self) -> list[Problem]:
-        """Return the distinct problems in and between splits, by topic, partition and segment."""
+    def problems(self, files: Files) -> list[Problem]:
+        """Return the distinct problems in and between splits, by topic, partition and segment.
+
+        If a broker changed a segment of a partition during the read, that is its only problem.
+        """
         found = [p for view in self._expected for p in self._of_view(view)]
+        damaged = {(p.topic, p.partition) for p in found if p.code not in HARMLESS_CODES}
+        changed = [p for p in self._changes(files) if (p.topic, p.partition) in damaged]
+        places = {(p.topic, p.partition) for p in changed}
+        found = [p for p in found if (p.topic, p.partition) not in places] + changed
         return sorted(dict.fromkeys(found), key=lambda p: (p.topic, p.partition, p.segment))
+
+    def _changes(self, files: Files) -> Iterator[Problem]:
+        """Yield the segments that are gone, or have another size than when the read was planned."""
+        for splits, _ in self._expected.values():
+            for split in splits:
+                if split.is_last and _has_changed(files, split):
+                    place = (split.topic, split.partition, split.path, 0, 0)
+                    yield Problem(*place, CHANGED, "it was replaced or removed while it was read")
 
     def _of_view(self, view: str) -> Iterator[Problem]:
         """Yield the problems of one view."""
@@ -165,6 +186,15 @@ class ReadDamage:
                 yield problem
 
 
+def _has_changed(files: Files, split: Split) -> bool:
+    """Return whether the segment of its last split is another one now; the active one may grow."""
+    try:
+        size_bytes = files.size_bytes(split.path)
+    except StorageError:
+        return True
+    return size_bytes < split.end or (split.next_base is not None and size_bytes > split.end)
+
+
 class DamageCount(NamedTuple):
     """Sums over the problems of a query, for its warning."""
 
@@ -178,6 +208,8 @@ class DamageCount(NamedTuple):
     #: Unfinished last writes, and their bytes.
     torn_tails: int
     tail_bytes: int
+    #: Segments that a broker replaced or removed during the read.
+    changed: int
     #: Number of other problems, such as repeated offsets and wrong leader epochs.
     others: int
     partitions: tuple[str, ...]
@@ -185,7 +217,7 @@ class DamageCount(NamedTuple):
 
 def counted(problems: Iterable[Problem]) -> DamageCount:
     """Return the sums over problems."""
-    batches = size_bytes = missing = tails = tail_bytes = others = 0
+    batches = size_bytes = missing = tails = tail_bytes = changed = others = 0
     is_bound = False
     partitions: dict[str, None] = {}
     for problem in problems:
@@ -200,7 +232,11 @@ def counted(problems: Iterable[Problem]) -> DamageCount:
         elif problem.code == "torn_tail":
             tails += 1
             tail_bytes += problem.bytes
+        elif problem.code == CHANGED:
+            changed += 1
         else:
             others += 1
     places = tuple(partitions)
-    return DamageCount(batches, size_bytes, missing, is_bound, tails, tail_bytes, others, places)
+    return DamageCount(
+        batches, size_bytes, missing, is_bound, tails, tail_bytes, changed, others, places
+    )

@@ -112,8 +112,8 @@ def end_jvms(end_s: float | None = None) -> None:
     """End the JVMs of this process, and wait until they have ended; their sessions must be stopped.
 
     A JVM that takes longer than `end_s` is killed; None allows _END_TIMEOUT_S, or more while it
-    writes an archive of classes. A process that exits without an interrupt needs no such call: its exit
-    closes the pipes.
+    writes an archive of classes. A process that exits without an interrupt needs no such call: its
+    exit closes the pipes.
     """
     while _jvms:
         process, archive = _jvms.pop()

@@ -14,7 +14,6 @@ import os
 import posixpath
 import shutil
 import tarfile
-import tempfile
 import zlib
 from functools import lru_cache
 from typing import IO, NamedTuple
@@ -145,7 +144,9 @@ def _opened(path: str) -> tuple[_Archive, str]:
 @lru_cache(maxsize=_OPEN_MAX)
 def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
     """Open an archive; cached by path, modification time and size of the file."""
-    content = tempfile.TemporaryFile() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115
+    from engine.host.temporary import temporary_file
+
+    content = temporary_file() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115
     try:
         if path.endswith("gz"):
             with gzip.open(path, "rb") as packed:

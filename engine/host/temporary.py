@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import IO
 
 from engine.errors import StorageError
 from engine.host.deferred_signals import signals_blocked
@@ -25,7 +26,22 @@ class NoTemporaryFolder(StorageError):
     hint = "set TMPDIR to a folder with room that can be written"
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"no folder for temporary files can be made: {reason}")
+        super().__init__(f"no temporary file can be made: {reason}")
+
+
+def temporary_place() -> str:
+    """Return the folder of temporary files: TMPDIR, also if it is wrong, else the system's.
+
+    Python's own module silently takes another place than a wrong TMPDIR. Raises NoTemporaryFolder.
+    """
+    if named := os.environ.get("TMPDIR"):
+        return os.path.abspath(named)
+    import tempfile
+
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise NoTemporaryFolder(str(error.strerror)) from error
 
 
 def new_temporary_folder(prefix: str) -> str:
@@ -35,10 +51,22 @@ def new_temporary_folder(prefix: str) -> str:
     """
     import tempfile
 
+    place = temporary_place()
     try:
-        return tempfile.mkdtemp(prefix=prefix)
+        return tempfile.mkdtemp(prefix=prefix, dir=place)
     except OSError as error:
-        raise NoTemporaryFolder(str(error.strerror)) from error
+        raise NoTemporaryFolder(f"{place}: {error.strerror}") from error
+
+
+def temporary_file() -> IO[bytes]:
+    """Return a file without a name, which goes when it is closed. Raises NoTemporaryFolder."""
+    import tempfile
+
+    place = temporary_place()
+    try:
+        return tempfile.TemporaryFile(dir=place)
+    except OSError as error:
+        raise NoTemporaryFolder(f"{place}: {error.strerror}") from error
 
 
 @contextmanager
@@ -66,9 +94,8 @@ def temporary_folder(prefix: str) -> Iterator[str]:
 def remove_abandoned(prefix: str) -> None:
     """Remove this user's folders with a prefix whose processes were killed."""
     import shutil
-    import tempfile
 
-    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+    with suppress(OSError, NoTemporaryFolder), os.scandir(temporary_place()) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and _may_be_abandoned(entry):
                 lock = _locked(entry.path)

@@ -267,6 +267,7 @@ def test_an_unfinished_last_write_is_no_damage(
         (("spark-report", "topics", LOGS, "--html", "{}"), "it is a directory"),
         (("spark-export", LOGS, "--out", "{}/file/out"), "Not a directory"),
         (("spark-export", LOGS, "--out", "/proc/none/out"), "No such file"),
+        (("spark-export", LOGS, "--out", "{}/link"), "No such file"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(
@@ -281,11 +282,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(
 
     monkeypatch.setattr("kctl.spark_input.Inputs.plan", start)
     (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("/proc/none/out")
     code, out, err = _run(capsys, *(word.format(tmp_path) for word in words))
     assert (1, "") == (code, out)
     assert "cannot be written: " in err
     assert reason in err
-    assert ["file"] == [path.name for path in tmp_path.iterdir()]
+    assert ["file", "link"] == sorted(path.name for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

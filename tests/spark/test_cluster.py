@@ -235,5 +235,5 @@ def _check_damage(session: Any, home: str) -> None:
     query = "select count(value) from records"
     run_query(session, query, splits, control=False, max_rows=0, damage=damage)
     run_local_query(query, splits, control=False, max_rows=0, damage=local)
-    assert [] != damage.problems()
-    assert local.problems() == damage.problems()
+    assert [] != damage.problems(RealFiles())
+    assert local.problems(RealFiles()) == damage.problems(RealFiles())

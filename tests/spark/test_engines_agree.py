@@ -316,8 +316,8 @@ def test_damage_is_the_same(spark: Any, query: str, *, is_strict: bool) -> None:
     local, on_spark = (ReadDamage(is_strict=is_strict) for _ in range(2))
     run_local_query(query, splits, control=False, max_rows=0, damage=local)
     run_query(spark, query, splits, control=False, max_rows=0, damage=on_spark)
-    assert [] != local.problems()
-    assert local.problems() == on_spark.problems()
+    assert [] != local.problems(RealFiles())
+    assert local.problems(RealFiles()) == on_spark.problems(RealFiles())
 
 
 def test_a_strict_query_reads_what_spark_broke_off(spark: Any) -> None:
@@ -326,7 +326,7 @@ def test_a_strict_query_reads_what_spark_broke_off(spark: Any) -> None:
     run_query(spark, "select * from records limit 1", splits, control=False, max_rows=0,
               damage=damage)  # fmt: skip
     run_local_query("select * from records", splits, control=False, max_rows=0, damage=whole)
-    assert whole.problems() == damage.problems()
+    assert whole.problems(RealFiles()) == damage.problems(RealFiles())
 
 
 def test_damage_of_a_report_with_totals_is_the_same(spark: Any) -> None:
@@ -335,5 +335,5 @@ def test_damage_of_a_report_with_totals_is_the_same(spark: Any) -> None:
     report = report_named("keys")
     run_local_query(report.whole_query, splits, control=False, max_rows=0, damage=local)
     run_report(spark, report, splits, control=False, max_rows=0, damage=on_spark)
-    assert [] != local.problems()
-    assert local.problems() == on_spark.problems()
+    assert [] != local.problems(RealFiles())
+    assert local.problems(RealFiles()) == on_spark.problems(RealFiles())

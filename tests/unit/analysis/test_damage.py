@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from engine.analysis.batch_order import missing_offsets
 from engine.analysis.columns import VIEWS
-from engine.analysis.damage import DamageCount, ReadDamage, counted
+from engine.analysis.damage import (
+    DamageCount,
+    DamagedData,
+    ReadDamage,
+    counted,
+    refuse_damage,
+)
 from engine.analysis.local_query import run_local_query
 from engine.analysis.problem import Problem
 from engine.analysis.splits import Selection, plan_splits
@@ -41,7 +48,7 @@ def _found(
     damage = ReadDamage(is_strict=is_strict)
     splits = plan_splits(RealFiles(), [str(home)], Selection(), size)
     run_local_query(query, splits, control=False, max_rows=0, damage=damage)
-    return damage.problems()
+    return damage.problems(RealFiles())
 
 
 @pytest.mark.parametrize(
@@ -104,6 +111,49 @@ def test_headers_hide_damage_of_records_alone(tmp_path: Path) -> None:
         assert ["bad_crc", "lost"] == [problem.code for problem in found]
 
 
+def _replace_first(home: Path) -> None:
+    """Replace the first segment as the broker's cleaner does: by one without the old values."""
+    (home / "t-0" / name_of(0)).write_bytes(b"".join(map(_batch, (5, 18))))
+
+
+def _remove_second(home: Path) -> None:
+    """Remove a segment that is read, as retention does once it is open."""
+    (home / "t-0" / name_of(40)).unlink()
+
+
+@pytest.mark.parametrize("change", [_replace_first, _remove_second])
+def test_what_changes_while_it_is_read_is_not_called_damage(
+    change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    _write(tmp_path, (0, 10, 20, 30), (40, 50), (60,))
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection(), 1)
+    damage = ReadDamage()
+    if change is _replace_first:
+        change(tmp_path)
+    else:
+        path = tmp_path / "t-0" / name_of(40)
+        path.write_bytes(b"\0" + path.read_bytes()[1:-9] + b"\0" * 9)
+    run_local_query(COUNT, splits, control=False, max_rows=0, damage=damage)
+    if change is _remove_second:
+        change(tmp_path)
+    (problem,) = damage.problems(RealFiles())
+    assert ("t", 0, "changed") == (problem.topic, problem.partition, problem.code)
+    text = "1 segment that was replaced or removed while it was read in t-0"
+    assert text == damage_text([problem])
+    with pytest.raises(DamagedData):
+        refuse_damage([problem])
+
+
+def test_a_log_that_grows_while_it_is_read_has_its_damage(tmp_path: Path) -> None:
+    _write(tmp_path, (0, 10), (40, 50))
+    splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
+    damage = ReadDamage()
+    run_local_query(COUNT, splits, control=False, max_rows=0, damage=damage)
+    with (tmp_path / "t-0" / name_of(40)).open("ab") as file:
+        file.write(_batch(60))
+    assert ["gap"] == [problem.code for problem in damage.problems(RealFiles())]
+
+
 @pytest.mark.parametrize(
     ("case", "folder"),
     [("plain", "data"), ("txn", "data"), ("compact", "after3"), ("formats", "data")],
@@ -130,7 +180,7 @@ def test_damage_is_counted_by_what_was_lost() -> None:
         _problem("overlap", size=50),
         _problem("gap", missing_offsets(20, 22, is_compacted=True), partition=1),
     ]
-    assert DamageCount(2, 120, 12, True, 1, 9, 1, ("t-0", "t-1")) == counted(problems)
+    assert DamageCount(2, 120, 12, True, 1, 9, 0, 1, ("t-0", "t-1")) == counted(problems)
     assert (
         "2 damaged batches (120 bytes), up to 12 offsets missing, 1 unfinished last write"
         " (9 bytes), 1 other problem in t-0, t-1"

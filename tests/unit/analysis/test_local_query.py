@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -253,7 +252,7 @@ def test_what_memory_does_not_hold_goes_to_a_private_folder_that_goes_with_the_q
 ) -> None:
     (tmp_path / "temporary").mkdir()
     (tmp_path / "working").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     monkeypatch.chdir(tmp_path / "working")
     monkeypatch.setitem(local_query._SETTINGS, "memory_limit", "40MiB")
     wide = "create temp table wide as select repeat('x', 2000) || range as text from range(60000)"
@@ -269,7 +268,7 @@ def test_what_memory_does_not_hold_goes_to_a_private_folder_that_goes_with_the_q
 def test_without_a_place_for_temporary_files_queries_have_memory_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     monkeypatch.chdir(tmp_path)
     assert [{"n": 1186}] == _ask("select count(*) as n from records")
     monkeypatch.setitem(local_query._SETTINGS, "memory_limit", "20MiB")

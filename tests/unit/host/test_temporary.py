@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -14,11 +15,17 @@ import pytest
 
 from engine.analysis.local_query import spill_folder
 from engine.host.protobuf_compiler import compile_protobuf
-from engine.host.temporary import NoTemporaryFolder, remove_abandoned, temporary_folder
+from engine.host.source_files import SourceFiles
+from engine.host.temporary import (
+    NoTemporaryFolder,
+    remove_abandoned,
+    temporary_file,
+    temporary_folder,
+)
 
 
 def test_a_folder_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with pytest.raises(KeyboardInterrupt), temporary_folder("kctl-") as folder:
         (Path(folder) / "inner").mkdir()
         (Path(folder) / "inner" / "file").touch()
@@ -39,6 +46,7 @@ def _full(path: str, *_more: object) -> None:
 def test_where_there_is_no_place_that_is_the_error(
     is_full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
     if is_full:
         monkeypatch.setattr(os, "mkdir", _full)
     else:
@@ -52,10 +60,39 @@ def test_where_there_is_no_place_that_is_the_error(
         compile_protobuf({}, "none.proto")
 
 
+@pytest.mark.parametrize("kind", ["missing", "file", "unwritable"])
+def test_no_other_place_is_taken_than_the_one_that_is_named(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's own module falls back to /tmp, which may be small, and belongs to everybody."""
+    place = tmp_path / "place"
+    if kind == "file":
+        place.touch()
+    elif kind == "unwritable":
+        # Nobody may write there, not even root.
+        place = Path("/proc/self")
+    monkeypatch.setenv("TMPDIR", str(place))
+    with pytest.raises(NoTemporaryFolder, match=str(place)), temporary_folder("kctl-"):
+        raise AssertionError
+    with pytest.raises(NoTemporaryFolder, match=str(place)):
+        temporary_file()
+    remove_abandoned("kctl-")
+
+
+def test_a_packed_archive_is_not_blamed_for_a_place_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz"):
+        pass
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    with pytest.raises(NoTemporaryFolder, match="none"):
+        SourceFiles().list_dir(str(tmp_path / "logs.tar.gz"))
+
+
 def test_folders_of_killed_processes_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     script = """if True:
         import os, signal, sys
         from engine.host.temporary import temporary_folder

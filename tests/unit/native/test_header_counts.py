@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import struct
-import tempfile
 from collections.abc import Iterator
 
 import pytest
@@ -163,5 +162,5 @@ def test_code_that_counts_wrongly_is_not_used(monkeypatch: pytest.MonkeyPatch) -
 def test_code_that_cannot_be_tried_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CountTier, "code", None)
     monkeypatch.setattr(CountTier, "is_sought", False)
-    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
+    monkeypatch.setenv("TMPDIR", "/no/such/folder")
     assert not take_up_count()
