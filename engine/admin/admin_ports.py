@@ -15,7 +15,7 @@ from engine.znode.client import ZnodeClient
 
 
 class AdminPorts(NamedTuple):
-    """The store, the metadata and the requests that wait for it, and the host.
+    """The parts of a broker that topic administration uses.
 
     Work on many topics is divided into shares of `turns`.
     """

@@ -65,16 +65,19 @@ def _next_offset(files: Files, splits: list[Split]) -> int:
 def splits_between(
     splits: Iterable[Split], start: LogPositions, end: LogPositions, *, fail_on_loss: bool = True
 ) -> list[Split]:
-    """Return the splits with records from `start` (inclusive) to `end` (exclusive).
+    """Return the splits that have records from `start` (inclusive) to `end` (exclusive).
 
-    A partition that `start` lacks is read from its log start offset. Raises RecordsGone if
-    `fail_on_loss` and offsets at or above `start` were deleted or truncated.
+    `splits` have rising offsets in each partition. The returned copies are limited to the range by
+    `log_start_offset` and `end_offset`. A partition that `start` lacks is read from its log start
+    offset; one that `end` lacks is not read. Raises RecordsGone if `fail_on_loss` and offsets at or
+    above `start` were deleted or truncated.
     """
     found = []
     seen: set[str] = set()
     for split in splits:
         place = place_of(split)
         first, last = start.get(place, 0), end.get(place, 0)
+        # The first split of a partition shows where its log starts.
         log_start = max(split.log_start_offset, 0 if place in seen else split.base_offset)
         if fail_on_loss and place not in seen and place in start:
             if log_start > first and last > first:

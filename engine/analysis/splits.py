@@ -46,18 +46,19 @@ from engine.records.view import batch_at
 class Split(NamedTuple):
     """A piece of one segment: bytes [start, end) of its log.
 
-    `log_start_offset` is the first offset that consumers get. `is_last` is True if the piece ends
-    at the segment's end: an incomplete batch there is a torn tail. Only with read_committed:
-    `aborted` are (producer id, first, last offset) of ranges to hide, and records from
-    `end_offset`, the last stable offset, on are not decided.
+    `log_start_offset` (inclusive) and `end_offset` (exclusive, None without a limit) bound the
+    records that are read: the partition's log start offset and, with read_committed, its last
+    stable offset, or a narrower range. `is_last` is True if the piece ends at the segment's end: an
+    incomplete batch there is a torn tail. `aborted` are (producer id, first, last offset) of ranges
+    that read_committed hides.
 
     For the check of base offsets and leader epochs: `next_base` is the base offset of the next
     segment, None in the last segment; `is_compacted` is True if the topic is compacted by its
-    configuration; `epochs` are (epoch, first offset) of the partition's epoch checkpoint. By the
-    log directory's checkpoints the log had every offset below `reached_offset`; in the last split
-    of a closed segment of a compacted log, `indexed_offset` is the last offset in the segment's
-    indexes. `is_spare` is True if another replica of the partition is read, and this one is only
-    compared with it.
+    configuration; `epochs` are (epoch, first offset) of the partition's epoch checkpoint.
+    `reached_offset`: the checkpoints of the log directory show that the log once reached this
+    offset. `indexed_offset`: the last offset in the segment's indexes, set only in the last split
+    of a closed segment of a compacted log. `is_spare` is True if another replica of the partition
+    is read, and this one is only compared with it.
     """
 
     path: str

@@ -12,7 +12,7 @@
 | the leader lacks the listener | LEADER_NOT_AVAILABLE | same | LISTENER_NOT_FOUND |
 | a replica is not up | left out, REPLICA_NOT_AVAILABLE | listed | listed |
 
-A topic that was created just now has LEADER_NOT_AVAILABLE once: the client retries.
+The response that creates a topic reports it with LEADER_NOT_AVAILABLE: the client retries.
 Responses are kept as bytes until the broker's metadata changes: clients repeat equal requests.
 
 Source: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache, AutoTopicCreationManager of 3.9.1;

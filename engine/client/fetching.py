@@ -193,7 +193,7 @@ class Fetcher:
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Fetch a partition again that was given up with an error, from `position`.
+        """Resume fetching, from `position`, of a partition that was given up after an error.
 
         It stays paused if it was, and a pending check for truncation stays too.
         """
@@ -224,7 +224,7 @@ class Fetcher:
         try:
             view = self._fresh_view()
             idle = {p: offset for p, offset in self._positions.items() if p not in busy}
-            failures = self._truncations.failures(idle, view)
+            failures = self._truncations.validate(idle, view)
         except (Unreachable, TimedOut) as error:
             return [gone for p in tuple(self._positions) for gone in self._fail(p, error)]
         by_broker: dict[int, list[TopicPartition]] = {}

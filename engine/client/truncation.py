@@ -1,13 +1,14 @@
 """Detect a log truncation below a consumer's position, as after an unclean election.
 
-1. The leader epoch of the last batch read from a partition is stored, and that of the metadata.
+1. Two leader epochs are stored for each partition: that of the last batch read, and that of the
+   metadata.
 2. When metadata has a later leader epoch, or another topic id, the leader is requested for the end
    offset of the batch's epoch (OffsetsForLeaderEpoch).
 3. An end offset below the position means that records which were read are lost, and others may have
    their offsets: the partition stops with LogTruncated, which names where the two logs diverge. It
    does so again until its reader seeks.
 
-A position without a batch before it, and a broker without the request (below 2.3), are not checked.
+Not checked: a position before any batch was read, and brokers below 2.3, which lack the request.
 
 Source: KIP-320; OffsetsForLeaderEpochUtils, SubscriptionState.maybeCompleteValidation,
 Metadata.updateLatestMetadata of 3.9.1.
@@ -95,14 +96,13 @@ class TruncationChecks:
         self._epochs.pop(partition, None)
         self._checked.pop(partition, None)
 
-    def failures(
+    def validate(
         self, positions: Mapping[TopicPartition, int], view: ClusterView
     ) -> dict[TopicPartition, EngineError]:
-        """Check the positions whose leader epoch in metadata is new (2, 3).
+        """Send OffsetsForLeaderEpoch for positions with a new leader epoch or topic id.
 
-        Return failed partitions.
-
-        The error is LogTruncated, or that of the request, by which the check is undecided.
+        Return the error of each partition that failed (2, 3): LogTruncated, or the error of the
+        request, after which the check is repeated at the next call.
         """
         due = [
             partition

@@ -3,8 +3,8 @@
 Each transaction:
 
 1. Begin; add the transformed records, each to the partition of its input record.
-2. Send the offsets after them with the member's id and generation. If the group has a newer
-   generation without this member, they are refused, and the transaction fails.
+2. Send the next offsets with the member's id and generation. The coordinator refuses them if the
+   group has a newer generation without this member: then the transaction fails.
 3. Commit.
 
 | failure | reaction |

@@ -8,8 +8,8 @@ channel (one direction of one connection)     in order
 ```
 
 A cut link loses no data of a connection that stays open; data is lost only if one end closes the
-connection meanwhile. After `heal` all queued packets arrive at once, those that waited for a
-timeout too, where TCP's back-off would take up to two minutes.
+connection meanwhile. After `heal` all queued packets arrive at once, even those that wait
+for a retransmission, where TCP's back-off could take up to two minutes.
 
 Differs from a real lossy network: every lost packet costs a timeout, even where TCP would resend
 it sooner because later packets arrived (fast retransmit). Large frames are therefore slower.
@@ -49,7 +49,11 @@ class PlaceLinks:
         self._listeners: dict[Callable[[], None], None] = {}
 
     def channel(self, source: str, target: str) -> LinkChannel:
-        """Return a new channel from one place to another; the owner closes it."""
+        """Return a new channel for packets from `source` to `target`.
+
+        Each is a broker id as text, or STORE. The channel applies all later changes of the faults;
+        its owner closes it.
+        """
         channel = LinkChannel(self, source, target)
         self._channels[channel] = None
         return channel
@@ -216,7 +220,7 @@ class LinkChannel:
 
 
 def _call(run: Callable[[], None]) -> None:
-    """Call a listener, as the function that `do_each` takes."""
+    """Call `run`; a function in the form that `do_each` expects."""
     run()
 
 

@@ -50,7 +50,7 @@ class PartitionModel(NamedTuple):
 
     `leader` is None without a leader. `size_bytes` is the size that a new replica copies.
     `replica_sizes` and `log_dirs` are parallel to `replicas`, or empty: then every replica has
-    `size_bytes`, and directories are unknown. An empty `isr` means all replicas that are alive.
+    `size_bytes`, and directories are unknown. If `isr` is empty, live replicas count as in sync.
     `offline` are replicas whose directory failed on a live broker.
     """
 

@@ -141,7 +141,7 @@ class LiveCluster:
         view = client.view(None)
         found = ((key, view.partition(key)) for key in self._keys)
         partitions = {key: partition for key, partition in found if partition is not None}
-        replicas, silent = self._replicas(view)
+        replicas, silent = self._described_replicas(view)
         return ObservedCluster(
             view.cluster_id,
             frozenset(view.brokers),
@@ -152,12 +152,13 @@ class LiveCluster:
             silent,
         )
 
-    def _replicas(
+    def _described_replicas(
         self, view: ClusterView
     ) -> tuple[dict[TopicPartition, dict[int, ObservedReplica]], frozenset[int]]:
-        """Return size and directory of each replica by broker, and the brokers without a response.
+        """Return the replicas by broker (DescribeLogDirs), and live brokers whose request failed.
 
-        A future replica (KIP-113) is part of the replica that it will replace.
+        A future replica (KIP-113) is given as `future_bytes` and `future_path` of the current
+        replica.
         """
         replicas: dict[TopicPartition, dict[int, ObservedReplica]] = {key: {} for key in self._keys}
         futures: dict[tuple[TopicPartition, int], tuple[int, str]] = {}

@@ -16,8 +16,8 @@ Two functions read the same bytes: `decode_records` runs an inline loop over rec
 and passes any other record to `read_record`, which alone decides what is an error. Source:
 `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
 
-For records that are copied unchanged, `record_spans.py` reads the same layout up to their values:
-change both, `tests/property/test_cleaner_model.py` compares them.
+`record_spans.py` reads the same layout, up to the value, for records that are copied unchanged.
+Change both together; `tests/property/test_cleaner_model.py` compares them.
 
 A third function, `skim_records`, skips keys, values and headers, and is less strict: a record's
 length is not checked. Source: `DefaultRecord.readPartiallyFrom`.

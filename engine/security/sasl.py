@@ -6,6 +6,8 @@
 | SCRAM 1 | `n,,n=<user>,r=<nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
 | SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` |
 
+OAUTHBEARER is in `oauth_sasl.py`.
+
 Delegation tokens authenticate by SCRAM: `n,,n=<token id>,r=<nonce>,tokenauth=true`.
 
 | error | the client gets |
@@ -96,9 +98,11 @@ class SaslServer(Protocol):
     lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
-        """Return the response to a client's token.
+        """Evaluate a client's token and return the response.
 
-        Raises SaslFailed, CredentialsWrong, TokenBroken; after that, no further token is accepted.
+        Authentication is complete once `user` is set.
+
+        After SaslFailed, CredentialsWrong or TokenBroken the caller must not pass another token.
         """
         ...
 

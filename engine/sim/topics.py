@@ -3,8 +3,8 @@
 | rule | checked when | claim |
 |---|---|---|
 | C6 | a topic or a state is written | ISR ⊆ replicas; only a reassignment changes replicas |
-| C6 | a reassignment ends | in its target, after all of it was in sync, or in its origin |
-| C6 | a replica is removed from a disk | it was added or removed, and is not in the ISR |
+| C6 | a reassignment ends | its target, once all of it was in sync, or the original |
+| C6 | a replica is removed from a disk | a reassignment added or removed it; not in the ISR |
 | C8 | a topic is created | its id is new, and does not change |
 | C8 | a topic is removed | its deletion was requested; no reassignment, no replica left |
 """
@@ -30,12 +30,12 @@ class _Move:
         self.has_caught_up = False
 
     def is_like(self, row: PartitionAssignment) -> bool:
-        """Return True if a row has the same reassignment, whose target has been in sync."""
+        """Return True if `row` has this reassignment and its target replicas have been in sync."""
         is_same = self.original == _original(row) and self.target == _target(row)
         return is_same and self.has_caught_up
 
     def check(self, isr: Iterable[int]) -> None:
-        """Record whether an ISR has all target replicas."""
+        """Set `has_caught_up` if this ISR has all target replicas."""
         self.has_caught_up = self.has_caught_up or self.target <= set(isr)
 
 

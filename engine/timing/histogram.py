@@ -113,7 +113,10 @@ class Moments:
 
 
 def quantile(ordered: Sequence[int], share: float) -> float:
-    """Return the value below which a share of the sorted values is; interpolated between two."""
+    """Return the quantile `share` (0 to 1) of sorted values, interpolated between neighbours.
+
+    0.0 without values.
+    """
     if not ordered:
         return 0.0
     position = share * (len(ordered) + 1)

@@ -6,7 +6,7 @@ SASL  empty ──> challenge        SASL  response ──> rspauth; gets sasl:<
 ```
 
 Source: ZooKeeperServer.processPacket and processSasl of ZooKeeper 3.8.
-Differs: a server without users of SASL reads no `zookeeper.sessionRequireClientSASLAuth`.
+Differs: without SASL users the server ignores `zookeeper.sessionRequireClientSASLAuth`.
 """
 
 from __future__ import annotations

@@ -131,12 +131,12 @@ class YamlValue:
             text = with_variables(self.written(what), self._environment)
         except BadReference as error:
             raise self.fault(str(error), error.hint) from error
-        return self._of_utf8(text)
+        return self._with_joined_surrogates(text)
 
-    def _of_utf8(self, text: str) -> str:
-        """Return a text whose surrogate pairs, as in JSON, are joined to characters.
+    def _with_joined_surrogates(self, text: str) -> str:
+        """Return the text with surrogate pairs, as JSON escapes them, joined to single characters.
 
-        Raises BadStateFile for a lone surrogate, which has no form in UTF-8.
+        Raises BadStateFile for a lone surrogate, which UTF-8 cannot encode.
         """
         if text.isascii():
             return text

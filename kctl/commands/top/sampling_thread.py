@@ -49,8 +49,8 @@ class SamplingThread:
         """Start taking samples."""
         self._thread.start()
 
-    def pause(self, *, is_paused: bool) -> None:
-        """Pause sampling, or resume it."""
+    def set_paused(self, *, is_paused: bool) -> None:
+        """Pause or resume sampling; a sample that is taken during a pause is dropped."""
         if is_paused:
             self._going.clear()
         else:
@@ -70,16 +70,18 @@ class SamplingThread:
         while not self._stopped.is_set():
             self._going.wait()
             try:
-                self._on_sample(self._sampler.next())
+                sample = self._sampler.next()
+                if self._going.is_set():
+                    self._on_sample(sample)
             except WatchStopped:
                 return
             except EngineError as error:
-                self._hand_on(error)
+                self._report(error)
             except Exception as error:
-                self._hand_on(error)
+                self._report(error)
                 return
 
-    def _hand_on(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         """Report an error of sampling, unless the thread was stopped."""
         if not self._stopped.is_set():
             self._on_error(error)

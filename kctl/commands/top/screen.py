@@ -333,7 +333,7 @@ def run_screen(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
         on_sample=lambda timed: app.call_from_thread(app.take, timed),
         on_error=lambda error: app.call_from_thread(app.fail, error),
     )
-    app.on_pause = lambda is_paused: samples.pause(is_paused=is_paused)
+    app.on_pause = lambda is_paused: samples.set_paused(is_paused=is_paused)
     app.call_later(samples.start)
     try:
         code = app.run(mouse=False)

@@ -247,9 +247,9 @@ def test_what_was_fetched_by_earlier_metadata_is_still_to_be_checked() -> None:
     checks = TruncationChecks(client)
     checks.read(P0, 3, before)
     after = client.view(["t"])
-    assert {} == checks.failures({P0: 2}, after)
+    assert {} == checks.validate({P0: 2}, after)
     checks.read(P0, 3, before)
-    assert [P0] == list(checks.failures({P0: 4}, after))
+    assert [P0] == list(checks.validate({P0: 4}, after))
 
 
 def test_a_paused_partition_is_checked_once_it_is_resumed() -> None:
