@@ -1,14 +1,14 @@
-"""Work on a thread of its own, so that Ctrl-C and SIGTERM end it at any time.
+"""Run work on a thread of its own, so that Ctrl-C and SIGTERM can interrupt it at any time.
 
-Python handles signals in its main thread alone, between two instructions of its own: not while that
-thread is inside DuckDB, or waits for Spark's JVM, which may take hours.
+Python runs signal handlers only in the main thread, between two of its instructions: not while
+that thread is inside DuckDB or waits for Spark's JVM, which may take hours.
 
 ```
-main thread     waits ─ signal ─► has the work stop ─► waits for its end, END_S at most
-work's thread   result, or what the stop makes of it
+main thread     waits ─ signal ─► stops the work ─► waits for its end, at most END_S
+work's thread   result, or the error with which the work stops
 ```
 
-Work that does not end within END_S is left behind: its thread keeps no process alive.
+Work that does not end within END_S is abandoned: its daemon thread does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from engine.host.deferred_signals import signals_blocked
 Result = TypeVar("Result")
 
 _NAME: Final = "kctl-query"
-#: How long work may take to end once it is to stop: some joins of DuckDB heed no interrupt.
+#: How long stopped work may take to end: some joins of DuckDB ignore interrupts.
 END_S = 1.0
 #: How often the main thread lets Python run handlers of signals that another thread took.
 _WAIT_S: Final = 0.2
 
 
 class _Running(Generic[Result]):
-    """Work on its thread, as both threads see it."""
+    """A function that runs on its own thread, and its result for the main thread."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         self._work = work
         self.ended = threading.Event()
         self.results: list[Result] = []
-        #: Why there is no result. None while the work runs.
+        #: The error of the function. None while it runs, and after success.
         self.failure: BaseException | None = None
 
     def run(self) -> None:
-        """Run to the end; on the work's thread."""
+        """Run the function to its end, on the work's thread."""
         try:
             self.results.append(self._work())
         except BaseException as error:
@@ -51,15 +51,16 @@ class _Running(Generic[Result]):
 def run_interruptible(
     work: Callable[[], Result], stop: Callable[[threading.Event, float], None]
 ) -> Result:
-    """Return what `work` returns, on another thread.
+    """Run `work` on another thread and return its result.
 
-    Raises its errors, and what a signal's handler raises in this thread, once the work has ended.
-    `stop` has the work end: it gets the event of its end, and for how many seconds it may wait.
+    Raises the errors of `work`, and the exception of a signal handler in this thread: in that case
+    `stop` is called before, with the event that `work` has ended and the seconds to wait for it at
+    most; it must make `work` end.
     """
     running = _Running(work)
     thread = threading.Thread(target=running.run, name=_NAME, daemon=True)
     try:
-        # The threads of the work inherit that they get no signals: this one is to be woken up.
+        # Threads inherit the blocked signals: signals must wake up this thread.
         with signals_blocked():
             thread.start()
         while not running.ended.wait(_WAIT_S):
@@ -73,5 +74,5 @@ def run_interruptible(
 
 
 def is_left_behind() -> bool:
-    """Return whether work of this process did not stop when it was to."""
+    """Return whether this process has work that was stopped and has not ended."""
     return any(thread.name == _NAME for thread in threading.enumerate())

@@ -1,9 +1,9 @@
-"""DuckDB on a thread of its own, so that Ctrl-C and SIGTERM end a query at any time.
+"""Run a DuckDB query on a thread of its own, so that Ctrl-C and SIGTERM can end it at any time.
 
 ```
-main thread     waits ─ signal ─► stop: no file is read any more, DuckDB is interrupted again and
-                                  again (it forgets an interrupt between two calls)
-query thread    connect ─► plan ─► rows from files ─► result, or what the stop makes of it
+main thread     waits ─ signal ─► stop: reads of files fail, DuckDB is interrupted repeatedly
+                                  (an interrupt between two of its calls has no effect)
+query thread    connect ─► plan ─► rows from files ─► result, or the error of the stop
 ```
 """
 
@@ -26,25 +26,25 @@ _INTERRUPT_EVERY_S: Final = 0.02
 
 
 class QueryStopped(EngineError):
-    """A file is read for a query that is to stop."""
+    """A file is read for a query that was stopped."""
 
     def __init__(self) -> None:
         super().__init__("the query was stopped")
 
 
 class QueryFiles(SourceFiles):
-    """The files that a query reads; once it is to stop, each further read raises QueryStopped."""
+    """The files that a query reads; once the query is stopped, each read raises QueryStopped."""
 
     def __init__(self) -> None:
         super().__init__()
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Refuse all further reads; for any thread."""
+        """Make all further reads fail; may be called from any thread."""
         self._is_stopped = True
 
     def check(self) -> None:
-        """Raise QueryStopped if nothing is to be read any more."""
+        """Raise QueryStopped if the query was stopped."""
         if self._is_stopped:
             raise QueryStopped
 
@@ -55,7 +55,7 @@ class QueryFiles(SourceFiles):
 
 
 class _QueryFile(ReadOnlyFile):
-    """A file that checks before each read whether the query goes on."""
+    """A file whose reads fail once the query is stopped."""
 
     def __init__(self, file: File, check: Callable[[], None]) -> None:
         super().__init__(file.path, 0)
@@ -90,7 +90,7 @@ Work = Callable[["DuckDBPyConnection", QueryFiles], Result]
 
 
 class _Query(Generic[Result]):
-    """A query on its thread, as both threads see it."""
+    """A query on its thread, with the connection to interrupt."""
 
     def __init__(self, connect: Callable[[], DuckDBPyConnection], work: Work[Result]) -> None:
         self._connect = connect
@@ -112,12 +112,12 @@ class _Query(Generic[Result]):
             connection.close()
 
     def _use(self, connection: DuckDBPyConnection | None) -> None:
-        """Set what an interrupt is for."""
+        """Set the connection that `stop` interrupts, None for none."""
         with self._lock:
             self._connection = connection
 
     def stop(self, ended: threading.Event, end_s: float) -> None:
-        """Have the query end, and wait for that; on the waiting thread."""
+        """Stop the query and wait for its end; called on the waiting thread."""
         self._files.stop()
         for _ in range(round(end_s / _INTERRUPT_EVERY_S)):
             if ended.wait(_INTERRUPT_EVERY_S):
@@ -128,9 +128,10 @@ class _Query(Generic[Result]):
 
 
 def on_query_thread(connect: Callable[[], DuckDBPyConnection], work: Work[Result]) -> Result:
-    """Return what `work` makes of a new connection, which is closed after it, on another thread.
+    """Run `work` with a new connection on another thread, and return its result.
 
-    Raises its errors, and what a signal's handler raises in this thread, once the query has ended.
+    The connection is closed after it. Raises the errors of `work`, and the exception of a signal
+    handler in this thread, after the query was stopped.
     """
     query = _Query(connect, work)
     return run_interruptible(query.run, query.stop)

@@ -1,8 +1,8 @@
-"""Work of Spark on a thread of its own, so that Ctrl-C and SIGTERM end it.
+"""Run Spark work on a thread of its own, so that Ctrl-C and SIGTERM can interrupt it.
 
-PySpark waits for the end of a job also after a signal, so the jobs are cancelled: again and again,
-because a query may start another one. Cancelling asks the JVM, which may not answer: that has a
-thread of its own, too.
+PySpark waits for the end of a job even after a signal, so the jobs are cancelled: repeatedly,
+because a query may start another one. The JVM may not answer the request to cancel, so that is
+sent from another thread.
 """
 
 from __future__ import annotations
@@ -24,15 +24,19 @@ _CANCEL_EVERY_S: Final = 0.1
 
 
 def on_spark_thread(session: SparkSession, work: Callable[[], Result]) -> Result:
-    """Return what `work` returns, which runs jobs of a session, on another thread.
+    """Run `work`, which runs jobs of a session, on another thread and return its result.
 
-    Raises its errors, and what a signal's handler raises in this thread, once its jobs have ended.
+    Raises the errors of `work`, and the exception of a signal handler in this thread, after the
+    jobs were cancelled.
     """
     return run_interruptible(work, partial(_stop, session))
 
 
 def start_on_thread(start: Callable[[], Result]) -> Result:
-    """Return the session that `start` returns; a signal leaves its thread behind."""
+    """Run `start` on another thread and return its session.
+
+    After a signal the thread is abandoned.
+    """
     return run_interruptible(start, lambda _ended, _end_s: None)
 
 
@@ -42,7 +46,7 @@ def _stop(session: SparkSession, ended: Event, end_s: float) -> None:
 
     def cancel() -> None:
         while not (ended.is_set() or given_up.is_set()):
-            # The session may be over, or its server be gone.
+            # The session or its server may have ended.
             with suppress(Exception):
                 if is_remote(session):
                     session.interruptAll()
