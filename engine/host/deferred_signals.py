@@ -26,14 +26,16 @@ def signals_blocked() -> Iterator[None]:
 
     Processes started inside the block inherit the mask and must unblock the signals themselves.
     """
+    # Built-in, as the functions below: a handler may raise in the first step of one in Python.
+    set_mask: Callable[..., Any] = import_module("_signal").pthread_sigmask
     # Read the mask first: setting it may raise for a signal that has just arrived.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    restore = partial(set_mask, signal.SIG_SETMASK, set_mask(signal.SIG_BLOCK, ()))
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        set_mask(signal.SIG_BLOCK, _SIGNALS)
         with _handlers_held():
             yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        restore()
 
 
 @contextmanager
