@@ -124,7 +124,7 @@ def check_brokers(client: KafkaClient) -> None:
 
 
 def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
-    """Create both topics anew and delete the group (step 2); raises ApiError, NotDeleted."""
+    """Create both topics again and delete the group (step 2); raises ApiError, NotDeleted."""
     names = [plan.input_topic, plan.output_topic]
     for error in delete_topics(client, names).values():
         if error is not None and error.code != UNKNOWN_TOPIC_OR_PARTITION:

@@ -69,7 +69,7 @@ class BatchEnds:
         return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
-        """Return the place of a batch in the arrays; start anew for an unknown position."""
+        """Return the place of a batch in the arrays; begin again for an unknown position."""
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position:
             return index

@@ -1,7 +1,7 @@
 """The lines of whole version 2 batches in one loop: the tier without compiled code.
 
 Both tiers (`compiled_lines.py` is the other) have the same contract: from the bytes of a batch's
-records they print all lines, or return None for anything unusual. In that case nothing has been
+records they print all lines, or return None for records off the fast path. Then nothing has been
 printed yet, and the slow path prints record by record what is valid up to the error.
 """
 

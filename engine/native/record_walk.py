@@ -1,7 +1,7 @@
 """Check that the records of a magic 2 batch are well-formed, without making `Record` objects.
 
 A leader must check every record that it appends, and nearly all are valid. So this is a fast check
-that only finds valid records of the usual form:
+that only finds valid records of the common form:
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)

@@ -1,7 +1,7 @@
 """YAML as nodes that know their position, so that every error names file and line.
 
 Scalars are kept as they are written: `0.50` and `1e3` are texts of settings, not numbers. Duplicate
-keys are refused; `<<` merges mappings, as usual in YAML.
+keys are refused; `<<` merges mappings, as YAML defines it.
 """
 
 from __future__ import annotations

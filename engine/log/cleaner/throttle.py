@@ -25,7 +25,7 @@ class CleanerThrottle:
         self._since_ms = clock.monotonic_ms()
 
     def pause_ms(self, count_bytes: int) -> int:
-        """Count bytes; return how long the cleaning must pause before it continues, usually 0."""
+        """Count bytes; return how long the cleaning must pause before it continues; mostly 0."""
         with self._lock:
             self._seen_bytes += count_bytes
             now_ms = self._clock.monotonic_ms()
