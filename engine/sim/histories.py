@@ -150,6 +150,14 @@ class History:
         return None if self.awaited is None else self.awaited.reason
 
     @property
+    def is_excused(self) -> bool:
+        """Return True if records of the partition may be lost or may differ between replicas.
+
+        A loss without offsets, of a partition that nothing was committed to, excuses nothing.
+        """
+        return bool(self.forks) or any(loss.first < loss.end for loss in self.losses)
+
+    @property
     def owed_start(self) -> int:
         """Return the offset from which on a log must have the committed records.
 

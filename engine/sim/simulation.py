@@ -331,7 +331,7 @@ class Simulation:
             self.loop.callback_count,
             self.ledger.acknowledged_count,
             len(histories),
-            sum(bool(history.losses or history.forks) for history in histories),
+            sum(history.is_excused for history in histories),
             self.ledger.excused_count,
             sum(len(history.leaders) for history in histories),
             self.trace.lines,

@@ -616,3 +616,20 @@ def test_a_log_that_was_truncated_behind_its_last_record_ends_there_in_its_next_
     cluster.history.lossy.clear()
     cluster.rules.process_ended(node)
     assert 1 not in cluster.history.lossy
+
+
+@pytest.mark.parametrize(
+    ("losses", "forks", "is_excused"),
+    [
+        ([], [], False),
+        ([Loss(0, 0, "the store was set back", 0)], [], False),
+        ([Loss(0, 0, "the store was set back", 0), Loss(3, 4, "", 0)], [], True),
+        ([], [Fork(1, 2)], True),
+    ],
+)
+def test_a_partition_counts_as_excused_only_for_offsets(
+    losses: list[Loss], forks: list[Fork], is_excused: bool
+) -> None:
+    history = History("t-0")
+    history.losses, history.forks = losses, forks
+    assert history.is_excused is is_excused
