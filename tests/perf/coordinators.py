@@ -5,7 +5,8 @@
 
 Peers have the same settings: one replica of the internal topics, and a
 `group.initial.rebalance.delay.ms` of 0. Commits, heartbeats and joins are frames that are encoded
-before, so that a client costs the same on all; transactions are librdkafka's.
+before, so that a client costs the same on all. Transactions are librdkafka's, and so are the
+commits of two more cases.
 """
 
 from __future__ import annotations
@@ -90,6 +91,34 @@ def commits(broker: Broker, _size: int) -> Outcome:
     for connection in connections:
         connection.close()
     return Outcome(_COMMITS / took_s, "commits/s", cpu)
+
+
+def librdkafka_commits(consumers: int, count: int, broker: Broker, _size: int) -> Outcome:
+    """Commit one offset after the other by consumers of librdkafka, each of its own group.
+
+    Each waits for the response before its next commit; `count` is of each consumer.
+    """
+    topic = _topic(broker)
+    groups = [_unique(f"commits-{number}") for number in range(consumers)]
+    coordinator_is_ready(broker.address, groups)
+    common = {"bootstrap.servers": broker.address, "enable.auto.commit": False, "log_level": 0}
+    opened = [Consumer({**common, "group.id": group}) for group in groups]
+
+    def commit_all(consumer: Consumer, offsets: range) -> None:
+        for offset in offsets:
+            consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+
+    with ThreadPoolExecutor(consumers) as pool:
+        # Each has found its coordinator and is connected to it.
+        list(pool.map(partial(commit_all, offsets=range(10)), opened))
+        cpu_s, begun_s = broker.cpu_s(), time.perf_counter()
+        list(pool.map(partial(commit_all, offsets=range(10, 10 + count)), opened))
+        took_s = time.perf_counter() - begun_s
+    total = consumers * count
+    cpu = (broker.cpu_s() - cpu_s) / total * 1e6
+    for consumer in opened:
+        consumer.close()
+    return Outcome(total / took_s, "commits/s", cpu)
 
 
 def join(broker: Broker, _size: int) -> Outcome:
@@ -255,6 +284,8 @@ def _next(consumer: Consumer) -> Any:
 
 CASES: Final = [
     Case("offset commits, one partition a request", commits, ">= 2x"),
+    Case("offset commits by librdkafka", partial(librdkafka_commits, 1, 3_000), ">= 2x"),
+    Case("offset commits by librdkafka, 8 at once", partial(librdkafka_commits, 8, 2_000), ">= 2x"),
     Case("50 members join a new group", join, "<= 0.7x"),
     Case("heartbeats of 2,000 members", heartbeats, "<= 15 % of a core"),
     Case("transactions of 100 records", partial(transactions, 100, 300), ">= 1.5x"),
