@@ -605,8 +605,9 @@ class LocalLog:
         self._truncation.settle()
         self._active.become_inactive()
         self.snapshots.take(self.log_end_offset, self.log_start_offset, self.producers)
-        self._active.sync(with_indexes=True)
         self._flush.close(now_ms)
+        # After the segments before it: otherwise a power cut could leave a gap.
+        self._active.sync(with_indexes=True)
         self.close_files()
 
     def close_files(self) -> None:

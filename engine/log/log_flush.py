@@ -152,6 +152,10 @@ class LogFlush:
             self._files.rename(self.directory, directory)
             self.directory = directory
 
+    def unflushed_segments(self, offset: int) -> list[Segment]:
+        """Return the segments with records in [recovery point, offset), oldest first."""
+        return self._segments.between(self.recovery_point, offset)
+
     def _segments_up_to(self, offset: int) -> list[tuple[Segment, bool]]:
         """Return (segment, True to flush its indexes too) for the segments to flush below `offset`.
 
@@ -159,7 +163,7 @@ class LogFlush:
         change.
         """
         active = self._segments.active
-        segments = self._segments.between(self.recovery_point, offset)
+        segments = self.unflushed_segments(offset)
         return [(segment, segment is not active) for segment in segments]
 
     def _sync(self, segments: Iterable[tuple[Segment, bool]], snapshots: Iterable[int]) -> None:

@@ -3,14 +3,15 @@
 ```
 on the loop      1 later segments renamed, highest first   2 .log truncated   3 memory: end, epochs,
                    recovery point, producers
-later            4 names synced   5 .log synced   6 epochs written   7 recovery points of the
-                   directory written
+later            4 names synced   5 unflushed .log files synced, the truncated one last   6 epochs
+                   written   7 recovery points of the directory written
 next append      waits for 4 to 7, or runs those that have not begun
 ```
 
 A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their
 order), and any prefix is a valid log: the named files are consecutive whole segments, the loader
-drops an epoch that starts above the end, and a recovery point above the end counts as the end. Only
+drops an epoch that starts above the end, and a recovery point above the end counts as the end. A
+truncated segment that is durable before an earlier one would leave a gap after a power cut. Only
 an append after a truncation that is not durable could be lost: the disk still has the old records.
 The steps that a killed process did not run are done when the log is loaded (`loader.py`).
 
@@ -118,22 +119,35 @@ class LogTruncation:
         """
         self._flush.lower_to(end_offset)
         self._epochs.truncate_from_end(end_offset)
+        unflushed = self._flush.unflushed_segments(end_offset) if log_files else []
+        earlier = [segment for segment in unflushed if segment not in log_files]
         self._owe(
             "truncate-log",
             (
                 self._flush.sync_names,
-                *(partial(segment.sync, with_indexes=False) for segment in log_files),
+                *(partial(segment.sync, with_indexes=False) for segment in (*earlier, *log_files)),
                 self._epochs.write,
                 partial(self._hooks.on_truncated, self._topic_partition),
             ),
+            earlier,
         )
 
-    def _owe(self, task: str, steps: Sequence[Callable[[], None]]) -> None:
-        """Run steps on a worker thread, in a task with Kafka's name; report a failure."""
+    def _owe(
+        self, task: str, steps: Sequence[Callable[[], None]], borrowed: Sequence[Segment] = ()
+    ) -> None:
+        """Run steps on a worker thread, in a task with Kafka's name; report a failure.
+
+        The files of `borrowed` segments stay open until the task ends, even if the segments are
+        deleted or cleaned meanwhile.
+        """
         owed = self._pending_steps = _DurableSteps(steps)
+        for segment in borrowed:
+            segment.borrow()
 
         def done(failure: StorageError | None) -> None:
             """Report a failure, or note that these steps are durable; ignore superseded steps."""
+            for segment in borrowed:
+                segment.give_back()
             if self._pending_steps is not owed:
                 # `settle` has run the steps on the loop meanwhile.
                 return

@@ -244,6 +244,7 @@ class _Loader:
                 why = _Pass.BAD_INDEX
             self._recover(segment, why)
             segment.write_indexes()
+            self._sync_unflushed_before(segment)
             segment.sync(with_indexes=True)
 
     def _from_recovery_point(self) -> list[Segment]:
@@ -391,6 +392,7 @@ class _Loader:
 
     def _log_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
         """Sync a truncated `.log`, count the bytes, and log the truncation."""
+        self._sync_unflushed_before(segment)
         segment.sync(with_indexes=False)
         self._truncated += truncated_bytes
         path = segment.path(FileKind.LOG)
@@ -484,7 +486,18 @@ class _Loader:
         cut that follows the next append. See `log_truncation.py`.
         """
         self._files.sync_dir(self._request.directory)
+        self._sync_unflushed_before(self._segments.active)
         self._segments.active.sync(with_indexes=False)
+
+    def _sync_unflushed_before(self, segment: Segment) -> None:
+        """Sync the unflushed `.log` files before a segment, oldest first, before it is synced.
+
+        A killed process leaves them in the page cache. If a later segment were durable first, a
+        power cut could leave a gap that no recovery detects.
+        """
+        for earlier in self._from_recovery_point():
+            if earlier.base_offset < segment.base_offset:
+                earlier.sync(with_indexes=False)
 
     # 4 epochs
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from engine.errors import StorageError
-from engine.host.memory import MemoryFiles
+from engine.host.memory import MachineStopped, MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_types import AppendInfo
+from engine.naming import FileKind
 from engine.records.one_record import one_record
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
@@ -199,3 +200,92 @@ def test_a_step_with_a_fault_is_not_tried_again_either(monkeypatch: pytest.Monke
     with pytest.raises(KeyError):
         stage.log.append_as_leader(sent(1), 0, NOW_MS)
     assert ([], 10) == (stage.checkpoints, stage.log.log_end_offset)
+
+
+def _unflushed_log(counts: list[int]) -> tuple[MemoryFiles, LocalLog]:
+    """Return a log whose rolled segments are not flushed yet: the tasks that flush are held."""
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL, hooks_of(HeldTasks()))
+    files.sync_everything()
+    fill(log, counts)
+    # A flush that ended before syncs the names of all files.
+    files.sync_dir(log.directory)
+    assert log.recovery_point == 0
+    assert len(log.segments.bases) > 2
+    return files, log
+
+
+def _assert_no_gap(files: MemoryFiles) -> None:
+    """Check that a log has all records below its end after a power cut."""
+    log, _ = open_log(files.after_crash(), SMALL)
+    end = 0
+    for base, raw in batches_of(log):
+        assert base == end, f"{base} follows {end}"
+        end = base + int.from_bytes(raw[23:27], "big") + 1
+    assert end == log.log_end_offset
+
+
+def _cut_at_each_operation(
+    files_of: Callable[[], tuple[MemoryFiles, Callable[[], object]]],
+) -> None:
+    """Cut the power before each operation of a change, and look for a gap each time."""
+    cuts, is_ended = 0, False
+    while not is_ended:
+        files, change = files_of()
+        files.stop_at(files.operations + cuts)
+        try:
+            change()
+            is_ended = True
+        except MachineStopped:
+            cuts += 1
+        files.go_on()
+        _assert_no_gap(files)
+    assert cuts > 3
+
+
+def test_a_loaded_log_is_synced_from_its_first_segment_on() -> None:
+    def loading() -> tuple[MemoryFiles, Callable[[], object]]:
+        files, _ = _unflushed_log([10] * 5)
+        return files, lambda: open_log(files, SMALL)
+
+    _cut_at_each_operation(loading)
+
+
+def test_a_segment_that_recovery_truncates_is_synced_after_those_before_it() -> None:
+    def recovering() -> tuple[MemoryFiles, Callable[[], object]]:
+        files, log = _unflushed_log([10] * 5)
+        torn = files.open(log.segments.active.path(FileKind.LOG), write=True)
+        torn.append((b"torn" * 9,))
+        return files, lambda: open_log(files, SMALL)
+
+    _cut_at_each_operation(recovering)
+
+
+def test_a_segment_with_a_lost_index_is_synced_after_those_before_it() -> None:
+    def recovering() -> tuple[MemoryFiles, Callable[[], object]]:
+        files, log = _unflushed_log([10] * 5)
+        files.remove(list(log.segments)[-2].path(FileKind.INDEX))
+        return files, lambda: open_log(files, SMALL)
+
+    _cut_at_each_operation(recovering)
+
+
+def test_a_truncated_segment_is_synced_after_those_before_it() -> None:
+    def truncating() -> tuple[MemoryFiles, Callable[[], object]]:
+        files, log = _unflushed_log([10, 10, 10, 10, 5, 5])
+
+        def truncate() -> None:
+            log.truncate_to(45, NOW_MS)
+            log.append_as_leader(sent(1), 9, NOW_MS)
+
+        return files, truncate
+
+    _cut_at_each_operation(truncating)
+
+
+def test_the_active_segment_is_synced_last_as_a_log_is_closed() -> None:
+    def closing() -> tuple[MemoryFiles, Callable[[], object]]:
+        files, log = _unflushed_log([10] * 5)
+        return files, lambda: log.close(NOW_MS)
+
+    _cut_at_each_operation(closing)
